@@ -5,11 +5,11 @@ It says how the services on a network are asked, how patiently, and for how much
 
 from datetime import datetime
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
 from coreeval.config.dates import as_utc
+from coreeval.config.models import split_address
 from coreeval.schema import Precision, Value
 
 DOC_SERVICE_URL = "https://api.gdeltproject.org/api/v2/doc/doc"
@@ -20,7 +20,7 @@ LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 def _check_endpoint(url: str) -> str:
     """Refuse a gateway that a token must not be sent to; do not repeat what may be secret."""
-    parts = urlsplit(url)
+    parts = split_address(url)
     if "@" in parts.netloc or parts.query:
         raise ValueError("a URL must not hold a password or a query")
     if parts.scheme != "https" and not (
@@ -48,7 +48,7 @@ class BigQueryConfig(Value):
 
 
 def _check_http_url(url: str) -> str:
-    parts = urlsplit(url)
+    parts = split_address(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
         raise ValueError("an address that starts with http:// or https://, without a #")
     return url

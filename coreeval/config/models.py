@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, Self, get_args
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
@@ -16,9 +16,29 @@ from coreeval.config.dates import DateText
 from coreeval.schema import RoleName, Value
 
 
+def split_address(url: str) -> SplitResult:
+    """Return the parts of a URL, if clients can open a connection to its host and port.
+
+    Raises:
+        ValueError: no machine can have that host or port; the message does not repeat the URL.
+    """
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname or ""
+        host.encode("idna")  # as `socket` does
+        possible = port != 0 and host.isprintable()
+    except ValueError:
+        possible = False
+    if not possible:
+        raise ValueError(
+            "no machine can have this host or port; an address is like http://127.0.0.1:8000/v1"
+        )
+    return parts
+
+
 def _check_plain_url(url: str) -> str:
     """Refuse what may be secret in a URL; the message must not repeat it."""
-    parts = urlsplit(url)
+    parts = split_address(url)
     if "@" in parts.netloc or parts.query:
         raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
     return url

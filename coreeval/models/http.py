@@ -22,6 +22,7 @@ import aiohttp
 import httpx2
 import orjson
 
+from coreeval.config.models import split_address
 from coreeval.errors import ConfigError
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.tools.http import ResponseTooLong, read_bounded
@@ -90,10 +91,15 @@ def find_proxy(url: str) -> httpx2.Proxy | None:
     proxy = known.get(parts.scheme) or known.get("all")
     if not proxy or _bypasses_proxy(parts.hostname or "", parts.netloc, known.get("no", "")):
         return None
-    named = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        named = split_address(address)
+    except ValueError:
+        named = SplitResult("", "", "", "", "")
     if named.scheme not in ("http", "https") or not named.hostname:
         raise ConfigError(
-            f"the environment names a proxy that cannot be used here: {named.scheme}://…",
+            "the environment names a proxy that cannot be used here: "
+            f"{address.partition('://')[0]}://…",
             where=f"environment variable {name_proxy_variables()}",
             hint="name an http:// proxy, or put the endpoint's host into NO_PROXY",
         )

@@ -204,6 +204,15 @@ class ScheduleCheck:
         )
         self._save(begun)
         try:
+            return self._try_steps(begun)
+        except KeyboardInterrupt:
+            saved = self.plan.state_file.read().begun  # it says how far the period is
+            if saved is None:
+                raise
+            return self._record_interrupt(saved)
+
+    def _try_steps(self, begun: OpenPeriod) -> ScheduleResult:
+        try:
             return self._complete(begun)
         except RunLocked as error:
             self._save(begun.model_copy(update={"outcome": "interrupted"}))

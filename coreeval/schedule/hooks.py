@@ -5,15 +5,18 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
+from coreeval.config.models import split_address
 from coreeval.config.schedule import HookConfig
-from coreeval.errors import UnacceptedHooks
+from coreeval.errors import CoreEvalError, UnacceptedHooks
 from coreeval.schedule.plan import SchedulePlan
 from coreeval.tools.endpoints import refuse_untrusted, run_pairs
 from coreeval.tools.env_file import address_of_hook
@@ -30,6 +33,10 @@ PAUSES_S = (1.0, 30.0)
 """First and longest pause between two tries; each is twice the one before."""
 STDERR = 2
 """Where commands write, so that stdout is left to the document."""
+STOP_SIGNALS = tuple(
+    number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGHUP")
+)
+"""They end a hook and the pauses between its tries; those that are ignored stay so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +82,61 @@ class HookFailed(Exception):
         """Whether another try would come to the same."""
 
 
+class _Interrupt:
+    """Raises KeyboardInterrupt once, when a signal has come and nothing holds it back."""
+
+    def __init__(self) -> None:
+        self._came = self._held = self._raised = False
+
+    def note(self) -> None:
+        """Take note of a signal."""
+        self._came = True
+        self._raise()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold it back until the end of the block."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._came and not self._held and not self._raised:
+            self._raised = True
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[_Interrupt]:
+    """Have signals raise KeyboardInterrupt, after what they do outside the block.
+
+    A command is in a session of its own: it would outlive a process that a signal just ends.
+    """
+    interrupt = _Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        handler = before[signal.Signals(number)]
+        if callable(handler) and handler is not signal.default_int_handler:
+            handler(number, frame)
+        interrupt.note()
+
+    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    try:
+        for number in heard:
+            signal.signal(number, hear)
+        yield interrupt
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
+
+
 @dataclass(frozen=True)
 class HookRunner:
     """Tells hooks, with pauses that tests leave out."""
@@ -84,10 +146,17 @@ class HookRunner:
     def __call__(
         self, hooks: Sequence[HookConfig], news: HookEvent, folder: Path
     ) -> tuple[HookResult, ...]:
-        """Tell each hook; commands run in `folder`."""
-        return tuple(self._run_hook(hook, news, folder) for hook in hooks)
+        """Tell each hook; commands run in `folder`.
 
-    def _run_hook(self, hook: HookConfig, news: HookEvent, folder: Path) -> HookResult:
+        Raises:
+            KeyboardInterrupt: a signal came; the command in hand was ended.
+        """
+        with _interrupted_by_signals() as interrupt:
+            return tuple(self._run_hook(hook, news, folder, interrupt) for hook in hooks)
+
+    def _run_hook(
+        self, hook: HookConfig, news: HookEvent, folder: Path, interrupt: _Interrupt
+    ) -> HookResult:
         import tenacity  # few looks tell anybody anything
 
         first, longest = PAUSES_S
@@ -100,9 +169,16 @@ class HookRunner:
         )
         problem = ""
         try:
-            tries(_run_command if hook.command else _post_webhook, hook, news, folder)
+            if hook.command:
+                tries(_run_command, hook, news, folder, interrupt)
+            else:
+                tries(_post_webhook, hook, news, folder)
         except HookFailed as error:
             problem = str(error)
+        except CoreEvalError as error:
+            problem = error.message
+        except Exception as error:  # noqa: BLE001 - a release is there, and its period must close
+            problem = f"it could not be told ({type(error).__name__})"  # no text: it may be secret
         return HookResult(hook.description, int(tries.statistics["attempt_number"]), problem)
 
 
@@ -110,24 +186,27 @@ def _is_retryable(error: BaseException) -> bool:
     return isinstance(error, HookFailed) and not error.final
 
 
-def _run_command(hook: HookConfig, news: HookEvent, folder: Path) -> None:
+def _run_command(hook: HookConfig, news: HookEvent, folder: Path, interrupt: _Interrupt) -> None:
     """Run a command to its end, or end it with all that it has started."""
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", hook.command or ""],
-        cwd=folder,
-        env=os.environ | news.to_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=STDERR,
-        start_new_session=True,
-    )
+    process = None
     try:
+        with interrupt.held():
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", hook.command or ""],
+                cwd=folder,
+                env=os.environ | news.to_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=STDERR,
+                start_new_session=True,
+            )
         code = process.wait(hook.timeout_s)
     except subprocess.TimeoutExpired:
         raise HookFailed(f"took longer than {hook.timeout_s:g} s") from None
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with interrupt.held():
+            if process is not None and process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     if code:
         raise HookFailed(f"ended with exit code {code}")
 
@@ -136,15 +215,19 @@ def _post_webhook(hook: HookConfig, news: HookEvent, folder: Path) -> None:
     """Post the news; the address is secret, so no error of the client is repeated."""
     import httpx2
 
+    from coreeval.tools.http import ResponseOverdue, post_for_status
+
     address = address_of_hook(hook.webhook_env or "", folder)
     try:
-        sent = httpx2.stream("POST", address, json=asdict(news), timeout=hook.timeout_s)
-        with sent as answer:  # its body says nothing, and may have no end
-            status = answer.status_code
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+        split_address(address)
+        status = post_for_status(address, asdict(news), most_s=hook.timeout_s)
+    except (ValueError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):
         raise HookFailed(
-            "its address is none that starts with http:// or https://", final=True
+            "its address is none that starts with http:// or https:// and can be reached",
+            final=True,
         ) from None
+    except ResponseOverdue:
+        raise HookFailed(f"no answer within {hook.timeout_s:g} s") from None
     except httpx2.HTTPError as error:
         raise HookFailed(f"no answer ({type(error).__name__})") from None
     if not 200 <= status < 300:

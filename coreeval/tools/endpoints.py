@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
+from coreeval.config.models import split_address
 from coreeval.errors import ConfigError, UntrustedEndpoint, UsageError
 
 GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -54,11 +55,11 @@ def origin_of(url: str) -> str:
         ConfigError: it is no http or https address, or clients might read its host differently.
     """
     try:
-        parts = urlsplit(url)
+        parts = split_address(url)
         scheme, host, port = parts.scheme, parts.hostname or "", parts.port
     except ValueError:
         scheme, host, port = "", "", None
-    if scheme not in _PORTS or port == 0 or not _HOST.fullmatch(host):
+    if scheme not in _PORTS or not _HOST.fullmatch(host):
         raise ConfigError(
             f"base_url is no http address: {url!r}", hint="for example http://127.0.0.1:8000/v1"
         )

@@ -77,6 +77,11 @@ def keep_to_deadline(transport: httpx2.BaseTransport | None) -> None:
         pool._network_backend = _Network(pool._network_backend)
 
 
+def _keep_client_to_deadline(client: httpx2.Client) -> None:
+    for transport in (client._transport, *client._mounts.values()):
+        keep_to_deadline(transport)
+
+
 class _Network(httpcore2.NetworkBackend):
     """Opens connections that keep to the deadline."""
 
@@ -190,8 +195,7 @@ class BoundedClient(httpx2.Client):
     ) -> None:
         self._most_bytes, self._most_s = most_bytes, most_s
         super().__init__(**settings)  # type: ignore[arg-type]
-        for transport in (self._transport, *self._mounts.values()):
-            keep_to_deadline(transport)
+        _keep_client_to_deadline(self)
 
     def _send_single_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return a response with its body, before redirects are followed.
@@ -214,6 +218,24 @@ class BoundedClient(httpx2.Client):
         finally:
             response.close()
         return replace_body(response, body)
+
+
+def post_for_status(url: str, body: object, *, most_s: float) -> int:
+    """Post JSON and return the status of the answer, whose body is not read.
+
+    Args:
+        url: Where to; a redirect is an answer.
+        body: What is sent.
+        most_s: Seconds that a connection may take, and that the answer may with its headers.
+
+    Raises:
+        ResponseOverdue: it takes longer.
+        httpx2.HTTPError: nothing answers, or the answer is broken.
+    """
+    with httpx2.Client(timeout=most_s) as client:
+        _keep_client_to_deadline(client)
+        with limit_response_time(most_s), client.stream("POST", url, json=body) as answer:
+            return answer.status_code
 
 
 async def read_bounded(

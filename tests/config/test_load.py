@@ -57,6 +57,28 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     assert SECRET not in str(caught.value.as_dict())
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["a..b", ".a", f"{'a' * 64}.example", "h:99999", "h:0", "h:port", "[::zz]", "[", "a\0b"],
+)
+def test_an_address_that_no_machine_can_have_is_refused(place: str) -> None:
+    """Clients end with errors of their own where they are given one, deep inside a run."""
+    url = f"http://{place}/v1"
+    for section in (
+        {"models": {"default": {"model": "openai:m", "base_url": url}}},
+        {"telemetry": {"otlp": url}},
+        {"knowledge": {**BASE["knowledge"], "doc": {"base_url": url}}},
+        {"knowledge": {**BASE["knowledge"], "bigquery": {"endpoint": f"https://{place}/v1"}}},
+    ):
+        with pytest.raises(ConfigError, match="no machine can have this host or port"):
+            _parsed(**section)
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:8000", "[::1]:8000", "h_x", "münchen.example", "a."])
+def test_other_addresses_are_taken(place: str) -> None:
+    _parsed(models={"default": {"model": "openai:m", "base_url": f"http://{place}/v1"}})
+
+
 def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match="NAME of an environment variable") as caught:
         _parsed(models={"default": {"model": "openai:m", "api_key_env": SECRET}})

@@ -260,7 +260,17 @@ async def test_a_proxy_that_is_not_there_is_named_by_its_variable(
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("proxy", ["socks5://me:hunter2@127.0.0.1:9", "http://", "ftp://x"])
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "socks5://me:hunter2@127.0.0.1:9",
+        "http://",
+        "ftp://x",
+        "http://me:hunter2@a..b",
+        "http://me:hunter2@127.0.0.1:99999",
+        "me:hunter2@127.0.0.1:notaport",
+    ],
+)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_proxy_of_another_kind_is_told_at_opening(
     provider: str, proxy: str, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,6 +15,8 @@ from coreeval.config.schedule import parse_cron
 from coreeval.errors import ConfigError, ModelUnusable
 from coreeval.schedule import daemon
 from coreeval.schedule.daemon import ConfigTimers, CronTimesTrigger
+from coreeval.schedule.due import run_due
+from coreeval.schedule.hooks import HookRunner
 from tests.schedule.kit import WEEK, FakeSchedule
 
 SUNDAY = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -53,6 +56,17 @@ def test_it_makes_up_what_was_missed_tries_again_and_ends_at_a_signal(
     assert endings == ["failed", "released"]
     assert office.releases == ["2026.47"]
     assert signal.getsignal(signal.SIGTERM) == heard_before
+
+
+def test_a_signal_ends_it_while_hooks_are_told(tmp_path: Path) -> None:
+    hooks = {"success": [{"command": "kill -TERM $PPID; sleep 60", "timeout_s": 90}]}
+    office = FakeSchedule(tmp_path, schedule={"cron": "0 3 * * MON", "hooks": hooks})
+    found = replace(office.dependencies(), run_hooks=HookRunner())
+    [done] = daemon.run_schedules([office.config], found)
+    assert (done.ending, done.exit_code) == ("interrupted", 130)
+    assert office.state.begun and office.state.begun.outcome == "interrupted"
+    assert [each.ending for each in run_due([office.config], office.dependencies())] == ["released"]
+    assert office.releases == ["2026.47"] and len(office.told) == 1
 
 
 def test_an_interrupted_run_ends_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from coreeval.errors import (
     UsageError,
 )
 from coreeval.schedule.due import ScheduleResult, run_due
+from coreeval.schedule.hooks import HookResult
 from coreeval.schedule.plan import open_plan
 from tests.schedule.kit import MONDAY, WEEK, FakeSchedule
 
@@ -120,8 +122,8 @@ def test_a_review_is_told_of_once_though_fewer_and_fewer_are_open(office: FakeSc
 def test_a_run_that_never_came_about_is_begun_anew(office: FakeSchedule) -> None:
     with open_plan(office.config) as plan:
         runs = plan.workspace.runs
-    office.meanwhile = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt):
+    office.meanwhile = lambda: (_ for _ in ()).throw(SystemExit)
+    with pytest.raises(SystemExit):
         office.check()
     begun = office.state.begun
     assert begun
@@ -131,6 +133,20 @@ def test_a_run_that_never_came_about_is_begun_anew(office: FakeSchedule) -> None
     office.meanwhile = lambda: None
     assert office.check_once().ending == "released"
     assert office.did == ["refresh", "release 2026.47"]
+
+
+def test_a_signal_while_hooks_are_told_has_them_told_again(office: FakeSchedule) -> None:
+    def interrupted(*_: object) -> tuple[HookResult, ...]:
+        raise KeyboardInterrupt
+
+    for error, ending in ((ModelUnusable("no quota"), "failed"), (None, "released")):
+        office.error = error
+        stopped = replace(office.dependencies(), run_hooks=interrupted)
+        [done] = run_due([office.config], stopped)
+        assert (done.ending, done.exit_code) == ("interrupted", 130)
+        assert office.state.begun and office.state.begun.outcome == "interrupted"
+        assert [each.ending for each in office.check()] == [ending]
+    assert [news.outcome for news in office.told] == ["failed", "released"]
 
 
 def test_killed_between_release_and_record(office: FakeSchedule) -> None:

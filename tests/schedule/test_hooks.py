@@ -1,8 +1,12 @@
 """Hooks run as somebody has agreed to, a bounded number of times, and no secret is repeated."""
 
 import json
+import os
+import signal
+import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -136,6 +140,10 @@ def test_only_what_may_pass_is_tried_again(
         (SECRET, 1),
         (f"http://127.0.0.1:{SECRET}/", 1),
         (f"https://u:{SECRET}@127.0.0.1:1/", 3),
+        (f"http://a..b/{SECRET}", 1),
+        (f"http://{'a' * 64}.example/{SECRET}", 1),
+        (f"http://127.0.0.1:99999/{SECRET}", 1),
+        (f"http://[/{SECRET}", 1),
     ],
 )
 def test_no_address_is_repeated(
@@ -150,6 +158,93 @@ def test_no_address_is_repeated(
     assert said.tries == tries
     assert said.problem
     assert SECRET not in str(said) + "".join(capfd.readouterr())
+
+
+@pytest.fixture(params=[b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: "])
+def endless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Answer posts with this, then with a byte of a header or the same, for ten seconds."""
+    start: bytes = request.param
+    done = threading.Event()
+
+    def answer(place: socket.socket) -> None:
+        with place.accept()[0] as one:
+            one.recv(1 << 16)
+            one.sendall(start)
+            for _ in range(500):
+                try:
+                    one.sendall(start if b"100" in start else b"a")
+                except OSError:
+                    return
+                if done.wait(0.02):
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        thread = threading.Thread(target=answer, args=(place,))
+        thread.start()
+        monkeypatch.setenv("HOOK_URL", f"http://127.0.0.1:{place.getsockname()[1]}/{SECRET}")
+        yield
+        done.set()
+        thread.join()
+
+
+@pytest.mark.usefixtures("endless")
+def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    said, _ = told({"webhook_env": "HOOK_URL", "tries": 1, "timeout_s": 0.3}, tmp_path)
+    assert said.problem == "no answer within 0.3 s"
+
+
+def test_a_hook_that_cannot_be_begun_keeps_no_other_waiting(tmp_path: Path) -> None:
+    hooks = [HookConfig.model_validate(hook) for hook in ("touch one", "touch two")]
+    said = HookRunner()(hooks, replace(NEWS, run="a\0b"), tmp_path)
+    assert [(each.tries, each.problem) for each in said] == [
+        (1, "it could not be told (ValueError)")
+    ] * 2
+
+
+@pytest.fixture
+def heard() -> Iterator[list[int]]:
+    """Signals that come, as whoever told the hooks hears them."""
+    numbers = list[int]()
+    before = signal.signal(signal.SIGTERM, lambda number, _: numbers.append(number))
+    yield numbers
+    signal.signal(signal.SIGTERM, before)
+
+
+def stop(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_ends_a_command_with_its_children(tmp_path: Path, heard: list[int]) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    os.mkfifo(tmp_path / "begun")
+    hook = HookConfig.model_validate("echo $$ > begun; sleep 60 & wait")
+    found = list[int]()
+
+    def stop_once_begun() -> None:
+        found.append(int((tmp_path / "begun").read_text()))
+        stop()
+
+    thread = threading.Thread(target=stop_once_begun)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        HookRunner()([hook, hook], NEWS, tmp_path)
+    thread.join()
+    assert heard == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGTERM) is handler
+    with pytest.raises(ProcessLookupError):
+        os.kill(found[0], 0)
+
+
+def test_a_signal_ends_a_pause(tmp_path: Path, heard: list[int]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        HookRunner(sleep=stop)([HookConfig.model_validate("exit 1")], NEWS, tmp_path)
+    assert heard == [signal.SIGTERM]
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path, heard: list[int]) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    [said] = HookRunner(sleep=stop)([HookConfig.model_validate("exit 1")], NEWS, tmp_path)
+    assert (said.tries, heard) == (3, [])
 
 
 CRON = "0 3 * * MON"

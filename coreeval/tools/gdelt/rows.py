@@ -55,6 +55,8 @@ Rows = Iterator[Article | RowDefect]
 
 OLDEST = datetime(1995, 1, 1, tzinfo=UTC)
 """No news page is older; an earlier date in a URL is part of a name or a number."""
+LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+"""A stamp from then on is a mistake, whatever the clock says (own choice)."""
 CLOCK_SKEW = timedelta(days=1)
 """A page may state its local time: up to a day after GDELT saw it is believed."""
 
@@ -68,7 +70,10 @@ _IN_URL = (
 
 
 def parse_stamp(stamp: str) -> datetime | None:
-    """Read `20260610033000`, `20260610T033000Z`, ISO 8601 with or without an offset; else None."""
+    """Read `20260610033000`, `20260610T033000Z`, ISO 8601 with or without an offset.
+
+    Returns None for what is no stamp, and for a time that no news page can be of.
+    """
     match = _STAMP.match(stamp.strip())
     if not match:
         return None
@@ -76,9 +81,10 @@ def parse_stamp(stamp: str) -> datetime | None:
     zone = match[7]
     try:
         time = datetime(*numbers[:3], *numbers[3:], tzinfo=UTC)  # type: ignore[misc, arg-type]
-        return time - _parse_offset(zone)
+        time -= _parse_offset(zone)
     except (ValueError, OverflowError):
         return None
+    return time if OLDEST <= time < LATEST else None
 
 
 def _parse_offset(zone: str) -> timedelta:

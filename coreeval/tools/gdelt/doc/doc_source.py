@@ -180,6 +180,9 @@ def describe_fetch(
         why = "" if tally.gave_up else " in time"
         yield f"{_count_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window{why}."
     yield from _rejection_notes(tally)
+    if tally.unusable:
+        rows = "1 row" if tally.unusable == 1 else f"{tally.unusable} rows"
+        yield f"{rows} of DOC 2.0 left out: without a title, an address or a time that can be."
     if tally.cut:
         yield (
             f"{_count_terms(len(tally.cut))} not searched for to the end, because DOC 2.0 lists"

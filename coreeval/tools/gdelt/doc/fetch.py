@@ -193,6 +193,8 @@ class FetchTally:
     """Requests refused for what they ask, with one term or with several."""
     answered: int = 0
     """Requests answered with a list, empty ones included."""
+    unusable: int = 0
+    """Rows of such lists that are no article with a title, an address and a time."""
     refused_as: set[str] = field(default_factory=set)
     """What the service said of refused requests."""
     gave_up: bool = False
@@ -353,7 +355,9 @@ class DocFetch:
         match answer:
             case ArticleList(rows):
                 self.tally.answered += 1
-                self._take_rows(ask, list(to_articles(rows, _origin(ask))), full=len(rows))
+                listed = list(to_articles(rows, _origin(ask)))
+                self.tally.unusable += len(rows) - len(listed)
+                self._take_rows(ask, listed, full=len(rows))
             case EmptyAnswer():
                 self.tally.answered += 1
                 if not ask.empty:

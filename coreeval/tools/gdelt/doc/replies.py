@@ -10,6 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
+from coreeval.config.models import split_address
 from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.rows import parse_lenient_json
 from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error, parse_retry_after
@@ -112,10 +113,14 @@ def find_proxy(url: str) -> str | None:
     if not proxy or proxy_bypass(parts.hostname or ""):
         return None
     named = proxy if "://" in proxy else f"http://{proxy}"
-    kind = urlsplit(named).scheme
-    if kind not in ("http", "https"):
+    try:
+        usable = split_address(named).scheme in ("http", "https")
+    except ValueError:
+        usable = False
+    if not usable:
         raise KnowledgeError(
-            f"the environment names a proxy that cannot be used for DOC 2.0: {kind}://…",
+            "the environment names a proxy that cannot be used for DOC 2.0: "
+            f"{named.partition('://')[0]}://…",
             where="environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY",
             hint="name an http:// proxy, or put the service's host into NO_PROXY",
         )

@@ -29,6 +29,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     replace_parts,
 )
 from coreeval.tools.gdelt.index.stories import make_items, make_stories
+from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
 """Days, aligned on the calendar, so that a new day moves no border but the last."""
@@ -138,10 +139,11 @@ def compact(store: Path) -> CompactionResult:
 
 
 def _rows_by_day(listed: Mapping[str, tuple[str, int]]) -> dict[date, int]:
+    """Count the rows of each day; days that no row is read of any more do not count."""
     rows: dict[date, int] = {}
     for path, (day, count) in listed.items():
-        if path.startswith("segments/"):
-            at = date.fromisoformat(day)
+        at = date.fromisoformat(day)
+        if path.startswith("segments/") and OLDEST.date() <= at < LATEST.date():
             rows[at] = rows.get(at, 0) + count
     return rows
 

@@ -19,7 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import aiohttp
 from tenacity import (
@@ -30,6 +29,7 @@ from tenacity import (
     wait_random,
 )
 
+from coreeval.config.models import split_address
 from coreeval.errors import RunError, UsageError
 from coreeval.tools.clock import Clock
 from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_gap
@@ -73,7 +73,7 @@ def normalise_mirror_url(url: str) -> str:
         UsageError: it is not https; plain http is for a server on this machine only.
     """
     try:
-        parts = urlsplit(url)
+        parts = split_address(url)
         scheme, host = parts.scheme, parts.hostname
         secret = "@" in parts.netloc or bool(parts.query)
     except ValueError:
@@ -143,6 +143,8 @@ class Mirror:
                 expected = read_md5_header(response.headers)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _TransientFailure(describe_http_error(error)) from None
+        except ValueError:  # aiohttp reads the proxy's address at each request
+            raise FetchFailed("HTTP_PROXY or HTTPS_PROXY holds no address of a proxy") from None
         if expected and expected != found.md5:
             raise _TransientFailure("the MD5 does not match")
         return found

@@ -325,6 +325,18 @@ def test_many_queries_do_not_outlast_the_deadline(tmp_path: Path) -> None:
     in_virtual_time(work())
 
 
+def test_rows_that_are_no_articles_are_counted(tmp_path: Path) -> None:
+    bad = [{**RAIN, "seendate": "00010101T000000Z"}, {**RAIN, "title": ""}]
+
+    async def listing(_parameters: Mapping[str, str]) -> HttpReply:
+        return said(json.dumps({"articles": [FERRIES, *bad]}))
+
+    found = in_virtual_time(virtual(tmp_path, ScriptedWire(listing)).fetch([BOARD], JUNE, 5))
+    assert [one.title for one in found.by_query["board"]] == [FERRIES["title"]]
+    note = "2 rows of DOC 2.0 left out: without a title, an address or a time that can be."
+    assert note in found.notes
+
+
 # -- what the user can mend ---------------------------------------------------------------------
 
 

@@ -289,10 +289,11 @@ async def test_a_refusing_proxy_is_told_of_without_its_password(
     assert "secret" not in str(caught.value) and caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("place", ["socks5://*127.0.0.1:1080", "http://*a..b", "*h:99999"])
 def test_a_proxy_that_cannot_be_spoken_to_is_an_error_at_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://me:secret@127.0.0.1:1080")
-    with pytest.raises(KnowledgeError, match="socks5") as caught:
+    monkeypatch.setenv("ALL_PROXY", place.replace("*", "me:secret@"))
+    with pytest.raises(KnowledgeError, match="proxy that cannot be used") as caught:
         open_doc(DocConfig(), tmp_path)
     assert "secret" not in str(caught.value)

@@ -38,7 +38,7 @@ def add_rows(store: Path, *rows: Row, files: Sequence[str] = ("a", "b")) -> None
     """Write a new segment for each crawl day of the rows."""
     days = defaultdict(list)
     for one in rows:
-        days[f"{datetime.fromtimestamp(one['crawled_at'], tz=UTC):%Y-%m-%d}"].append(one)
+        days[datetime.fromtimestamp(one["crawled_at"], tz=UTC).date().isoformat()].append(one)
     listed = {}
     for day, chosen in days.items():
         folder = store / "segments" / day

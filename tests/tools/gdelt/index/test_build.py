@@ -114,6 +114,17 @@ def test_days_whose_segments_are_gone_go_too(large: None, tmp_path: Path) -> Non
     assert [span[1:] for span in spans_of(tmp_path)] == [(13, 20), (21, 21), (22, 22), (23, 23)]
 
 
+def test_rows_of_impossible_days_do_no_harm_to_a_store(tmp_path: Path) -> None:
+    """Older versions read them."""
+    for number, year in enumerate((1, 1960, 9999)):
+        at = datetime(year, 12 if year > 1 else 1, 31 if year > 1 else 1, tzinfo=UTC)
+        add_rows(tmp_path, row(f"https://old.example/{number}", seen=at, stated=at))
+    assert compact(tmp_path) == CompactionResult(parts=0, rows=0)
+    add_rows(tmp_path, on(0, "a"))
+    assert compact(tmp_path) == CompactionResult(parts=1, rows=1)
+    assert list(held(tmp_path)) == ["https://a.example/0"]
+
+
 def test_a_part_is_replaced_only_by_all_of_its_days(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

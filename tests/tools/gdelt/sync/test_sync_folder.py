@@ -11,10 +11,11 @@ import pytest
 from filelock import FileLock
 
 from coreeval.errors import KnowledgeError, RunCorrupt, RunError, RunLocked
+from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.sync import feeds, file_reader, intake
 from coreeval.tools.gdelt.sync.segment_rows import LONGEST_KEPT, MOST_KEPT
 from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult, sync_folder
-from tests.tools.gdelt.file_samples import gkg_line, listed, write, write_artlist
+from tests.tools.gdelt.file_samples import gal_line, gkg_line, listed, write, write_artlist
 from tests.tools.gdelt.sync.kit import (
     NOW,
     aside_of,
@@ -118,6 +119,20 @@ def test_bad_rows_are_counted_and_kept_aside(tmp_path: Path) -> None:
     assert [row["line"] for row in rows[:4]] == [2, 3, 4, 5]
     assert len(rows) == MOST_KEPT
     assert max(len(row["row"]) for row in rows) == LONGEST_KEPT
+
+
+def test_a_row_of_the_year_one_is_a_bad_row(tmp_path: Path) -> None:
+    rows = ("2026-10-05T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
+    titles = ("Farmers plant oats", "Bakers plant oats", "Sailors plant oats")
+    lines = [
+        gal_line(title, f"https://a.example/{title[0]}", date)
+        for title, date in zip(titles, rows, strict=True)
+    ]
+    write(tmp_path / "news.gal.json", *lines)
+    done = sync_folder(
+        tmp_path / "store", tmp_path / "news.gal.json", around=Around(now=noon, finish=compact)
+    )
+    assert (done.counts.articles, done.counts.bad) == (1, {"no_date": 2})
 
 
 def test_a_cut_file_gives_what_is_left(tmp_path: Path) -> None:

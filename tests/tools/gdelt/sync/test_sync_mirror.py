@@ -188,6 +188,17 @@ def test_a_mirror_that_cannot_be_reached_is_one_message(tmp_path: Path) -> None:
         synced(tmp_path / "store", gone)
 
 
+@pytest.mark.parametrize("proxy", ["http://a..b", "http://me:hunter2@h:port", "http://["])
+def test_a_proxy_without_an_address_is_one_message(
+    tmp_path: Path, server: MirrorServer, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    monkeypatch.setenv("NO_PROXY", "")
+    with pytest.raises(RunError, match="HTTP_PROXY or HTTPS_PROXY holds no address") as caught:
+        synced(tmp_path / "store", server)
+    assert "hunter2" not in str(caught.value)
+
+
 BAD_ARCHIVES = {
     "two files": zipped(("a.csv", gkg_file(AT)), ("b.csv", gkg_file(AT))),
     "no archive": b"<html>Service unavailable</html>",
@@ -268,7 +279,13 @@ def test_windows_that_cannot_be(
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize("url", ["http://data.gdeltproject.org", "ftp://x", "gdelt", "https://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://data.gdeltproject.org", "ftp://x", "gdelt", "https://"),
+        *("https://a..b", "https://h:99999"),
+    ],
+)
 def test_no_mirror_without_tls(url: str) -> None:
     with pytest.raises(UsageError, match="no address of a mirror"):
         normalise_mirror_url(url)
