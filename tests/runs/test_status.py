@@ -12,9 +12,6 @@ from coreeval.runs import status as looking
 from coreeval.runs.manifest import Status, read_manifest
 from coreeval.runs.status import read_bad_lines, read_failures, read_status
 from coreeval.schema import Outcome
-from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.heartbeat import ProgressSnapshot
-from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import Made
 
 HEAVY = ("pydantic", "sqlalchemy", "asyncio", "filelock", "yaml")
@@ -35,19 +32,6 @@ def test_looking_imports_nothing_heavy(people: Made) -> None:
     command = [sys.executable, "-c", program, str(people.files.root)]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
-
-
-def test_a_file_from_before_there_was_a_pulse(people: Made) -> None:
-    store = RunStore.open(people.files.store, now=utc_now)
-    store.beat({}, ProgressSnapshot(stage="refresh"))
-    store.close()
-    before = read_status(people.files.root)
-    with closing(sqlite3.connect(people.files.root / "run.db", isolation_level=None)) as db:
-        db.execute("ALTER TABLE heartbeat DROP COLUMN pulse")
-        db.execute("UPDATE schema_version SET version = version - 1")
-    after = read_status(people.files.root)
-    assert after.sign and before.sign
-    assert (after.counts, after.sign.at) == (before.counts, before.sign.at)
 
 
 def test_as_many_troubles_as_are_wanted(people: Made) -> None:

@@ -242,7 +242,7 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
         RunCorrupt: it is damaged.
         RunError: it cannot be used now.
     """
-    open_calls(path).close()  # brings an older file to the newest tables
+    open_calls(path).close()  # refuses one of another version
     with open_database(path, dry=dry) as database:
         texts = [
             row["sha256"]

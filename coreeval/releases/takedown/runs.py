@@ -74,7 +74,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
     Raises:
         RunError: it cannot be used or is damaged.
     """
-    RunStore.open(path, now=utc_now).close()  # brings an older file to the newest tables
+    RunStore.open(path, now=utc_now).close()  # refuses one of another version
     with open_database(path, dry=True) as database:
         evidence = _matching_ids(database, finder, "evidence", "body")
         kept = _matching_ids(database, finder, "kept_evidence", "body")

@@ -163,7 +163,7 @@ def open_exclusively(path: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _open_current_engine(path: Path) -> Iterator[Engine]:
-    open_calls(path).close()  # brings an older file to the newest tables
+    open_calls(path).close()  # refuses one of another version
     engine = open_engine(str(URL.create("sqlite", database=str(path))))
     explain_errors(engine, what="the call store")
     try:

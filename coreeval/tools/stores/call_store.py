@@ -44,8 +44,8 @@ from coreeval.tools.stores.sqlite import (
     Row,
     Write,
     explain_errors,
-    migrate,
     open_engine,
+    prepare_database,
 )
 
 MOST_USD = 1000.0
@@ -190,7 +190,7 @@ class CallStore:
     """Calls by key; one writer commits, any number of readers look up."""
 
     def __init__(self, engine: Engine, payer: str = "") -> None:
-        migrate(engine, t.MIGRATIONS, what="the call store")
+        prepare_database(engine, t.CALL_SCHEMA, what="the call store")
         explain_errors(engine, what="the call store")
         self._engine = engine
         self._payer = payer

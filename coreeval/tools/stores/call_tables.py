@@ -1,9 +1,10 @@
-"""The tables of calls.db and the steps that brought them about."""
+"""The tables of calls.db."""
+
+from typing import Final
 
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Float,
     Index,
     Integer,
@@ -12,12 +13,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    inspect,
-    text,
 )
 
-from coreeval.tools.stores.old_checksums import renew
-from coreeval.tools.stores.sqlite import Migration
+from coreeval.tools.stores.sqlite import Schema
 
 metadata = MetaData()
 calls = Table(
@@ -69,45 +67,7 @@ abilities = Table(
     Column("value", Text, nullable=False),
 )
 """What was found out about models."""
-_BY_PAYER = Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
+Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
 """Holds all that the sum of a run is made of: the rows are large, and are left alone."""
-_ADDED = {
-    "paid_by": "TEXT NOT NULL DEFAULT ''",
-    "method": "VARCHAR(32) NOT NULL DEFAULT ''",
-    "tries": "TEXT NOT NULL DEFAULT ''",
-    "usd": "FLOAT",
-    "logprobs": "BLOB",
-}
-
-
-def _create(connection: Connection) -> None:
-    metadata.create_all(connection)
-
-
-def _add(*names: str) -> Migration:
-    """Return a step that adds columns; a new file is created with them."""
-
-    def step(connection: Connection) -> None:
-        there = {column["name"] for column in inspect(connection).get_columns("calls")}
-        for name in names:
-            if name not in there:
-                connection.execute(text(f"ALTER TABLE calls ADD COLUMN {name} {_ADDED[name]}"))
-
-    return step
-
-
-def _index_anew(connection: Connection) -> None:
-    """Put what calls cost into the index of those who paid; a new file is created with it."""
-    connection.execute(text("DROP INDEX IF EXISTS calls_by_payer"))
-    _BY_PAYER.create(connection)
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    _create,
-    _add("paid_by"),
-    _add("method", "tries", "usd"),
-    _create,
-    renew,
-    _index_anew,
-    _add("logprobs"),
-)
+CALL_SCHEMA: Final = Schema(version=7, create=metadata.create_all)
+"""Of calls.db."""

@@ -20,17 +20,16 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement
 from coreeval.tools.stores.run_check import explain_fault
-from coreeval.tools.stores.run_migrations import MIGRATIONS
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
-from coreeval.tools.stores.run_triggers import cause_of
+from coreeval.tools.stores.run_triggers import RUN_SCHEMA, cause_of
 from coreeval.tools.stores.sqlite import (
     BatchWriter,
     Row,
     Write,
     explain_errors,
-    migrate,
     open_engine,
+    prepare_database,
 )
 
 CHUNK = 2000
@@ -44,7 +43,7 @@ class RunFile:
     """The open file: one writer, any number of readers."""
 
     def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
-        migrate(engine, MIGRATIONS, what="run.db")
+        prepare_database(engine, RUN_SCHEMA, what="run.db")
         explain_errors(engine, what="run.db")
         self._engine = engine
         self._writer = BatchWriter(engine, rests_on=rests_on)
@@ -63,7 +62,7 @@ class RunFile:
             rests_on: The call store whose calls are named in it, for whoever works on the run.
 
         Raises:
-            RunCorrupt: the file is damaged, from a newer version, or a link to one elsewhere.
+            RunCorrupt: the file is damaged, of another version, or a link to one elsewhere.
         """
         refuse_special_file(path)
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)

@@ -10,12 +10,13 @@ few enough words.
 """
 
 import re
-from typing import get_args
+from typing import Final, get_args
 
 from sqlalchemy import Connection
 
 from coreeval.schema import Flag
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.sqlite import Schema
 
 MOST_CAUSE_CHARS = 90
 """Characters of a cause."""
@@ -56,7 +57,6 @@ def _generalise(reason: str) -> str:
 
 PENDING = "pending"
 """Of a sample that has not ended; it stands beside the outcomes, so that all add up."""
-_SUM_TABLES = (t.listing, t.sought, t.call_sums, t.step_sums, t.verdict_sums)
 
 _PENDING_ROW = f"'{PENDING}', '', 0, '', '', NULL, '', 0, 0, 0, 0.0, 0, 0.0"
 
@@ -159,63 +159,14 @@ _TRIGGERS = {
     "UPDATE ON verdicts": _DROP_VERDICT + _ADD_VERDICT,
     "DELETE ON verdicts": _DROP_VERDICT,
 }
-_FILLS = (
-    _PLACE.format(which=""),
-    f"""
-    INSERT INTO listing
-    SELECT seq, id, label_text, {_PENDING_ROW} FROM samples
-    WHERE id NOT IN (SELECT sample_id FROM results)
-    """,
-    f"""
-    INSERT INTO sought
-    SELECT s.seq, coalesce({_ENDED_WORDS}, {_WORDS.format(sample="s")})
-    FROM samples s LEFT JOIN results r ON r.sample_id = s.id
-    """,
-    """
-    INSERT INTO call_sums
-    SELECT
-        role, model, cached, count(*), sum(prompt_tokens), sum(cached_tokens),
-        sum(completion_tokens), coalesce(sum(usd), 0.0), count(usd)
-    FROM (
-        SELECT
-            min(role) AS role, model, min(cached) AS cached, max(prompt_tokens) AS prompt_tokens,
-            max(cached_tokens) AS cached_tokens, max(completion_tokens) AS completion_tokens,
-            max(usd) AS usd
-        FROM calls GROUP BY key, model
-    )
-    GROUP BY role, model, cached
-    """,
-    """
-    INSERT INTO step_sums
-    SELECT node, count(*), sum(seconds), sum(error <> '') FROM steps GROUP BY node
-    """,
-    """
-    INSERT INTO verdict_sums
-    SELECT name, sum(passed), sum(NOT passed) FROM verdicts
-    WHERE sample_id IN (SELECT id FROM samples) GROUP BY name
-    """,
-)
 
 
-def create_sums(connection: Connection) -> None:
-    """Make the tables, fill them from what is there, and let them be kept up from now on."""
-    for table in _SUM_TABLES:
-        table.create(connection, checkfirst=True)
-    for index in t.calls.indexes:
-        index.create(connection, checkfirst=True)
-    _fill_causes(connection)
-    for fill in _FILLS:
-        connection.exec_driver_sql(fill)
+def _create(connection: Connection) -> None:
+    t.metadata.create_all(connection)
     for number, (when, then) in enumerate(_TRIGGERS.items()):
         made = f"CREATE TRIGGER keep_{number} AFTER {when} BEGIN {then} END"
         connection.exec_driver_sql(made)
 
 
-def _fill_causes(connection: Connection) -> None:
-    """Say of each result that is there why it was not accepted."""
-    columns = (t.results.c.sample_id, t.results.c.outcome, t.results.c.reason)
-    for sample_id, outcome, reason in connection.execute(
-        t.results.select().with_only_columns(*columns)
-    ).all():
-        own = t.results.c.sample_id == sample_id
-        connection.execute(t.results.update().where(own).values(cause=cause_of(outcome, reason)))
+RUN_SCHEMA: Final = Schema(version=10, create=_create)
+"""Of run.db."""

@@ -1,4 +1,4 @@
-"""What every store shares: opening a database, migrating it, one group-committing writer.
+"""What every store shares: opening a database, making its tables, one group-committing writer.
 
 SQLite now; another database is another URL. All statements go through SQLAlchemy Core.
 
@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import (
     Connection,
@@ -40,7 +41,6 @@ from coreeval.tools.stores.heartbeat import (
     reading_uri,
 )
 
-Migration = Callable[[Connection], None]
 Row = dict[str, Any]
 BATCH = 256
 """Most writes that one commit may carry."""
@@ -97,31 +97,39 @@ def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-def migrate(
-    engine: Engine, migrations: Sequence[Migration], *, what: str, repair: str = REPAIR
-) -> None:
-    """Bring a database to the newest schema; version n means that n migrations were applied.
+@dataclass(frozen=True)
+class Schema:
+    """The tables of a database. A change of them is a new version: stores of others are refused."""
+
+    version: int
+    create: Callable[[Connection], None]
+    """Makes the tables of a new file."""
+
+
+def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
+    """Make the tables of a new database; look whether those of another are of this version.
 
     Args:
         engine: The database.
-        migrations: All steps, oldest first.
+        schema: Its tables.
         what: What people call it.
         repair: What they can do where it is damaged.
 
     Raises:
-        RunCorrupt: the file is no database, is damaged, or was written by a newer version.
+        RunCorrupt: the file is no database, is damaged, or of another version.
+        RunError: it cannot be opened.
     """
     try:
-        _bring_up(engine, migrations, what, repair)
+        _prepare(engine, schema, what, repair)
     except CoreEvalError:
         engine.dispose()  # nobody gets the store, so nobody could close it
         raise
 
 
-def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str, repair: str) -> None:
+def _prepare(engine: Engine, schema: Schema, what: str, repair: str) -> None:
     try:
         with engine.begin() as connection:
-            _migrate(connection, migrations, what, repair)
+            _create_once(connection, schema, what, repair)
     except OperationalError as error:
         raise RunError(
             f"{what} cannot be opened: {error.orig}",
@@ -140,26 +148,30 @@ def _opening(path: Path) -> str:
     return COPYING if path.exists() and not may_change(path) else OPENING
 
 
-def _migrate(
-    connection: Connection, migrations: Sequence[Migration], what: str, repair: str
-) -> None:
-    version, newest = _version(connection, what, repair), len(migrations)
-    if version > newest:
-        raise RunCorrupt(
-            f"{what} has schema version {version}; this CoreEval knows up to {newest}",
-            where=str(connection.engine.url.database),
-            hint="install a newer CoreEval",
-        )
-    if version == newest:
+def _create_once(connection: Connection, schema: Schema, what: str, repair: str) -> None:
+    version = _version(connection, what, repair)
+    if version == schema.version:
         return
+    if version:
+        _refuse_version(connection, version, schema.version, what)
     _refuse_foreign(connection, what)
     _begin(connection)
-    for step in migrations[
-        _version(connection, what, repair) :
-    ]:  # another process may have been faster
-        step(connection)
+    if _version(connection, what, repair):  # another process was faster
+        return
+    schema.create(connection)
     connection.execute(text("DELETE FROM schema_version"))
-    connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": newest})
+    connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": schema.version})
+
+
+def _refuse_version(connection: Connection, version: int, known: int, what: str) -> NoReturn:
+    newer = version > known
+    raise RunCorrupt(
+        f"{what} has schema version {version}; this CoreEval knows {known} only",
+        where=str(connection.engine.url.database),
+        hint="install a newer CoreEval"
+        if newer
+        else "it is of a CoreEval before the first release: move it away and start anew",
+    )
 
 
 def _refuse_foreign(connection: Connection, what: str) -> None:

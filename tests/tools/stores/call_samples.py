@@ -1,6 +1,5 @@
 """Calls for tests of the call store, and run files from before something was kept."""
 
-import sqlite3
 from dataclasses import replace
 
 from coreeval.tools.stores.call_records import SHARED, CallRecord, call_key, call_request
@@ -50,15 +49,3 @@ def record(
         logprobs='[{"token": "{", "logprob": -0.5, "top_logprobs": []}]',
     )
     return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def as_before(database: sqlite3.Connection, version: int) -> None:
-    """Take from a run.db what keeps its sums, and call it a file of an earlier version."""
-    found = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for (name,) in found:
-        database.execute(f"DROP TRIGGER {name}")
-    for table in ("listing", "sought", "call_sums", "step_sums", "verdict_sums"):
-        database.execute(f"DROP TABLE {table}")
-    database.execute("DROP INDEX calls_by_key")
-    database.execute("ALTER TABLE results DROP COLUMN cause")
-    database.execute("UPDATE schema_version SET version = ?", (version,))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.sqlite import migrate, open_engine
+from coreeval.tools.stores.sqlite import Schema, open_engine, prepare_database
 from tests.support.worker import filling
 
 
@@ -81,7 +81,7 @@ def test_a_file_that_was_only_begun_is_finished(tmp_path: Path) -> None:
             assert list(store.records()) == []
 
 
-def test_migrations_are_all_there_or_none(tmp_path: Path) -> None:
+def test_all_tables_are_made_or_none(tmp_path: Path) -> None:
     def half(connection: Connection) -> None:
         connection.execute(text("CREATE TABLE half (a INTEGER)"))
         raise KeyError("stopped")
@@ -91,8 +91,8 @@ def test_migrations_are_all_there_or_none(tmp_path: Path) -> None:
 
     engine = open_engine(f"sqlite:///{tmp_path / 'a.db'}")
     with pytest.raises(KeyError):
-        migrate(engine, [half], what="a.db")
-    migrate(engine, [whole], what="a.db")
+        prepare_database(engine, Schema(version=1, create=half), what="a.db")
+    prepare_database(engine, Schema(version=1, create=whole), what="a.db")
     engine.dispose()
 
 

@@ -1,4 +1,3 @@
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -9,7 +8,6 @@ import pytest
 from coreeval.schema import BadRow, Evidence, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
-from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DIGEST = "d" * 64
@@ -96,18 +94,3 @@ async def test_what_a_run_was_offered_itself_comes_before_what_a_release_said(
     assert store.excerpts(["e1"])["e1"] == EvidenceExcerpt(
         evidence=_evidence(""), snippet_sha256=DIGEST
     )
-
-
-async def test_a_file_from_before_samples_were_kept_can_be_gone_on_with(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    with closing(RunStore.open(path, now=lambda: NOW)) as old:
-        old.add_samples([_sample(1)])
-        await old.commit(Result(sample_id="1", outcome="no_knowledge"))
-    with closing(sqlite3.connect(path)) as db:
-        as_before(db, 6)
-        db.execute("ALTER TABLE results DROP COLUMN kept_from")
-        db.execute("DROP TABLE kept_evidence")
-        db.commit()
-    with closing(RunStore.open(path, now=lambda: NOW)) as opened:
-        assert opened.result("1") == Result(sample_id="1", outcome="no_knowledge")
-        assert (opened.count_from_release(), opened.evidence(["e1"])) == (0, {})

@@ -1,6 +1,5 @@
 """Train items in run.db: beside the samples, and never among them."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from coreeval.errors import DatasetError
 from coreeval.schema import Sample, TrainEnd
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
-from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -72,17 +70,3 @@ def test_an_id_that_the_benchmark_has_is_refused_and_nothing_is_kept(store: RunS
     with pytest.raises(DatasetError, match="'train:7'"):
         store.add_train([sample("6"), sample("7")])
     assert store.train_counts() == {}
-
-
-def test_a_file_from_before_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    with closing(RunStore.open(path, now=lambda: NOW)) as old:
-        old.add_samples([sample("1", "test")])
-    with closing(sqlite3.connect(path)) as db:
-        as_before(db, 5)
-        db.execute("DROP TABLE train_items")
-        db.commit()
-    with closing(RunStore.open(path, now=lambda: NOW)) as opened:
-        assert opened.train_counts() == {}
-        opened.add_train([sample("1")])
-        assert opened.pending() == ["1"]

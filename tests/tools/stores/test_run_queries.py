@@ -1,7 +1,6 @@
 """The list of a run's samples and its figures, whatever was written in whatever order."""
 
 import itertools
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ from coreeval.tools.stores.run_queries import SORTS, Neighbours, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, ReleaseSample, StepRecord
 from coreeval.tools.stores.run_triggers import MOST_CAUSE_CHARS, cause_of
-from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENDS = {
@@ -222,22 +220,6 @@ async def test_samples_kept_from_a_release_are_listed_as_they_enter(store: RunSt
     assert _ids(store, kept=True) == [1]
     assert _ids(store, text="new fact") == [1]
     assert store.listing.overview().kept == 1
-
-
-async def test_a_file_from_before_is_counted_when_it_is_opened(
-    worked: RunStore, tmp_path: Path
-) -> None:
-    listed, counted = worked.listing.page(), worked.listing.overview()
-    worked.close()
-    with closing(sqlite3.connect(tmp_path / "run.db")) as db:
-        as_before(db, 7)
-        db.commit()
-    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as again:
-        assert again.listing.page() == listed
-        assert again.listing.overview() == counted
-        assert _ids(again, text="70 WORDS") == [4]
-        await again.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
-        assert again.listing.overview().outcomes["accepted"] == 2
 
 
 @pytest.mark.parametrize(

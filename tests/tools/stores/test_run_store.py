@@ -1,6 +1,4 @@
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +8,6 @@ import pytest
 from coreeval.schema import (
     BadRow,
     Evidence,
-    Freshness,
     Prediction,
     ReplacedFact,
     Result,
@@ -20,7 +17,6 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
-from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -255,49 +251,6 @@ async def test_a_call_comes_back_with_all_that_is_known_of_it(store: RunStore) -
     assert [step.calls for step in store.steps("s")] == [(call,)]
 
 
-async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path: Path) -> None:
-    path, added = tmp_path / "run.db", ("cached_tokens", "method", "tries", "error", "usd")
-    old = CallRow(key="old", role="r", model="m", draw=0, cached=False)
-    store = RunStore.open(path, now=lambda: NOW)
-    store.record(
-        StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(old,))
-    )
-    store.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        as_before(db, 1)
-        for name in added:
-            db.execute(f"ALTER TABLE calls DROP COLUMN {name}")
-    store = RunStore.open(path, now=lambda: NOW)
-    new = CallRow(key="new", role="r", model="m", draw=0, cached=False, usd=0.5)
-    store.record(
-        StepRecord(sample_id="s", attempt=1, node="m", started_at="u", seconds=0, calls=(new,))
-    )
-    await store.commit(Result(sample_id="s", outcome="failed"))
-    assert [step.calls for step in store.steps("s")] == [(old,), (new,)]
-    (row,) = store.call_totals()
-    assert (row["calls"], row["priced"], row["usd"]) == (2, 1, 0.5)
-    store.close()
-
-
-async def test_a_file_from_before_freshness_is_read_and_goes_on(tmp_path: Path) -> None:
-    path, after = tmp_path / "run.db", {"openai:m": True, "openai:n": None}
-    known = Freshness(earliest=NOW, precision="url", after_cutoff=after)
-    store = RunStore.open(path, now=lambda: NOW)
-    store.add_samples([_sample(1), _sample(2), _sample(3)])
-    await store.commit(Result(sample_id=_sample(1).id, outcome="accepted"))
-    store.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        as_before(db, 2)
-        db.execute("ALTER TABLE results DROP COLUMN freshness")
-    store = RunStore.open(path, now=lambda: NOW)
-    await store.commit(Result(sample_id=_sample(2).id, outcome="accepted", freshness=known))
-    await store.commit(Result(sample_id=_sample(3).id, outcome="unsafe"))
-    assert dict(store.freshness()) == {_sample(1).id: None, _sample(2).id: known}
-    result = store.result(_sample(2).id)
-    assert result and result.freshness == known
-    store.close()
-
-
 async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:
     await store.add_evidence([_evidence("e1"), _evidence("e2")])
     await store.add_evidence([_evidence("e1").model_copy(update={"title": "changed since"})])
@@ -366,27 +319,6 @@ OLD_PREDICTIONS = """
         ('openai:m', 'original', '5', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: label: bad'),
         ('offline:classifier', 'semantic', '1', 'joy', 1, '');
 """  # noqa: E501
-
-
-def test_a_file_from_before_there_were_templates_is_read_and_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    RunStore.open(path, now=lambda: NOW).close()
-    with closing(sqlite3.connect(path)) as db:
-        as_before(db, 4)
-        db.executescript(OLD_PREDICTIONS)
-    for _ in range(2):
-        store = RunStore.open(path, now=lambda: NOW)
-        assert list(store.answers("openai:m", ["original"])) == [
-            ("original", 1, "1", "joy", "answered"),
-            ("original", 1, "2", "", "refused"),
-            ("original", 1, "3", "", "refused"),
-            ("original", 1, "4", "", "truncated"),
-            ("original", 1, "5", "", "unparsed"),
-        ]
-        known = list(store.answers("offline:classifier", ["semantic"]))
-        assert known == [("semantic", 0, "1", "joy", "answered")]
-        store.add_predictions([_said("1", 2, source="semantic", target="openai:m")])
-        store.close()
 
 
 async def test_labels_are_those_of_the_samples_that_ended(store: RunStore) -> None:

@@ -27,7 +27,15 @@ from sqlalchemy.exc import IntegrityError
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores import sqlite
 from coreeval.tools.stores.prepared_statements import InsertStatement
-from coreeval.tools.stores.sqlite import LINGER_S, BatchWriter, Row, Write, migrate, open_engine
+from coreeval.tools.stores.sqlite import (
+    LINGER_S,
+    BatchWriter,
+    Row,
+    Schema,
+    Write,
+    open_engine,
+    prepare_database,
+)
 
 METADATA = MetaData()
 THINGS = Table(
@@ -39,12 +47,13 @@ THINGS = Table(
 )
 
 
-def _first(connection: Connection) -> None:
+def _create(connection: Connection) -> None:
     METADATA.create_all(connection)
+    connection.execute(text("INSERT INTO things (id, name) VALUES (0, 'made with the tables')"))
 
 
-def _second(connection: Connection) -> None:
-    connection.execute(text("INSERT INTO things (id, name) VALUES (0, 'made by the migration')"))
+FIRST = Schema(version=1, create=METADATA.create_all)
+SECOND = Schema(version=2, create=_create)
 
 
 def _url(path: Path) -> str:
@@ -56,26 +65,31 @@ def _versions(path: Path) -> list[int]:
         return [row[0] for row in connection.execute("SELECT version FROM schema_version")]
 
 
-def test_migrations_run_once_and_in_order(tmp_path: Path) -> None:
+def test_tables_are_made_once(tmp_path: Path) -> None:
     engine = open_engine(_url(tmp_path / "a.db"))
-    migrate(engine, [_first], what="a.db")
-    migrate(engine, [_first, _second], what="a.db")
-    migrate(engine, [_first, _second], what="a.db")
+    for _ in range(3):
+        prepare_database(engine, SECOND, what="a.db")
     with engine.connect() as connection:
-        assert connection.execute(select(THINGS.c.name)).scalars().all() == [
-            "made by the migration"
-        ]
+        assert connection.execute(select(THINGS.c.name)).scalars().all() == ["made with the tables"]
     engine.dispose()
     assert _versions(tmp_path / "a.db") == [2]
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("there", "known", "to_do"),
+    [(SECOND, FIRST, "install a newer CoreEval"), (FIRST, SECOND, "move it away and start anew")],
+)
+def test_a_store_of_another_version_is_refused_and_left_alone(
+    tmp_path: Path, there: Schema, known: Schema, to_do: str
+) -> None:
     engine = open_engine(_url(tmp_path / "a.db"))
-    migrate(engine, [_first, _second], what="a.db")
-    with pytest.raises(RunCorrupt, match="schema version 2; this CoreEval knows up to 1"):
-        migrate(engine, [_first], what="a.db")
+    prepare_database(engine, there, what="a.db")
+    expected = f"schema version {there.version}; this CoreEval knows {known.version} only"
+    with pytest.raises(RunCorrupt, match=expected) as caught:
+        prepare_database(engine, known, what="a.db")
     engine.dispose()
-    assert _versions(tmp_path / "a.db") == [2]
+    assert to_do in caught.value.hint
+    assert _versions(tmp_path / "a.db") == [there.version]
 
 
 def test_a_file_that_is_no_database_is_said_so_and_not_overwritten(tmp_path: Path) -> None:
@@ -84,7 +98,7 @@ def test_a_file_that_is_no_database_is_said_so_and_not_overwritten(tmp_path: Pat
     before = path.read_bytes()
     engine = open_engine(_url(path))
     with pytest.raises(RunCorrupt, match=r"a\.db is damaged"):
-        migrate(engine, [_first], what="a.db")
+        prepare_database(engine, FIRST, what="a.db")
     engine.dispose()
     assert path.read_bytes() == before
 
@@ -92,7 +106,7 @@ def test_a_file_that_is_no_database_is_said_so_and_not_overwritten(tmp_path: Pat
 def test_a_folder_that_is_not_there_is_not_called_damage(tmp_path: Path) -> None:
     engine = open_engine(_url(tmp_path / "no" / "a.db"))
     with pytest.raises(RunError, match="cannot be opened") as caught:
-        migrate(engine, [_first], what="a.db")
+        prepare_database(engine, FIRST, what="a.db")
     assert not isinstance(caught.value, RunCorrupt)
     engine.dispose()
 
@@ -105,7 +119,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(path: Path) -> Iterator[Engine]:
     engine = open_engine(_url(path))
-    migrate(engine, [_first], what="a.db")
+    prepare_database(engine, FIRST, what="a.db")
     yield engine
     engine.dispose()
 

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import (
     Column,
-    Connection,
     Engine,
     Index,
     Integer,
@@ -30,7 +29,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.engine import URL
 
 from coreeval.tools.gdelt.sync.feeds import Feed
-from coreeval.tools.stores.sqlite import Migration, explain_errors, migrate, open_engine
+from coreeval.tools.stores.sqlite import Schema, explain_errors, open_engine, prepare_database
 
 metadata = MetaData()
 
@@ -92,11 +91,7 @@ ignored_table = Table(
 Index("files_by_md5", files_table.c.md5)
 
 
-def _create_tables(connection: Connection) -> None:
-    metadata.create_all(connection)
-
-
-MIGRATIONS: Sequence[Migration] = (_create_tables,)
+SCHEMA: Final = Schema(version=1, create=metadata.create_all)
 
 
 STORE_NAME = "the news store"
@@ -176,7 +171,7 @@ def open_ledger(path: Path) -> Iterator["StoreLedger"]:
         RunError: it cannot be opened.
     """
     engine = open_engine(str(URL.create("sqlite", database=str(path))))
-    migrate(engine, MIGRATIONS, what=STORE_NAME, repair=REPAIR)
+    prepare_database(engine, SCHEMA, what=STORE_NAME, repair=REPAIR)
     explain_errors(engine, what=STORE_NAME, resume=GO_ON, repair=REPAIR)
     try:
         yield StoreLedger(engine)
