@@ -58,7 +58,7 @@ def main() -> None:
 
 def _fired(store: RunStore) -> Iterator[Fired]:
     for ended in store.sample_results():
-        steps = store.steps(ended.sample.id)
+        steps = store.history.steps(ended.sample.id)
         found = [(step, defect) for step in steps for defect in _defects(step)]
         last = max((step.attempt for step in steps), default=0)
         for step, defect in found:

@@ -120,12 +120,12 @@ def _sample(number: int, chance: random.Random) -> Sample:
 
 
 async def _work_through(store: RunStore, samples: int, chance: random.Random) -> None:
-    await store.add_evidence(_evidence(number, chance) for number in range(2000))
+    await store.history.add_evidence(_evidence(number, chance) for number in range(2000))
     for first in range(1, samples + 1, CHUNK):
         numbers = range(first, min(first + CHUNK, samples + 1))
         for number in numbers:
             for step in _steps(number, chance):
-                store.record(step)
+                store.history.record(step)
         await asyncio.gather(*(store.commit(_result(number, chance)) for number in numbers))
 
 

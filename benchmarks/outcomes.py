@@ -34,7 +34,7 @@ def _counted(run: Path) -> Iterable[tuple[str, Counter[str]]]:
         result = ended.result
         calls = {
             (call.key, call.draw): f"calls {step.node} {call.role}"
-            for step in store.steps(ended.sample.id)
+            for step in store.history.steps(ended.sample.id)
             for call in step.calls
         }
         own = Counter(calls.values())

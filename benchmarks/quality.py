@@ -86,14 +86,18 @@ def _read(run: Path) -> Iterator[Read]:
     for ended in store.sample_results():
         sample = ended.sample
         target = find_target(sample.id) if config.dataset.target == "all" else config.dataset.target
-        news = store.evidence(_rests_on(store, ended)).values()
+        news = store.history.evidence(_rests_on(store, ended)).values()
         yield Read(run.name, load_task(config.task, target), sample, ended.result, tuple(news))
     store.close()
 
 
 def _rests_on(store: RunStore, ended: SampleResult) -> list[str]:
     """Return the ids of the news that the last plan rests on."""
-    plans = [step.detail["plan"] for step in store.steps(ended.sample.id) if "plan" in step.detail]
+    plans = [
+        step.detail["plan"]
+        for step in store.history.steps(ended.sample.id)
+        if "plan" in step.detail
+    ]
     statements = plans[-1]["statements"] if plans else []
     return list(dict.fromkeys(key for one in statements for key in one["evidence_ids"]))
 

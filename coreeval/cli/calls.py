@@ -154,7 +154,7 @@ def _call_keys(run: Path) -> list[str]:
     from coreeval.runs.open import open_run_reader
 
     with open_run_reader(run) as (_, _, store):
-        return store.call_keys()
+        return store.history.call_keys()
 
 
 # -- what goes ------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class SampleNodes:
             )
         )
         log_detail("asked", list(offered.asked))
-        await context.store.add_evidence(offered.items)
+        await context.store.history.add_evidence(offered.items)
         rungs = {item.id: rung for item, rung in offered.items.items()}
         first = "original_label" not in state
         route = "judge_original" if first else "replace"
@@ -259,7 +259,7 @@ class SampleNodes:
         return sample, part.task, part.team
 
     async def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        stored = await asyncio.to_thread(self._context.store.evidence, ids)
+        stored = await asyncio.to_thread(self._context.store.history.evidence, ids)
         items = [stored[known] for known in ids if known in stored]
         return [item for item in items if not self._context.rules.takedown.forbids(item)]
 

@@ -134,7 +134,7 @@ def build_recorder(
                         verdicts=_verdicts(update),
                     )
                     observer.on_step(step, calls)
-                    store.record(step)
+                    store.history.record(step)
             return update
 
         return recorded
@@ -157,7 +157,7 @@ def build_call_row(call: CallRef, payer: str, before: RunStore | None = None) ->
     or for another sample. If an earlier pass has it, it was paid there.
     """
     found = call.cached and (
-        call.paid_by != payer or (before is not None and before.has_call(call.key))
+        call.paid_by != payer or (before is not None and before.history.has_call(call.key))
     )
     return CallRow(
         key=call.key,

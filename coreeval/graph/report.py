@@ -183,7 +183,7 @@ def _join_fields(sample: Sample) -> str:
 def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:
     """Return the samples of each split that are compared: those with a reworded text."""
     return {
-        "train": [item.sample for item in job.store.train_rewordings()],
+        "train": [item.sample for item in job.store.train.rewordings()],
         "test": [ended.sample for ended in list_reworded_test(job)],
     }
 
@@ -238,7 +238,7 @@ def _iter_target_answers(
 
 def _count_train_outcomes(job: RunContext) -> ReportDocument:
     """Return what became of the items of the train split."""
-    counts = Counter(job.store.train_counts())
+    counts = Counter(job.store.train.counts())
     known = {status: counts[status] for status in get_args(TrainStatus) if status != "open"}
     return {"split": job.config.pcr_train_split, "drawn": counts.total(), **known}
 
@@ -260,8 +260,8 @@ def gather_findings(job: RunContext) -> ReportInput:
         task=job.task,
         quality=quality.model_dump(mode="json"),
         overview=store.listing.overview(),
-        attempts=store.attempts(),
-        evidence=summarize_evidence(store.evidence_uses(), manifest.window),
+        attempts=store.figures.attempts(),
+        evidence=summarize_evidence(store.figures.evidence_uses(), manifest.window),
         worth=find_highlights(
             store, [target.model for target in job.config.models.measured_targets]
         ),

@@ -182,7 +182,7 @@ def retry(
         with open_store(files, around.now) as store:
             store.forget("failed")
             _forget_control(files, setup, store, around)
-            if store.forget_failed_train():
+            if store.train.forget_failed():
                 store.reopen_stages(("pcr", "report"))
             manifest = _include_all_targets(manifest, store)
         return execute(setup, manifest, files, open_workspace(manifest), around)

@@ -217,7 +217,7 @@ class RunContext:
         Raises:
             RunCorrupt: some were, and it follows none.
         """
-        kept = self.store.count_from_release()
+        kept = self.store.carry_over.count_from_release()
         if kept and self.manifest.parent is None:
             raise RunCorrupt(
                 f"run.db says of {kept} samples that a release has them, and the run follows none",
@@ -291,7 +291,7 @@ class RunContext:
     def _cost(self) -> Cost:
         """Add up calls, tokens and money; that stays unknown where a call has no price."""
         passes = [self, self.control] if self.control else [self]
-        rows = merge_call_totals(row for each in passes for row in each.store.call_totals())
+        rows = merge_call_totals(row for each in passes for row in each.store.history.call_totals())
         billed = [row for row in rows if not row["cached"]]
         priced = all(row["priced"] == row["calls"] for row in billed)
         billed_usd = sum(row["usd"] or 0.0 for row in billed)

@@ -11,7 +11,15 @@ from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
-from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
+from coreeval.config import (
+    ROLES,
+    AnyConfig,
+    Config,
+    DatasetConfig,
+    ModelConfig,
+    ModelsConfig,
+    TargetConfig,
+)
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
@@ -148,6 +156,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
+    _check_rule_based(config.models)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
@@ -182,7 +191,6 @@ def _check_reachable_targets(
     workspace: Workspace,
     untrusted: Untrusted = "refuse",
 ) -> None:
-    _check_rule_based(models)
     asked = [model for model in models if not model.is_rule_based]
     check_reachable(setup.config, asked, workspace, untrusted=untrusted)
     for target in models:
@@ -190,10 +198,12 @@ def _check_reachable_targets(
             _check_embedded(setup, target)
 
 
-def _check_rule_based(models: Sequence[ModelConfig]) -> None:
+def _check_rule_based(models: ModelsConfig) -> None:
     """Refuse roles that rules play where their packages are missing."""
-    if any(model.is_rule_based and not isinstance(model, TargetConfig) for model in models):
+    providers = {models.for_role(role).provider for role in models.rule_based_roles}
+    if providers:
         check_extra("demo", "spacy", "a role that rules play", where="models")
+    if "offline" in providers:
         check_extra("demo", "sklearn", "a role that rules play", where="models")
 
 

@@ -201,7 +201,7 @@ class SpanRecorder:
             return {}
         found = list(step.detail.get("evidence", {}))
         return span_attributes.step_texts(
-            step, self._settings.store.evidence(found) if found else {}
+            step, self._settings.store.history.evidence(found) if found else {}
         )
 
     def _texts_of_root(self, subject: str, end: Result | TrainEnd) -> Attributes:
@@ -269,7 +269,7 @@ def observe_run(job: RunContext) -> Iterator[RunContext]:
             payer=job.payer,
             prompts=job.manifest.prompts,
             store=job.store,
-            begun=job.store.open_start_times(),
+            begun=job.store.history.open_start_times(),
             now=job.now,
             content=job.config.telemetry.content,
             sender=sender,

@@ -212,7 +212,7 @@ async def _ask_unanswered(
 def record_asking(job: RunContext, step: StepRecord, made: Sequence[CallRef]) -> None:
     """Write down what a target was asked at one go, and tell whoever listens."""
     job.observer.on_target_questions(step, made)
-    job.store.record(step)
+    job.store.history.record(step)
 
 
 def build_step(
@@ -270,7 +270,7 @@ def iter_split_chunks(job: RunContext) -> Iterator[Chunk]:
 
 def iter_train_chunks(job: RunContext) -> Iterator[Chunk]:
     """Yield the items of the train split, as they are and reworded."""
-    for items in _iter_batches(job.store.train_rewordings()):
+    for items in _iter_batches(job.store.train.rewordings()):
         yield "train", [one.sample for one in items]
         yield (
             "train_semantic",

@@ -110,7 +110,7 @@ class SampleThreads:
         Where the story of its steps could not be written, they are to be repeated.
         """
         with report_damage(self.checkpoints):
-            if await self.store.flush_steps():
+            if await self.store.history.flush_steps():
                 await self.saver.keep(thread_id)
             else:
                 await self.saver.adelete_thread(thread_id)
@@ -142,7 +142,7 @@ class SampleThreads:
     async def _measure_freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
         """Return how new the evidence is that replaced facts rest on."""
         ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
-        evidence = await asyncio.to_thread(self.store.evidence, ids) if ids else {}
+        evidence = await asyncio.to_thread(self.store.history.evidence, ids) if ids else {}
         return measure_freshness(evidence.values(), self.targets)
 
     async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:

@@ -141,13 +141,13 @@ async def reword_train(job: RunContext) -> None:
 
 def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
     """Return the open items and the counts of the others, drawn if none has been."""
-    if not job.store.train_counts():
+    if not job.store.train.counts():
         job.tell(REWORD_STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
-        job.store.add_train(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
-    counts = Counter(job.store.train_counts())
+        job.store.train.add(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
+    counts = Counter(job.store.train.counts())
     if counts.pop("open", 0):
         check_models(job.setup, job.workspace)
-    return job.store.open_train(), counts
+    return job.store.train.open_ids(), counts
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class _ItemThreads:
             return None
         finally:
             self.in_flight.leave(item_id)
-        await self.job.store.end_train(item_id, end)
+        await self.job.store.train.end(item_id, end)
         self.job.observer.on_end(item_id, end)
         return end
 

@@ -138,9 +138,11 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
     """Yield the rows of provenance, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
-        evidence = store.evidence([fact.evidence_id for fact in chunk])
-        kept = store.ids_from_release(fact.sample_id for fact in chunk)
-        told = store.excerpts(fact.evidence_id for fact in chunk if fact.sample_id in kept)
+        evidence = store.history.evidence([fact.evidence_id for fact in chunk])
+        kept = store.carry_over.ids_from_release(fact.sample_id for fact in chunk)
+        told = store.carry_over.excerpts(
+            fact.evidence_id for fact in chunk if fact.sample_id in kept
+        )
         for fact in chunk:
             if fact.sample_id in kept:
                 row = _kept_row(fact, told[fact.evidence_id])
@@ -152,7 +154,7 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
 def iter_used_evidence(store: RunStore) -> Iterator[tuple[str, Evidence]]:
     """Yield the sample and the evidence of each replaced fact, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
-        evidence = store.evidence([fact.evidence_id for fact in chunk])
+        evidence = store.history.evidence([fact.evidence_id for fact in chunk])
         yield from ((fact.sample_id, evidence[fact.evidence_id]) for fact in chunk)
 
 

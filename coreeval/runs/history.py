@@ -185,8 +185,8 @@ def read_sample_history(
     """
     sample, result = run.sample(sample_id), run.result(sample_id)
     reader = _CallReader(calls, prompts or {})
-    steps = tuple(_read_steps(run.steps(sample_id), reader))
-    evidence = run.evidence(_find_evidence_ids(steps, result))
+    steps = tuple(_read_steps(run.history.steps(sample_id), reader))
+    evidence = run.history.evidence(_find_evidence_ids(steps, result))
     return SampleHistory(
         sample=sample,
         result=result,
@@ -202,7 +202,7 @@ def read_sample_history(
 
 def _find_train_end(run: RunStore, item_id: str) -> TrainEnd | None:
     try:
-        return run.train_item(item_id).end
+        return run.train.item(item_id).end
     except KeyError:
         return None
 

@@ -91,7 +91,7 @@ def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
     keys, payers = set[str](), set[str]()
     for files in runs:
         with RunStore.open(files.store, now=utc_now) as store:
-            keys.update(store.call_keys())
+            keys.update(store.history.call_keys())
         if files.manifest.exists():  # a run that was killed at its start has none
             payers.add(read_manifest(files.manifest).payer)
     return CallReferences(keys=frozenset(keys), payers=frozenset(payers))

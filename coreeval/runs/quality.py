@@ -185,7 +185,7 @@ def measure_quality(
     total, accepted = Counter[str](), Counter[str]()
     kept = 0
     found, used = Counter[Rung](), Counter[Rung]()
-    for sample_id, label, outcome, rung, kept_from in store.fates():
+    for sample_id, label, outcome, rung, kept_from in store.figures.fates():
         published = outcome == "accepted" and sample_id not in withheld
         total[label] += 1
         found[rung] += 1
@@ -234,8 +234,8 @@ def measure_balance_shift(before: Counter[str], after: Counter[str]) -> float | 
 
 
 def _label_noise(store: RunStore, *, kept: int, renewed: int, there: float | None) -> LabelNoise:
-    originals, contrary = store.verdict_counts("original_label")
-    texts, refused = store.verdict_counts("label_preserved")
+    originals, contrary = store.history.verdict_counts("original_label")
+    texts, refused = store.history.verdict_counts("label_preserved")
     original, updated = score_proportion(contrary, originals), score_proportion(refused, texts)
     here = estimate_noise_bound(original, updated)
     bound = merge_noise_bounds(here, renewed, there, kept)

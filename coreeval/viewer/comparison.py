@@ -92,7 +92,7 @@ def build_run_source(path: Path) -> SampleSource:
         with RunStore.open(path, now=utc_now) as store:
             found = store.sample_states.some(ids)
             used = {fact.evidence_id for each in found.values() for fact in each.result.facts}
-            evidence = store.evidence(list(used))
+            evidence = store.history.evidence(list(used))
         return {key: _build_run_sample(ended, evidence) for key, ended in found.items()}
 
     return SampleSource(all_of, some_of)

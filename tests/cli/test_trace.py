@@ -135,7 +135,7 @@ def test_prompts_and_answers(shell: Shell, finished: Path) -> None:
     with closing(RunStore.open(run / "run.db", now=lambda: NOW)) as store:
         known = {"role": "composer", "model": "openai:m", "draw": 0, "cached": False, "usd": 0.5}
         made = [CallRow(key=key, **known) for key in (asked.key, "lost")]  # type: ignore[arg-type]
-        store.record(
+        store.history.record(
             StepRecord(
                 sample_id="emotion/test/1",
                 attempt=9,
@@ -173,8 +173,8 @@ def test_hostile_news_and_samples_do_nothing_to_a_terminal(shell: Shell, finishe
         published_precision="exact",
         origin="trial",
     )
-    asyncio.run(store.add_evidence([item]))
-    store.record(
+    asyncio.run(store.history.add_evidence([item]))
+    store.history.record(
         StepRecord(
             sample_id="emotion/test/1",
             attempt=9,

@@ -119,7 +119,7 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     assert (last.pulse.idle_s, last.pulse.sent) == (90.0, 1)
     waits = [(wait.cause, wait.who, wait.seconds) for wait in last.pulse.waits]
     assert waits == [("news", "retrieve", 90.0), ("answer", "openai:m", 90.0)]
-    assert await store.flush_steps()
+    assert await store.history.flush_steps()
     beat = store.last_beat()
     assert beat and beat.pulse == last.pulse
     assert set(beat.in_flight) == {"a", "b"}

@@ -104,7 +104,7 @@ def report(lab: Lab) -> dict[str, Any]:
 
 def statuses(lab: Lab) -> Counter[str]:
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        return Counter(store.train_counts())
+        return Counter(store.train.counts())
 
 
 def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict[str, Any]) -> None:
@@ -123,8 +123,8 @@ def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict
     assert lab.manifest.counts["total"] == SAMPLES, "train items are no samples"
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
         said = list(store.answers("openai:target", ["train", "train_semantic"]))
-        one = next(item for item in store.train_rewordings())
-        assert {step.node for step in store.steps(one.sample.id)} == set(REWORDING_NODES)
+        one = next(item for item in store.train.rewordings())
+        assert {step.node for step in store.history.steps(one.sample.id)} == set(REWORDING_NODES)
     assert len(said) == 2 * TEMPLATES * train["reworded"]
     assert all(sample.startswith("train:") for _, _, sample, _, _ in said)
     assert max(Counter(lab.asked()).values()) == 1, "something was asked twice"
@@ -215,13 +215,13 @@ class Choking:
 def test_an_item_that_fails_is_told_and_can_be_retried(lab: Lab, whole: dict[str, Any]) -> None:
     lab.refresh("before")
     with closing(RunStore.open(lab.folder / "before" / "run.db", now=utc_now)) as store:
-        doomed = next(store.train_rewordings()).sample
+        doomed = next(store.train.rewordings()).sample
     forget_calls(lab)
     lab.server.answers = Choking(lab, doomed.fields["text"])
     lab.refresh()
     assert report(lab)["items"]["train"]["failed"] == 1
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        end = store.train_item(doomed.id).end
+        end = store.train.item(doomed.id).end
     assert (end.status, "not this one" in end.reason) == ("failed", True)
     lab.forget()
     retry(lab.files.root)
@@ -266,7 +266,7 @@ def test_a_target_that_is_added_is_asked_about_train_items(lab: Lab) -> None:
 def calls_about_train(lab: Lab) -> Counter[str]:
     """Return by role how many calls there were to reword train items."""
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        steps = [step for item in store.train_ids() for step in store.steps(item)]
+        steps = [step for item in store.train.ids() for step in store.history.steps(item)]
     return Counter(call.role for step in steps for call in step.calls)
 
 
@@ -321,7 +321,7 @@ def test_the_story_of_a_train_item_and_the_verdict_are_told(
 ) -> None:
     lab.refresh(limit=6)
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        item = next(store.train_rewordings())
+        item = next(store.train.rewordings())
     assert cli.main(["trace", str(lab.files.root), item.sample.id]) == 0
     said = capsys.readouterr().out
     assert "item of the train split, reworded" in said

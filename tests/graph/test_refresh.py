@@ -190,7 +190,9 @@ def test_a_second_pass_that_is_killed_goes_on_and_nothing_is_paid_twice(
 def _planned(path: Path) -> int:
     """Return how often the replacer was asked in a pass."""
     with closing(RunStore.open(path, now=utc_now)) as store:
-        steps = [step for one in store.sample_results() for step in store.steps(one.sample.id)]
+        steps = [
+            step for one in store.sample_results() for step in store.history.steps(one.sample.id)
+        ]
         return len({call.key for step in steps for call in step.calls if call.role == "replacer"})
 
 

@@ -289,4 +289,4 @@ def test_a_finished_run_has_no_row_that_coreeval_does_not_write(undisturbed: Und
     for files in (undisturbed.lab.files, undisturbed.lab.files.control):
         if files.store.exists():
             with RunStore.open(files.store, now=utc_now) as store:
-                assert find_odd_row(store._engine) == ""
+                assert find_odd_row(store._file.engine) == ""

@@ -48,7 +48,7 @@ def test_a_sample_to_skip_costs_one_call(lab: Lab, undisturbed: Undisturbed) -> 
     store = RunStore.open(lab.files.store, now=utc_now)
     try:
         for key in _unsafe(undisturbed):
-            assert [step.node for step in store.steps(key)] == ["extract"]
+            assert [step.node for step in store.history.steps(key)] == ["extract"]
     finally:
         store.close()
 

@@ -66,9 +66,9 @@ def priced(lab: Lab) -> dict[str, object]:
 def seen(lab: Lab, collector: Collector) -> Seen:
     with closing(open_store(lab.files, utc_now)) as store:
         samples = [one.sample for one in store.sample_results()]
-        steps = {sample.id: store.steps(sample.id) for sample in samples}
+        steps = {sample.id: store.history.steps(sample.id) for sample in samples}
         ids = {known for each in steps.values() for step in each for known in found_by(step)}
-        evidence = list(store.evidence(sorted(ids)).values())
+        evidence = list(store.history.evidence(sorted(ids)).values())
     return Seen(lab, collector, samples, steps, evidence)
 
 
@@ -292,7 +292,7 @@ class Scene:
 
     def recorder(self) -> SpanRecorder:
         """Return one of a process that has just started."""
-        return SpanRecorder(replace(self.told, begun=self.store.open_start_times()))
+        return SpanRecorder(replace(self.told, begun=self.store.history.open_start_times()))
 
 
 @pytest.fixture
@@ -310,7 +310,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             payer="weekly/1@now",
             prompts={"composer": "v1"},
             store=store,
-            begun=store.open_start_times(),
+            begun=store.history.open_start_times(),
             now=now,
             content=False,
             sender=kept,
@@ -381,8 +381,8 @@ def test_a_retried_sample_has_a_second_root_in_its_trace(scene: Scene) -> None:
 
 async def test_a_process_goes_on_under_the_root_of_the_one_before(scene: Scene) -> None:
     scene.recorder().on_step(step(), [])
-    scene.store.record(step())
-    await scene.store.flush_steps()
+    scene.store.history.record(step())
+    await scene.store.history.flush_steps()
     later = scene.recorder()
     later.on_step(step(LATER, node="check"), [])
     later.on_end("s", ended("accepted"))

@@ -56,7 +56,7 @@ async def test_a_step_that_could_not_be_written_is_told_with_the_next_result(
     with closing(sqlite3.connect(tmp_path / "run.db")) as other:
         other.execute("DROP TABLE verdicts")
         other.execute("DROP TABLE steps")
-    store.record(step())
+    store.history.record(step())
     with pytest.raises(RunError, match="no such table: steps") as caught:
         await store.commit(ENDED)
     assert caught.value.where == str(tmp_path / "run.db")

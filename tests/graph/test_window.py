@@ -169,7 +169,7 @@ def _results(run: Path) -> dict[str, str]:
     """Return the day of the oldest evidence of each accepted sample, by its facts."""
     with closing(RunStore.open(run / "run.db", now=utc_now)) as store:
         facts = list(store.facts())
-        evidence = store.evidence([fact.evidence_id for fact in facts])
+        evidence = store.history.evidence([fact.evidence_id for fact in facts])
         days: dict[str, str] = {}
         for fact in facts:
             day = evidence[fact.evidence_id].published_at.date().isoformat()

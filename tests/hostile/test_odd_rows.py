@@ -73,7 +73,7 @@ def change(run: Path, statement: str) -> None:
 def odd_row(run: Path) -> str:
     """Return what is wrong with a run's database."""
     with RunStore.open(run / "run.db", now=utc_now) as store:
-        return find_odd_row(store._engine)
+        return find_odd_row(store._file.engine)
 
 
 @pytest.mark.parametrize("statement", ODD_ROWS)

@@ -119,11 +119,13 @@ def _write_benchmark(folder: Path, labels: Sequence[int]) -> None:
 async def _fill(path: Path, samples: Sequence[Sample]) -> None:
     store = RunStore.open(path, now=lambda: NOW)
     store.add_samples(samples)
-    await store.add_evidence(map(_evidence, range(2)))
+    await store.history.add_evidence(map(_evidence, range(2)))
     for number, (sample, (outcome, reason)) in enumerate(zip(samples, ENDS, strict=True)):
-        store.record(_judged(sample, "judge_original", "original_label", passed=number != 4))
+        store.history.record(
+            _judged(sample, "judge_original", "original_label", passed=number != 4)
+        )
         if number < 4:
-            store.record(_judged(sample, "reflect", "label_preserved", passed=number != 2))
+            store.history.record(_judged(sample, "reflect", "label_preserved", passed=number != 2))
         await store.commit(_result(number, sample, outcome, reason))
     store.close()
 

@@ -26,7 +26,7 @@ def make_people(folder: Path) -> Made:
     made = make_run(folder)
     store = RunStore.open(made.files.store, now=lambda: NOW)
     for step in _steps():
-        store.record(step)
+        store.history.record(step)
     store.close()
     return made
 

@@ -46,7 +46,7 @@ def note(made: Made, *steps: StepRecord) -> None:
     """Add to what the run noted."""
     store = RunStore.open(made.files.store, now=lambda: NOW)
     for step in steps:
-        store.record(step)
+        store.history.record(step)
     store.close()
 
 
@@ -91,7 +91,7 @@ async def test_whom_the_original_names_is_listed_as_not_new(made: Made) -> None:
 async def test_whom_only_gdelt_lists_counts_in_the_spelling_of_a_name(made: Made) -> None:
     store = RunStore.open(made.files.store, now=lambda: NOW)
     [fact] = store.facts(sample_id(2))
-    item = store.evidence([fact.evidence_id])[fact.evidence_id].model_copy(
+    item = store.history.evidence([fact.evidence_id])[fact.evidence_id].model_copy(
         update={
             "id": "e" * 16,
             "entities": tuple(
@@ -99,7 +99,7 @@ async def test_whom_only_gdelt_lists_counts_in_the_spelling_of_a_name(made: Made
             ),
         }
     )
-    await store.add_evidence([item])
+    await store.history.add_evidence([item])
     store.close()
     facts = (fact.model_copy(update={"evidence_id": item.id}),)
     await rewrite(made, 2, updated={"text": "they cook at Moor"}, facts=facts)

@@ -45,7 +45,7 @@ async def store(tmp_path: Path) -> AsyncIterator[RunStore]:
         Sample(id=str(n), split="test", fields={"text": f"old {n}"}, label=1, label_text="joy")
         for n in range(5)
     )
-    await opened.add_evidence(
+    await opened.history.add_evidence(
         [
             Evidence(
                 id="e1",

@@ -102,13 +102,13 @@ def run(tmp_path: Path) -> Iterator[RunStore]:
     with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as store:
         store.add_samples([SAMPLE, SAMPLE.model_copy(update={"id": "open"})])
         for step in _steps():
-            store.record(step)
+            store.history.record(step)
         asyncio.run(_commit(store))
         yield store
 
 
 async def _commit(store: RunStore) -> None:
-    await store.add_evidence([EVIDENCE])
+    await store.history.add_evidence([EVIDENCE])
     await store.commit(RESULT)
 
 

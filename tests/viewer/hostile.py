@@ -34,8 +34,8 @@ async def _fill(path: Path) -> None:
     fields = {"text": f"{MARKUP} {OVERRIDE}", "long": LONG}
     store.add_samples([Sample(id=SAMPLE, split=SCRIPT, fields=fields, label=1, label_text=MARKUP)])
     news = [_news(number, url) for number, url in enumerate((*ADDRESSES, "https://news.example/a"))]
-    await store.add_evidence(news)
-    store.record(_step(fields))
+    await store.history.add_evidence(news)
+    store.history.record(_step(fields))
     facts = [_fact(item) for item in news]
     texts = {"text": f"{SCRIPT} {OVERRIDE}", "long": LONG.replace("opens", "shuts")}
     await store.commit(

@@ -68,7 +68,7 @@ def test_an_accepted_sample_tells_which_fact_rests_on_which_article(
 ) -> None:
     accepted = ended_as(results, "accepted")
     with closing(RunStore.open(finished.first / "run.db", now=utc_now)) as store:
-        news = store.evidence([fact.evidence_id for fact in accepted.facts])
+        news = store.history.evidence([fact.evidence_id for fact in accepted.facts])
     text = client.get(build_sample_url(finished.key(finished.first), accepted.sample_id)).text
     table = part(text, "facts")
     for fact in accepted.facts:

@@ -214,7 +214,7 @@ def find_highlights(store: RunStore, targets: Sequence[str]) -> tuple[Highlight,
 
 def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     yield _Measure(
-        lambda store: store.lost_by_targets(targets),
+        lambda store: store.figures.lost_by_targets(targets),
         lambda at, *_: (
             f"{_count(at.value, 'target')} of {len(targets)} got the original right and "
             "the updated text wrong, with every template"
@@ -226,23 +226,24 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
     for outcome, words in _REJECTED.items():
         yield _measure_attempts(outcome, _explain_attempts(words))
     yield _Measure(
-        lambda store: _keep_outliers(store.most_tried("accepted")),
+        lambda store: _keep_outliers(store.figures.most_tried("accepted")),
         lambda at, *_: f"accepted only at attempt {at.value}",
     )
     yield _Measure(
-        lambda store: store.loosest_found(LOOSE),
+        lambda store: store.figures.loosest_found(LOOSE),
         lambda _, __, result: f"its news was found by the rung {result.rung}, not by what it names",
     )
     yield _Measure(
-        lambda store: store.oldest_cited(),
+        lambda store: store.figures.oldest_cited(),
         lambda at, *_: f"it rests on the oldest evidence, of {str(at.value)[:10]}",
     )
     yield _Measure(
-        lambda store: _keep_outliers(store.most_replaced()),
+        lambda store: _keep_outliers(store.figures.most_replaced()),
         lambda at, *_: f"the most replaced facts of one sample: {at.value}",
     )
     yield _Measure(
-        lambda store: store.dearest(), lambda at, *_: f"the dearest sample: {at.value:.4f} USD"
+        lambda store: store.figures.dearest(),
+        lambda at, *_: f"the dearest sample: {at.value:.4f} USD",
     )
     yield _measure_attempts("unsafe", lambda *_: "left alone as too sensitive to rewrite")
     yield _measure_attempts("no_knowledge", lambda *_: "no news fitted it")
@@ -264,7 +265,7 @@ def _keep_outliers(ranked: Sequence[SampleRank]) -> list[SampleRank]:
 def _measure_attempts(
     outcome: Outcome, why: Callable[[SampleRank, Sample, Result], str]
 ) -> _Measure:
-    return _Measure(lambda store: store.most_tried(outcome), why)
+    return _Measure(lambda store: store.figures.most_tried(outcome), why)
 
 
 def _explain_attempts(words: str) -> Callable[[SampleRank, Sample, Result], str]:

@@ -191,7 +191,7 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
     Broken off are samples that failed, and those that a step failed of when they had an outcome:
     how far their other branch came hung on the moment.
     """
-    broken = {sample_id for sample_id, _, _ in store.step_errors()}
+    broken = {sample_id for sample_id, _, _ in store.inputs.step_errors()}
     return {
         ended.sample.id: _build_fixed_result(store, ended.result, root)
         for ended in store.sample_results()
@@ -204,7 +204,7 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
 def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FixedResult:
     facts = tuple(store.facts(result.sample_id))
     kept = result.kept_from is not None
-    told = store.excerpts(fact.evidence_id for fact in facts) if kept else {}
+    told = store.carry_over.excerpts(fact.evidence_id for fact in facts) if kept else {}
     reason = strip_paths({"reason": result.reason}, root)
     return FixedResult(
         result=result.model_copy(update={"facts": facts, **reason}),

@@ -53,7 +53,7 @@ def collect_answer_keys(
     """Return by role the keys of the calls that samples used, those of stated results left out."""
     found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
     for stage, store in stores.items():
-        for sample_id, role, key in store.call_uses():
+        for sample_id, role, key in store.inputs.call_uses():
             if sample_id not in stated[stage]:
                 found[role].add(key)
     return {role: sorted(keys) for role, keys in found.items()}
@@ -284,7 +284,7 @@ def _iter_news_lines(
     ids = list(dict.fromkeys(known for offer in offers for known, _ in offer.items))
     for first in range(0, len(ids), SAMPLE_BATCH):
         wanted = ids[first : first + SAMPLE_BATCH]
-        found = store.evidence(wanted)
+        found = store.history.evidence(wanted)
         yield from (
             kinds.EvidenceLine(
                 stage=stage, evidence=_shorten_evidence(found[known], original.snippet_chars)
@@ -295,7 +295,7 @@ def _iter_news_lines(
 
 
 def _iter_offers(stage: kinds.CassettePass, store: RunStore) -> Iterator[kinds.OfferLine]:
-    for sample_id, attempt, detail in store.retrieval_notes():
+    for sample_id, attempt, detail in store.inputs.retrieval_notes():
         if "evidence" not in detail:  # the step was cut off
             continue
         asked = detail.get("asked")

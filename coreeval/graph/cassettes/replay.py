@@ -233,7 +233,7 @@ def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iter
         passes["control"] = files.control
     for stage, place in passes.items():
         with open_store(place, around.now) as store:
-            for sample, node, error in store.step_errors():
+            for sample, node, error in store.inputs.step_errors():
                 if not error.startswith("CancelledError"):  # another branch of it failed
                     yield StepFailure(stage=stage, sample=sample, node=node, reason=error)
 

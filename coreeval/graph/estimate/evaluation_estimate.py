@@ -108,7 +108,7 @@ def _iter_chunks(job: RunContext) -> Iterator[Chunk]:
 
 def _has_open_train(job: RunContext) -> bool:
     """Tell whether train items are still to be reworded."""
-    counts = job.store.train_counts()
+    counts = job.store.train.counts()
     return bool(job.pcr_targets) and (not counts or "open" in counts)
 
 

@@ -148,7 +148,7 @@ def _count_role_calls(
         for ended in islice(_iter_complete_samples(store), most):
             number += 1
             asked = Counter(
-                call.role for step in store.steps(ended.sample.id) for call in step.calls
+                call.role for step in store.history.steps(ended.sample.id) for call in step.calls
             )
             for role in roles:
                 calls[role].append(asked[role])
@@ -241,8 +241,8 @@ class _UsageReader:
 
     def by_train(self) -> BySample:
         """Return what each train item used, targets included."""
-        ids = dict.fromkeys(self._store.train_ids(), 0)
-        ids |= {item.sample.id: 2 for item in self._store.train_rewordings()}
+        ids = dict.fromkeys(self._store.train.ids(), 0)
+        ids |= {item.sample.id: 2 for item in self._store.train.rewordings()}
         return [self._of(item, texts) for item, texts in ids.items()]
 
     def sum_paid(self) -> Usage:
@@ -267,7 +267,9 @@ class _UsageReader:
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
     def _calls_of(self, sample_id: str) -> Iterator[tuple[RolePair, Usage]]:
-        rows = {call.key: call for step in self._store.steps(sample_id) for call in step.calls}
+        rows = {
+            call.key: call for step in self._store.history.steps(sample_id) for call in step.calls
+        }
         for call in rows.values():
             player = (call.role, call.model)
             one = self._measure_call(player, call)

@@ -147,4 +147,4 @@ async def _record_calls(
                 record_asking(
                     job, build_step(job, audit.target.model, turn, AUDIT_STAGE, made), made
                 )
-                await job.store.flush_steps()
+                await job.store.history.flush_steps()

@@ -248,7 +248,7 @@ class RecordedInputs:
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
         """Return what the role was given last."""
-        steps = self._store.steps(sample.id)
+        steps = self._store.history.steps(sample.id)
         for place, step in reversed(list(enumerate(steps))):
             if step.node not in NODES_OF_ROLE[self._role]:
                 continue

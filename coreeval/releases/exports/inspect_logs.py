@@ -59,7 +59,7 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
 def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
     """Return a sample with its story; without a call store, what was said is left out."""
     sample, result = ended.sample, ended.result
-    steps = store.steps(sample.id)
+    steps = store.history.steps(sample.id)
     asked, written = _sample_text(sample.fields), _sample_text(result.updated or {})
     messages: list[ChatMessage] = [ChatMessageUser(content=asked)]
     output = ModelOutput()
@@ -155,7 +155,7 @@ class _Story:
         self._calls, self._steps, self._root = calls, steps, sample_id
         self._begun = _start_time(steps[0])
         offered = (known for step in steps for known in step.detail.get("evidence", ()))
-        self._evidence = store.evidence(list(dict.fromkeys(offered)))
+        self._evidence = store.history.evidence(list(dict.fromkeys(offered)))
 
     def events(self) -> Iterator[Event]:
         """Yield the span of the sample and, in it, one for each step."""

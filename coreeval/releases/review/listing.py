@@ -112,8 +112,8 @@ def _cases(store: RunStore) -> Iterator[_Case]:
 
 def _evidence(store: RunStore, ids: Sequence[str]) -> Mapping[str, Evidence]:
     """Return evidence as the run has it, else as a release gave it on."""
-    given_on = {key: told.evidence for key, told in store.excerpts(ids).items()}
-    return given_on | store.evidence(ids)
+    given_on = {key: told.evidence for key, told in store.carry_over.excerpts(ids).items()}
+    return given_on | store.history.evidence(ids)
 
 
 def _build_listed(case: _Case) -> ReviewEntry | None:

@@ -42,10 +42,10 @@ class SampleNotes:
 def read_notes(store: RunStore) -> Mapping[str, SampleNotes]:
     """Return what a run noted, by the samples' ids."""
     known: dict[str, SampleNotes] = {}
-    for sample_id, node, detail in store.notes(("extract", "replace")):
+    for sample_id, node, detail in store.history.notes(("extract", "replace")):
         about = known.setdefault(sample_id, SampleNotes())
         (_read_extraction if node == "extract" else _read_plan)(about, detail)
-    for sample_id, verdict in store.verdicts((*_CHECKED, _ORIGINAL, _LABEL)):
+    for sample_id, verdict in store.history.verdicts((*_CHECKED, _ORIGINAL, _LABEL)):
         if sample_id in known:
             _read_verdict(known[sample_id], verdict)
     return known

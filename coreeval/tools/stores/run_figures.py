@@ -35,12 +35,19 @@ class SampleRank:
     value: float | str
 
 
-class RunFigures(RunFile):
-    """Sums over the samples of a run, and the ends of its rankings."""
+class RunFigures:
+    """Sums over the samples of a run, and the ends of its rankings.
+
+    Args:
+        file: The run's run.db.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
 
     def fates(self) -> Iterator[SampleFate]:
         """Stream how each sample ended, in the benchmark's order."""
-        return self._tuples(
+        return self._file.tuples(
             select(
                 t.samples.c.id,
                 t.samples.c.label_text,
@@ -56,7 +63,7 @@ class RunFigures(RunFile):
         """Return how many accepted samples took how many attempts; kept ones are not among them."""
         known = t.results.c
         query = select(known.attempts, func.count()).where(_ACCEPTED, known.kept_from.is_(None))
-        return dict(self._tuples(query.group_by(known.attempts).order_by(known.attempts)))
+        return dict(self._file.tuples(query.group_by(known.attempts).order_by(known.attempts)))
 
     def evidence_uses(self) -> Iterator[EvidenceUse]:
         """Stream the evidence of the replaced facts of accepted samples, each piece once."""
@@ -76,7 +83,7 @@ class RunFigures(RunFile):
             func.coalesce(full.body[part].as_string(), told.body[part].as_string())
             for part in ("domain", "published_at", "published_precision")
         ]
-        rows = self._tuples(
+        rows = self._file.tuples(
             select(*parts, once.c.samples, once.c.facts)
             .join(t.evidence, full.id == once.c.evidence_id, isouter=True)
             .join(t.kept_evidence, told.id == once.c.evidence_id, isouter=True)
@@ -162,7 +169,7 @@ class RunFigures(RunFile):
     def _top_ranks(self, query: Select[Any], order: ColumnElement[Any]) -> list[SampleRank]:
         """Return the first rows of a query of ids and numbers; ties in the order of their ids."""
         first = query.order_by(order, query.selected_columns[0]).limit(MOST_RANKED)
-        return [SampleRank(sample_id=key, value=value) for key, value in self._tuples(first)]
+        return [SampleRank(sample_id=key, value=value) for key, value in self._file.tuples(first)]
 
 
 _ACCEPTED = t.results.c.outcome == "accepted"

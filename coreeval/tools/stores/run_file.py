@@ -20,7 +20,6 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement
 from coreeval.tools.stores.run_check import explain_fault
-from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
 from coreeval.tools.stores.run_triggers import RUN_SCHEMA, cause_of
 from coreeval.tools.stores.sqlite import (
@@ -45,11 +44,11 @@ class RunFile:
     def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
         prepare_database(engine, RUN_SCHEMA, what="run.db")
         explain_errors(engine, what="run.db")
-        self._engine = engine
+        self.engine = engine
         self._writer = BatchWriter(engine, rests_on=rests_on)
         self._now = now
-        self._put = _Inserts(engine)
-        self._lost: BaseException | None = None
+        self.put = _Inserts(engine)
+        self.lost: BaseException | None = None
         """Why a queued write, for which nobody waits, came to nothing."""
 
     @classmethod
@@ -67,16 +66,6 @@ class RunFile:
         refuse_special_file(path)
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
         return cls(engine, now=now, rests_on=rests_on)
-
-    @property
-    def listing(self) -> SampleListing:
-        """The samples as a list, and what the run came to as a whole."""
-        return SampleListing(self._engine)
-
-    @property
-    def sample_states(self) -> SampleStates:
-        """How the samples stand, for laying two runs side by side."""
-        return SampleStates(self._engine)
 
     def __enter__(self) -> Self:
         return self
@@ -99,42 +88,47 @@ class RunFile:
         Raises:
             RunCorrupt: it has.
         """
-        explain_fault(self._engine, error)
+        explain_fault(self.engine, error)
 
     def close(self) -> None:
         """Write what is queued and close the file."""
         try:
             self._writer.close()
         finally:
-            self._engine.dispose()
+            self.engine.dispose()
 
-    def _submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
+    def submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
+        """Queue statements; see `BatchWriter.submit`."""
         return self._writer.submit(writes, waited_for=waited_for)
 
-    def _note_failure(self, write: Future[int]) -> None:
+    def note_failure(self, write: Future[int]) -> None:
         """Keep the first failure of a queued write, for the next caller who waits for one."""
-        self._lost = self._lost or write.exception()
+        self.lost = self.lost or write.exception()
 
-    def _rows(self, query: Select[Any]) -> Iterator[Row]:
-        with self._engine.connect() as connection:
+    def rows(self, query: Select[Any]) -> Iterator[Row]:
+        """Return the rows of a query, all read."""
+        with self.engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
         return (dict(row) for row in rows)
 
-    def _stream(self, query: Select[Any]) -> Iterator[Row]:
-        with self._engine.connect().execution_options(yield_per=CHUNK) as connection:
+    def stream(self, query: Select[Any]) -> Iterator[Row]:
+        """Stream the rows of a query."""
+        with self.engine.connect().execution_options(yield_per=CHUNK) as connection:
             for row in connection.execute(query).mappings():
                 yield dict(row)
 
-    def _tuples(self, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
+    def tuples(self, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
         """Stream rows as tuples; a dict for each would be most of the work."""
-        with self._engine.connect().execution_options(yield_per=CHUNK) as connection:
+        with self.engine.connect().execution_options(yield_per=CHUNK) as connection:
             yield from connection.execute(query)
 
-    def _count(self, query: Select[Any]) -> int:
-        with self._engine.connect() as connection:
+    def count(self, query: Select[Any]) -> int:
+        """Return the number that a query gives."""
+        with self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def _stamp(self) -> str:
+    def stamp(self) -> str:
+        """Return the time of day as rows have it."""
         return self._now().isoformat(timespec="milliseconds")
 
 
@@ -146,12 +140,12 @@ class _Inserts(dict[Table, InsertStatement]):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__()
-        self._engine = engine
+        self.engine = engine
 
     def __missing__(self, table: Table) -> InsertStatement:
         keep = FIRST_STAYS.get(table, ())
         return self.setdefault(
-            table, InsertStatement(self._engine, table, twice="replaces", keep=keep)
+            table, InsertStatement(self.engine, table, twice="replaces", keep=keep)
         )
 
 
@@ -162,12 +156,19 @@ def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
         yield chunk
 
 
-class RunCarryOver(RunFile):
-    """The kept samples of a run."""
+class RunCarryOver:
+    """The samples that a run kept from a release.
 
-    def _keep(self, connection: Connection, kept: Sequence[ReleaseSample]) -> None:
+    Args:
+        file: The run's run.db.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
+
+    def write(self, connection: Connection, kept: Sequence[ReleaseSample]) -> None:
         """Write results, facts and evidence in the caller's transaction."""
-        results = [to_result_row(one.result, self._stamp()) for one in kept]
+        results = [to_result_row(one.result, self._file.stamp()) for one in kept]
         facts = [to_fact_row(n, fact) for one in kept for n, fact in enumerate(one.result.facts)]
         excerpts = {each.evidence.id: each for one in kept for each in one.excerpts}
         for table, rows in (
@@ -176,12 +177,12 @@ class RunCarryOver(RunFile):
             (t.kept_evidence, [_to_excerpt_row(each) for each in excerpts.values()]),
         ):
             if rows:
-                self._put[table].run(connection, rows)
+                self._file.put[table].run(connection, rows)
 
     def count_from_release(self) -> int:
         """Return how many samples were taken from a release."""
         known = t.results.c.kept_from
-        return self._count(select(func.count()).where(known.is_not(None)))
+        return self._file.count(select(func.count()).where(known.is_not(None)))
 
     def ids_from_release(self, samples: Iterable[str]) -> set[str]:
         """Return those of some samples that were taken from a release."""
@@ -189,7 +190,7 @@ class RunCarryOver(RunFile):
         query = select(known.sample_id).where(
             known.sample_id.in_(set(samples)), known.kept_from.is_not(None)
         )
-        return {sample_id for (sample_id,) in self._tuples(query)}
+        return {sample_id for (sample_id,) in self._file.tuples(query)}
 
     def excerpts(self, ids: Iterable[str]) -> dict[str, EvidenceExcerpt]:
         """Return what releases said of evidence, by its id."""
@@ -202,7 +203,7 @@ class RunCarryOver(RunFile):
                 evidence=Evidence.model_validate(row["body"]),
                 snippet_sha256=row["snippet_sha256"],
             )
-            for row in self._rows(query)
+            for row in self._file.rows(query)
         }
 
 

@@ -20,8 +20,17 @@ from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, Trai
 from coreeval.tools.stores.sqlite import Row, Write
 
 
-class RunHistory(RunCarryOver):
-    """What happened on the way; nothing here decides how a sample ended."""
+class RunHistory:
+    """What happened on the way; nothing here decides how a sample ended.
+
+    Args:
+        file: The run's run.db.
+        carry_over: What it kept from a release.
+    """
+
+    def __init__(self, file: RunFile, carry_over: RunCarryOver) -> None:
+        self._file = file
+        self._carry_over = carry_over
 
     def record(self, step: StepRecord) -> None:
         """Queue one step with its calls and verdicts; it is committed before any later result."""
@@ -35,24 +44,24 @@ class RunHistory(RunCarryOver):
         calls = [at | vars(call) for call in step.calls]
         verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
         writes: list[Write] = [
-            (self._put[t.steps], [row]),
-            (self._put[t.calls], calls),
-            (self._put[t.verdicts], verdicts),
+            (self._file.put[t.steps], [row]),
+            (self._file.put[t.calls], calls),
+            (self._file.put[t.verdicts], verdicts),
         ]
-        self._submit(writes, waited_for=False).add_done_callback(self._note_failure)
+        self._file.submit(writes, waited_for=False).add_done_callback(self._file.note_failure)
 
     async def flush_steps(self) -> bool:
         """Wait until all queued steps are committed; return whether none of them was lost."""
         with suppress(RunError):
-            await asyncio.wrap_future(self._submit([]))
-        return self._lost is None
+            await asyncio.wrap_future(self._file.submit([]))
+        return self._file.lost is None
 
     def steps(self, sample_id: str) -> list[StepRecord]:
         """Return the steps of one sample as they happened, with calls and verdicts."""
         query = select(t.steps).where(t.steps.c.sample_id == sample_id)
-        calls = list(self._rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
-        said = list(self._rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
-        rows = sorted(self._rows(query), key=lambda row: str(row["started_at"]))
+        calls = list(self._file.rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
+        said = list(self._file.rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
+        rows = sorted(self._file.rows(query), key=lambda row: str(row["started_at"]))
         return [
             StepRecord(**row, calls=_calls_of(row, calls), verdicts=_verdicts_of(row, said))
             for row in rows
@@ -63,12 +72,12 @@ class RunHistory(RunCarryOver):
         ended = select(t.results.c.sample_id)
         first = select(t.steps.c.sample_id, func.min(t.steps.c.started_at))
         query = first.where(t.steps.c.sample_id.not_in(ended)).group_by(t.steps.c.sample_id)
-        return dict(self._tuples(query))
+        return dict(self._file.tuples(query))
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
         """Return how many verdicts of a name are about samples, and how many were against."""
         known = t.verdict_sums.c
-        for passed, failed in self._tuples(
+        for passed, failed in self._file.tuples(
             select(known.passed, known.failed).where(known.name == name)
         ):
             return passed + failed, failed
@@ -78,13 +87,13 @@ class RunHistory(RunCarryOver):
         """Stream what these nodes noted, the attempts of each sample in their order."""
         columns = (t.steps.c.sample_id, t.steps.c.node, t.steps.c.detail)
         query = select(*columns).where(t.steps.c.node.in_(nodes))
-        return self._tuples(query.order_by(t.steps.c.sample_id, t.steps.c.attempt))
+        return self._file.tuples(query.order_by(t.steps.c.sample_id, t.steps.c.attempt))
 
     def verdicts(self, names: Sequence[str]) -> Iterator[tuple[str, Verdict]]:
         """Stream the verdicts of these names by sample, the attempts in their order."""
         columns = [t.verdicts.c[name] for name in Verdict.model_fields]
         query = select(t.verdicts.c.sample_id, *columns).where(t.verdicts.c.name.in_(names))
-        for row in self._stream(query.order_by(t.verdicts.c.sample_id, t.verdicts.c.attempt)):
+        for row in self._file.stream(query.order_by(t.verdicts.c.sample_id, t.verdicts.c.attempt)):
             yield row.pop("sample_id"), Verdict.model_validate(row)
 
     def call_totals(self) -> list[Row]:
@@ -103,34 +112,36 @@ class RunHistory(RunCarryOver):
             case((func.sum(sums.priced) > 0, func.sum(sums.usd))).label("usd"),
             func.sum(sums.priced).label("priced"),
         ).group_by(sums.model, sums.cached)
-        return list(self._rows(query))
+        return list(self._file.rows(query))
 
     def has_call(self, key: str) -> bool:
         """Tell whether the run used a call."""
         return (
-            next(self._tuples(select(t.calls.c.key).where(t.calls.c.key == key).limit(1)), None)
+            next(
+                self._file.tuples(select(t.calls.c.key).where(t.calls.c.key == key).limit(1)), None
+            )
             is not None
         )
 
     def call_keys(self) -> list[str]:
         """Return the keys of all calls that the run used, whoever paid for them."""
         query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)
-        return [key for (key,) in self._tuples(query)]
+        return [key for (key,) in self._file.tuples(query)]
 
     async def add_evidence(self, items: Iterable[Evidence]) -> None:
         """Store the evidence that a sample was offered; what is there already stays."""
         rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
         if rows:
-            write: Write = (self._put[t.evidence], rows)
-            await asyncio.wrap_future(self._submit([write]))
+            write: Write = (self._file.put[t.evidence], rows)
+            await asyncio.wrap_future(self._file.submit([write]))
 
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Return stored evidence by id; what only a release told of it where there is no more."""
         query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
-        with self._engine.connect() as connection:
+        with self._file.engine.connect() as connection:
             items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
         found = {item.id: item for item in items}
-        told = self.excerpts(set(ids) - found.keys())
+        told = self._carry_over.excerpts(set(ids) - found.keys())
         return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
 
 
@@ -161,8 +172,15 @@ StepError = tuple[str, str, str]
 """Id of a sample, a node, and how its step went wrong."""
 
 
-class RunInputs(RunFile):
-    """Calls, news and troubles of the samples, those of train items left out."""
+class RunInputs:
+    """Calls, news and troubles of the samples, those of train items left out.
+
+    Args:
+        file: The run's run.db.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
 
     def call_uses(self) -> Iterator[CallUse]:
         """Stream the calls of samples, by role and key."""
@@ -170,7 +188,7 @@ class RunInputs(RunFile):
         query = select(known.sample_id, known.role, known.key).join(
             t.samples, t.samples.c.id == known.sample_id
         )
-        return self._tuples(query.order_by(known.role, known.key, known.sample_id))
+        return self._file.tuples(query.order_by(known.role, known.key, known.sample_id))
 
     def retrieval_notes(self) -> Iterator[RetrievalNote]:
         """Stream what samples were offered, in the benchmark's order and that of their attempts."""
@@ -179,7 +197,7 @@ class RunInputs(RunFile):
             t.samples, t.samples.c.id == known.sample_id
         )
         chosen = query.where(known.node == "retrieve")
-        return self._tuples(chosen.order_by(t.samples.c.seq, known.attempt))
+        return self._file.tuples(chosen.order_by(t.samples.c.seq, known.attempt))
 
     def step_errors(self) -> Iterator[StepError]:
         """Stream the steps of samples that came to nothing, in the benchmark's order."""
@@ -187,7 +205,7 @@ class RunInputs(RunFile):
         query = select(known.sample_id, known.node, known.error).join(
             t.samples, t.samples.c.id == known.sample_id
         )
-        return self._tuples(
+        return self._file.tuples(
             query.where(known.error != "").order_by(t.samples.c.seq, known.started_at)
         )
 
@@ -196,10 +214,17 @@ TRAIN_PREFIX = "train:"
 """What the ids of train items begin with."""
 
 
-class RunTrain(RunFile):
-    """The train items of a run."""
+class RunTrain:
+    """The train items of a run.
 
-    def add_train(self, drawn: Sequence[Sample]) -> None:
+    Args:
+        file: The run's run.db.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
+
+    def add(self, drawn: Sequence[Sample]) -> None:
         """Store the items that were drawn, in one commit, so that it is all of them or none.
 
         Raises:
@@ -208,50 +233,52 @@ class RunTrain(RunFile):
         items = [one.model_copy(update={"id": f"{TRAIN_PREFIX}{one.id}"}) for one in drawn]
         self._refuse_taken([one.id for one in items])
         rows = [one.model_dump() | TrainEnd().model_dump() for one in items]
-        with self._engine.begin() as connection:
+        with self._file.engine.begin() as connection:
             connection.execute(t.train_items.insert(), rows)
 
     def _refuse_taken(self, ids: Sequence[str]) -> None:
         for some in chunks(ids):
-            for (taken,) in self._tuples(select(t.samples.c.id).where(t.samples.c.id.in_(some))):
+            for (taken,) in self._file.tuples(
+                select(t.samples.c.id).where(t.samples.c.id.in_(some))
+            ):
                 raise DatasetError(
                     f"the benchmark has a sample {taken!r}, which is how a train item is named",
                     where="detect.pcr",
                     hint=f"let no id of the benchmark begin with {TRAIN_PREFIX!r}",
                 )
 
-    def train_item(self, item_id: str) -> TrainItem:
+    def item(self, item_id: str) -> TrainItem:
         """Return one train item and what became of it.
 
         Raises:
             KeyError: there is none with this id.
         """
-        for row in self._rows(select(*_TRAIN_ITEM).where(t.train_items.c.id == item_id)):
+        for row in self._file.rows(select(*_TRAIN_ITEM).where(t.train_items.c.id == item_id)):
             return _to_train_item(row)
         raise KeyError(item_id)
 
-    def open_train(self) -> list[str]:
+    def open_ids(self) -> list[str]:
         """Return the ids of the items that nothing has been made of yet, in the order drawn."""
         known = t.train_items.c
         query = select(known.id).where(known.status == "open").order_by(known.seq)
-        return [item_id for (item_id,) in self._tuples(query)]
+        return [item_id for (item_id,) in self._file.tuples(query)]
 
-    def train_ids(self) -> list[str]:
+    def ids(self) -> list[str]:
         """Return the ids of all items, in the order drawn."""
         query = select(t.train_items.c.id).order_by(t.train_items.c.seq)
-        return [item_id for (item_id,) in self._tuples(query)]
+        return [item_id for (item_id,) in self._file.tuples(query)]
 
-    def train_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Return how many items have each status."""
         status = t.train_items.c.status
-        return dict(self._tuples(select(status, func.count()).group_by(status)))
+        return dict(self._file.tuples(select(status, func.count()).group_by(status)))
 
-    def train_rewordings(self) -> Iterator[TrainItem]:
+    def rewordings(self) -> Iterator[TrainItem]:
         """Stream the items that are there in other words too, in the order drawn."""
         query = select(*_TRAIN_ITEM).where(t.train_items.c.status == "reworded")
-        return map(_to_train_item, self._stream(query.order_by(t.train_items.c.seq)))
+        return map(_to_train_item, self._file.stream(query.order_by(t.train_items.c.seq)))
 
-    async def end_train(self, item_id: str, end: TrainEnd) -> None:
+    async def end(self, item_id: str, end: TrainEnd) -> None:
         """Store what became of an item; when this returns, a kill cannot undo it.
 
         Raises:
@@ -260,15 +287,15 @@ class RunTrain(RunFile):
         """
         known = t.train_items.c
         write = update(t.train_items).where(known.id == item_id).values(end.model_dump())
-        await asyncio.wrap_future(self._submit([(write, None)]))
-        if self._lost:
-            raise self._lost
+        await asyncio.wrap_future(self._file.submit([(write, None)]))
+        if self._file.lost:
+            raise self._file.lost
 
-    def forget_failed_train(self) -> int:
+    def forget_failed(self) -> int:
         """Open the failed items again and return how many there were."""
-        failed = self.train_counts().get("failed", 0)
+        failed = self.counts().get("failed", 0)
         if failed:
-            self._submit([(_reopen_failed(), None)]).result()
+            self._file.submit([(_reopen_failed(), None)]).result()
         return failed
 
 

@@ -8,7 +8,9 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
-from typing import Any, get_args
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, get_args
 
 from sqlalchemy import delete, func, insert, select
 
@@ -21,12 +23,14 @@ from coreeval.schema import (
     Result,
     Sample,
 )
+from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
 from coreeval.tools.stores.run_figures import RunFigures
-from coreeval.tools.stores.run_file import chunks, to_fact_row, to_result_row
+from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks, to_fact_row, to_result_row
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
+from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import (
     Fetch,
     Heartbeat,
@@ -39,8 +43,59 @@ from coreeval.tools.stores.sqlite import Write
 BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
-class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
-    """Everything that one run knows, in run.db."""
+class RunStore:
+    """Everything that one run knows, in run.db.
+
+    Args:
+        file: The open file.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
+        self.carry_over = RunCarryOver(file)
+        self.history = RunHistory(file, self.carry_over)
+        self.train = RunTrain(file)
+        self.figures = RunFigures(file)
+        self.inputs = RunInputs(file)
+
+    @classmethod
+    def open(cls, path: Path, *, now: Clock, rests_on: Path | None = None) -> Self:
+        """Open or create the store; the arguments and errors are those of `RunFile.open`."""
+        return cls(RunFile.open(path, now=now, rests_on=rests_on))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file; see `explain_fault`."""
+        self._file.__exit__(kind, error, trace)
+
+    def explain_fault(self, error: BaseException | None) -> None:
+        """Tell a fault of whoever read the store as damage, where it has an odd row.
+
+        Raises:
+            RunCorrupt: it has.
+        """
+        self._file.explain_fault(error)
+
+    def close(self) -> None:
+        """Write what is queued and close the file."""
+        self._file.close()
+
+    @property
+    def listing(self) -> SampleListing:
+        """The samples as a list, and what the run came to as a whole."""
+        return SampleListing(self._file.engine)
+
+    @property
+    def sample_states(self) -> SampleStates:
+        """How the samples stand, for laying two runs side by side."""
+        return SampleStates(self._file.engine)
 
     # -- samples --------------------------------------------------------------------------------
 
@@ -49,7 +104,7 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
 
         A sample that is kept from a release enters with its result.
         """
-        with self._engine.begin() as connection:
+        with self._file.engine.begin() as connection:
             for chunk in chunks(_first_samples(rows, limit)):
                 kept = [row for row in chunk if isinstance(row, ReleaseSample)]
                 samples = [row.sample if isinstance(row, ReleaseSample) else row for row in chunk]
@@ -59,7 +114,7 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
                     connection.execute(t.samples.insert(), good)
                 if bad:
                     connection.execute(t.bad_rows.insert(), bad)
-                self._keep(connection, kept)
+                self.carry_over.write(connection, kept)
 
     def sample(self, sample_id: str) -> Sample:
         """Return one sample of the benchmark, or one train item as a sample.
@@ -67,9 +122,9 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         Raises:
             KeyError: there is none with this id.
         """
-        for row in self._rows(select(*_SAMPLE).where(t.samples.c.id == sample_id)):
+        for row in self._file.rows(select(*_SAMPLE).where(t.samples.c.id == sample_id)):
             return Sample.model_validate(row)
-        return self.train_item(sample_id).sample
+        return self.train.item(sample_id).sample
 
     def pending(self) -> list[str]:
         """Return the ids of samples without a result, in the benchmark's order."""
@@ -79,17 +134,17 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             .where(t.results.c.sample_id.is_(None))
             .order_by(t.samples.c.seq)
         )
-        with self._engine.connect() as connection:
+        with self._file.engine.connect() as connection:
             return list(connection.execute(query).scalars())
 
     def total(self) -> int:
         """Return the number of samples."""
-        return self._count(select(func.count()).select_from(t.samples))
+        return self._file.count(select(func.count()).select_from(t.samples))
 
     def bad_rows(self) -> list[BadRow]:
         """Return the lines that were no sample."""
         columns = [t.bad_rows.c[name] for name in BadRow.model_fields]
-        return [BadRow.model_validate(row) for row in self._rows(select(*columns))]
+        return [BadRow.model_validate(row) for row in self._file.rows(select(*columns))]
 
     # -- results --------------------------------------------------------------------------------
 
@@ -100,15 +155,18 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             RunCorrupt: the store is damaged, be it that earlier steps could not be written.
             RunError: it cannot be written to.
         """
-        row = to_result_row(result, self._stamp())
+        row = to_result_row(result, self._file.stamp())
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
-            (self._put[t.results], [row]),
-            (self._put[t.facts], [to_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
+            (self._file.put[t.results], [row]),
+            (
+                self._file.put[t.facts],
+                [to_fact_row(n, fact) for n, fact in enumerate(result.facts)],
+            ),
         ]
-        await asyncio.wrap_future(self._submit(writes))
-        if self._lost:
-            raise self._lost
+        await asyncio.wrap_future(self._file.submit(writes))
+        if self._file.lost:
+            raise self._file.lost
 
     def keep(self, kept: Sequence[ReleaseSample]) -> None:
         """Put the results of a release in the place of the run's own; all of them or none.
@@ -118,9 +176,9 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             RunError: it cannot be written to.
         """
         ids = [one.result.sample_id for one in kept]
-        self._submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
-        with self._engine.begin() as connection:
-            self._keep(connection, kept)
+        self._file.submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
+        with self._file.engine.begin() as connection:
+            self.carry_over.write(connection, kept)
 
     def counts(self) -> dict[str, int]:
         """Return how many samples ended in each outcome.
@@ -129,9 +187,9 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             RunCorrupt: one of them is no outcome.
         """
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
-        found: dict[str, int] = dict(self._tuples(query))
+        found: dict[str, int] = dict(self._file.tuples(query))
         for odd in found.keys() - set(get_args(Outcome)):  # such a run would never be complete
-            raise odd_row_error(self._engine, f"results with the outcome {str(odd)[:80]!r}")
+            raise odd_row_error(self._file.engine, f"results with the outcome {str(odd)[:80]!r}")
         return found
 
     def sample_results(self, outcomes: Sequence[str] = ()) -> Iterator[SampleResult]:
@@ -143,14 +201,14 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         )
         if outcomes:
             query = query.where(t.results.c.outcome.in_(outcomes))
-        for row in self._stream(query):
+        for row in self._file.stream(query):
             sample = Sample.model_validate({name: row[name] for name in Sample.model_fields})
             rest = {column.name: row[column.name] for column in _RESULT}
             yield SampleResult(sample=sample, result=Result.model_validate(rest))
 
     def result(self, sample_id: str) -> Result | None:
         """Return how one sample ended, with its replaced facts; None while it is open."""
-        for row in self._rows(select(*_RESULT).where(t.results.c.sample_id == sample_id)):
+        for row in self._file.rows(select(*_RESULT).where(t.results.c.sample_id == sample_id)):
             facts = tuple(self.facts(sample_id))
             return Result.model_validate({**row, "facts": facts})
         return None
@@ -164,7 +222,7 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         )
         if sample_id is not None:
             query = query.where(t.facts.c.sample_id == sample_id)
-        for row in self._stream(query):
+        for row in self._file.stream(query):
             row.pop("ord")
             yield ReplacedFact.model_validate(row)
 
@@ -176,12 +234,12 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         query = select(*columns).where(t.results.c.outcome == "accepted")
         if samples is not None:
             query = query.where(t.results.c.sample_id.in_(samples))
-        for sample_id, known in self._tuples(query):
+        for sample_id, known in self._file.tuples(query):
             yield sample_id, known and Freshness.model_validate(known)
 
     def labels(self) -> Iterator[tuple[str, str, Outcome]]:
         """Stream id, label name and outcome of the samples that ended, in the benchmark's order."""
-        return self._tuples(
+        return self._file.tuples(
             select(t.samples.c.id, t.samples.c.label_text, t.results.c.outcome)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
             .order_by(t.samples.c.seq)
@@ -189,7 +247,7 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
 
     def clusters(self) -> Iterator[tuple[str, str, dict[str, str]]]:
         """Stream id, cluster and texts of the samples that ended, in the benchmark's order."""
-        return self._tuples(
+        return self._file.tuples(
             select(t.samples.c.id, t.samples.c.cluster, t.samples.c.fields)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
             .order_by(t.samples.c.seq)
@@ -206,7 +264,7 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             (delete(table).where(table.c.sample_id.in_(ids)), None)
             for table in (t.facts, t.steps, t.verdicts, t.predictions, t.results)
         ]
-        self._submit(writes).result()
+        self._file.submit(writes).result()
         return forgotten
 
     # -- targets, stages, life ------------------------------------------------------------------
@@ -214,18 +272,22 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
     def add_predictions(self, rows: Iterable[Prediction]) -> None:
         """Store what a target answered."""
         for chunk in chunks(rows):
-            write: Write = (self._put[t.predictions], [row.model_dump() for row in chunk])
-            self._submit([write]).result()
+            write: Write = (self._file.put[t.predictions], [row.model_dump() for row in chunk])
+            self._file.submit([write]).result()
 
     def answers(self, target: str, sources: Sequence[str]) -> Iterator[TargetAnswer]:
         """Stream what a target answered about the texts of some sources, a template at a time."""
         said = t.predictions.c
         columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
-        return self._tuples(select(*columns).where(said.target == target, said.source.in_(sources)))
+        return self._file.tuples(
+            select(*columns).where(said.target == target, said.source.in_(sources))
+        )
 
     def targets(self) -> set[str]:
         """Return the targets that have answered anything."""
-        return {target for (target,) in self._tuples(select(t.predictions.c.target).distinct())}
+        return {
+            target for (target,) in self._file.tuples(select(t.predictions.c.target).distinct())
+        }
 
     def answer_keys(
         self, target: str, source: str, version: str, samples: Sequence[str]
@@ -238,12 +300,12 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             known.version == version,
             known.sample_id.in_(samples),
         )
-        return {(sample_id, template) for sample_id, template in self._tuples(query)}
+        return {(sample_id, template) for sample_id, template in self._file.tuples(query)}
 
     def finish_stage(self, name: str, detail: dict[str, Any]) -> None:
         """Note that a stage of the run is done."""
-        row = {"name": name, "ended_at": self._stamp(), "detail": detail}
-        self._submit([(self._put[t.stages], [row])]).result()
+        row = {"name": name, "ended_at": self._file.stamp(), "detail": detail}
+        self._file.submit([(self._file.put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
         """Return what a finished stage noted, or None.
@@ -252,9 +314,9 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             RunCorrupt: it is nothing that the stage would note.
         """
         query = select(t.stages.c.detail).where(t.stages.c.name == name)
-        for row in self._rows(query):
+        for row in self._file.rows(query):
             if odd := find_odd_detail(name, row["detail"]):  # it is written to the manifest
-                raise odd_row_error(self._engine, f"stages of {name!r}: detail: {odd}")
+                raise odd_row_error(self._file.engine, f"stages of {name!r}: detail: {odd}")
             return dict(row["detail"])
         return None
 
@@ -263,31 +325,31 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         chosen = delete(t.stages)
         if names:
             chosen = chosen.where(t.stages.c.name.in_(names))
-        self._submit([(chosen, None)]).result()
+        self._file.submit([(chosen, None)]).result()
 
     def add_fetch(self, fetch: Fetch) -> None:
         """Store what a request to a remote news source came to."""
-        row = asdict(fetch) | {"at": self._stamp(), "notes": list(fetch.notes)}
-        self._submit([(insert(t.fetches), [row])]).result()
+        row = asdict(fetch) | {"at": self._file.stamp(), "notes": list(fetch.notes)}
+        self._file.submit([(insert(t.fetches), [row])]).result()
 
     def fetches(self) -> list[Fetch]:
         """Return the requests to remote news sources, in their order."""
         columns = [t.fetches.c[field.name] for field in fields(Fetch)]
-        rows = self._rows(select(*columns).order_by(t.fetches.c.seq))
+        rows = self._file.rows(select(*columns).order_by(t.fetches.c.seq))
         return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
 
     def beat(
         self, in_flight: dict[str, dict[str, str]], pulse: ProgressSnapshot | None = None
     ) -> None:
         """Leave a sign of life, with what is known of the run."""
-        row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._stamp()}
+        row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._file.stamp()}
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
-        write: Write = (self._put[t.heartbeat], [row | known])
-        self._submit([write]).add_done_callback(self._note_failure)
+        write: Write = (self._file.put[t.heartbeat], [row | known])
+        self._file.submit([write]).add_done_callback(self._file.note_failure)
 
     def last_beat(self) -> Heartbeat | None:
         """Return the last sign of life, if there was one."""
-        for row in self._rows(select(t.heartbeat)):
+        for row in self._file.rows(select(t.heartbeat)):
             row.pop("id")
             pulse = row.pop("pulse")
             return Heartbeat(**row, pulse=ProgressSnapshot.of(pulse) if pulse else None)

@@ -72,7 +72,7 @@ def found_in(
     known = read_manifest(made.files.manifest)
     with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
         store.add_predictions(said)
-        gold = {key: label for key, label, *_ in store.fates()}
+        gold = {key: label for key, label, *_ in store.figures.fates()}
         targets = [target.model for target in config.models.targets]
         answers = [
             (target, list(store.answers(target, ["original", "updated"]))) for target in targets
@@ -83,8 +83,8 @@ def found_in(
             task=task,
             quality=measure_quality(store, task, withheld=()).model_dump(mode="json"),
             overview=store.listing.overview(),
-            attempts=store.attempts(),
-            evidence=summarize_evidence(store.evidence_uses(), known.window),
+            attempts=store.figures.attempts(),
+            evidence=summarize_evidence(store.figures.evidence_uses(), known.window),
             worth=find_highlights(store, targets),
             arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
             pcr=None,

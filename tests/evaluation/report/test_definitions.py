@@ -78,7 +78,7 @@ def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> No
         end(store, key, "accepted", updated={"text": "new"}, freshness=known)
     for key, usd in (("newer", 0.5), ("dear", 0.75)):
         call = CallRow(key=key, role="composer", model="m", draw=0, cached=False, usd=usd)
-        store.record(
+        store.history.record(
             StepRecord(
                 sample_id=key,
                 attempt=1,

@@ -91,9 +91,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Made:
     made = make_run(tmp_path_factory.mktemp("told"))
     store = RunStore.open(made.files.store, now=lambda: NOW)
     first, evidence = "emotion/test/1", f"{0:016x}"
-    store.record(_step(first, "retrieve", 1, {"evidence": {evidence: "named"}, "rung": "named"}))
+    store.history.record(
+        _step(first, "retrieve", 1, {"evidence": {evidence: "named"}, "rung": "named"})
+    )
     said = (Verdict(name="checks", attempt=2, passed=False, reason="too long"),)
-    store.record(_step(first, "compose", 2, {"composed": {"text": "x"}}, (CALL,), said))
+    store.history.record(_step(first, "compose", 2, {"composed": {"text": "x"}}, (CALL,), said))
     store.close()
     asyncio.run(_put(made))
     assemble(made)

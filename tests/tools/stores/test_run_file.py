@@ -65,8 +65,8 @@ def test_a_kept_sample_enters_with_its_result_in_the_place_that_the_benchmark_gi
     store.add_samples([_sample(1), bad, _kept(2), _sample(3), _kept(4)])
     assert store.pending() == ["1", "3"]
     assert store.counts() == {"accepted": 2}
-    assert (store.total(), store.count_from_release()) == (4, 2)
-    assert store.ids_from_release(["1", "2", "3"]) == {"2"}
+    assert (store.total(), store.carry_over.count_from_release()) == (4, 2)
+    assert store.carry_over.ids_from_release(["1", "2", "3"]) == {"2"}
     assert [one.result.kept_from for one in store.sample_results()] == ["2026.01", "2026.01"]
     assert store.result("2") == _kept(2).result
     assert len(store.bad_rows()) == 1
@@ -81,16 +81,16 @@ def test_a_limit_counts_kept_samples_and_asks_for_no_row_after_the_last(store: R
             yield _kept(number) if number % 2 else _sample(number)
 
     store.add_samples(rows(), limit=2)
-    assert (store.total(), store.count_from_release(), asked) == (2, 1, [0, 1])
+    assert (store.total(), store.carry_over.count_from_release(), asked) == (2, 1, [0, 1])
 
 
 async def test_what_a_run_was_offered_itself_comes_before_what_a_release_said(
     store: RunStore,
 ) -> None:
     store.add_samples([_kept(1)])
-    assert store.evidence(["e1", "e2"]) == {"e1": _evidence("")}
-    await store.add_evidence([_evidence("the whole title")])
-    assert store.evidence(["e1"])["e1"].title == "the whole title"
-    assert store.excerpts(["e1"])["e1"] == EvidenceExcerpt(
+    assert store.history.evidence(["e1", "e2"]) == {"e1": _evidence("")}
+    await store.history.add_evidence([_evidence("the whole title")])
+    assert store.history.evidence(["e1"])["e1"].title == "the whole title"
+    assert store.carry_over.excerpts(["e1"])["e1"] == EvidenceExcerpt(
         evidence=_evidence(""), snippet_sha256=DIGEST
     )

@@ -32,32 +32,32 @@ def sample(own: str, split: str = "train") -> Sample:
 
 
 async def test_items_are_open_until_they_end_and_in_the_order_drawn(store: RunStore) -> None:
-    store.add_train([sample("2"), sample("1"), sample("3"), sample("4")])
-    assert store.open_train() == store.train_ids() == [f"{TRAIN_PREFIX}{n}" for n in "2134"]
+    store.train.add([sample("2"), sample("1"), sample("3"), sample("4")])
+    assert store.train.open_ids() == store.train.ids() == [f"{TRAIN_PREFIX}{n}" for n in "2134"]
     ended = TrainEnd(status="reworded", semantic={"text": "two"})
-    await store.end_train("train:2", ended)
-    await store.end_train("train:3", TrainEnd(status="failed", reason="no answer"))
-    await store.end_train("train:4", TrainEnd(status="label_changed", semantic={"text": "4"}))
-    assert store.open_train() == ["train:1"]
-    assert store.train_counts() == {"open": 1, "reworded": 1, "failed": 1, "label_changed": 1}
-    (item,) = store.train_rewordings()
+    await store.train.end("train:2", ended)
+    await store.train.end("train:3", TrainEnd(status="failed", reason="no answer"))
+    await store.train.end("train:4", TrainEnd(status="label_changed", semantic={"text": "4"}))
+    assert store.train.open_ids() == ["train:1"]
+    assert store.train.counts() == {"open": 1, "reworded": 1, "failed": 1, "label_changed": 1}
+    (item,) = store.train.rewordings()
     assert (item.sample, item.end) == (sample("train:2"), ended)
-    assert store.train_item("train:3").end.reason == "no answer"
+    assert store.train.item("train:3").end.reason == "no answer"
 
 
 async def test_only_what_failed_is_opened_again(store: RunStore) -> None:
-    store.add_train([sample("1"), sample("2")])
-    assert store.forget_failed_train() == 0
-    await store.end_train("train:1", TrainEnd(status="failed", reason="no answer"))
-    await store.end_train("train:2", TrainEnd(status="unchanged"))
-    assert store.forget_failed_train() == 1
-    assert store.open_train() == ["train:1"]
-    assert store.train_item("train:1").end == TrainEnd()
+    store.train.add([sample("1"), sample("2")])
+    assert store.train.forget_failed() == 0
+    await store.train.end("train:1", TrainEnd(status="failed", reason="no answer"))
+    await store.train.end("train:2", TrainEnd(status="unchanged"))
+    assert store.train.forget_failed() == 1
+    assert store.train.open_ids() == ["train:1"]
+    assert store.train.item("train:1").end == TrainEnd()
 
 
 def test_an_item_is_found_like_a_sample_and_counts_as_none(store: RunStore) -> None:
     store.add_samples([sample("1", "test")])
-    store.add_train([sample("1")])
+    store.train.add([sample("1")])
     assert store.sample("1").split == "test"
     assert store.sample("train:1") == sample("train:1")
     assert (store.total(), store.pending()) == (1, ["1"])
@@ -68,5 +68,5 @@ def test_an_item_is_found_like_a_sample_and_counts_as_none(store: RunStore) -> N
 def test_an_id_that_the_benchmark_has_is_refused_and_nothing_is_kept(store: RunStore) -> None:
     store.add_samples([sample("train:7", "test")])
     with pytest.raises(DatasetError, match="'train:7'"):
-        store.add_train([sample("6"), sample("7")])
-    assert store.train_counts() == {}
+        store.train.add([sample("6"), sample("7")])
+    assert store.train.counts() == {}

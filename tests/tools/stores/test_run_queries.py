@@ -80,9 +80,9 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
 async def worked(store: RunStore) -> RunStore:
     """Five samples: four have ended, the calls of two cost something, one call is shared."""
     store.add_samples(map(_sample, range(1, 6)))
-    store.record(_step(1, "compose", _call("k1"), _call("k2", role="replacer", usd=0.5)))
-    store.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
-    store.record(_step(3, "compose", _call("free", usd=None)))
+    store.history.record(_step(1, "compose", _call("k1"), _call("k2", role="replacer", usd=0.5)))
+    store.history.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
+    store.history.record(_step(3, "compose", _call("free", usd=None)))
     for number in ENDS:
         await store.commit(_result(number))
     return store
@@ -188,7 +188,7 @@ async def test_a_call_that_samples_share_counts_once_as_in_the_ledger(worked: Ru
         CallSum(**role, cached=False, calls=2, **known, **twice),
         CallSum(**role, cached=True, calls=1, **known, **tokens),
     )
-    billed, found = worked.call_totals()
+    billed, found = worked.history.call_totals()
     assert (billed["calls"], billed["usd"], billed["priced"]) == (3, 0.75, 2)
     assert (found["calls"], found["usd"]) == (1, 0.25)
 
@@ -196,7 +196,7 @@ async def test_a_call_that_samples_share_counts_once_as_in_the_ledger(worked: Ru
 async def test_steps_that_are_written_again_count_once(worked: RunStore) -> None:
     """As when a killed run is resumed."""
     before = worked.listing.overview()
-    worked.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
+    worked.history.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
     await worked.commit(_result(2))
     assert worked.listing.overview() == before
     assert worked.listing.page().rows[1].usd == 0.25

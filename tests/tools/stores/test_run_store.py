@@ -148,17 +148,17 @@ async def test_a_forgotten_sample_starts_its_story_anew_but_what_was_paid_stays(
             calls=(call,),
             verdicts=(verdict,),
         )
-        store.record(step)
+        store.history.record(step)
         await store.commit(Result.model_validate({"sample_id": sample_id, "outcome": outcome}))
     store.forget("failed")
-    assert store.steps("emotion/test/1") == []
-    assert [step.verdicts for step in store.steps("emotion/test/2")] == [(verdict,)]
-    assert store.call_totals()[0]["calls"] == 1
-    store.record(
+    assert store.history.steps("emotion/test/1") == []
+    assert [step.verdicts for step in store.history.steps("emotion/test/2")] == [(verdict,)]
+    assert store.history.call_totals()[0]["calls"] == 1
+    store.history.record(
         StepRecord(sample_id="emotion/test/1", attempt=1, node="check", started_at="u", seconds=0)
     )
     await store.commit(Result(sample_id="emotion/test/1", outcome="accepted"))
-    (again,) = store.steps("emotion/test/1")
+    (again,) = store.history.steps("emotion/test/1")
     assert (again.started_at, again.verdicts, again.calls) == ("u", (), (call,))
 
 
@@ -166,7 +166,7 @@ async def test_steps_carry_their_own_calls_and_verdicts(store: RunStore) -> None
     call = CallRow(key="k", role="composer", model="openai:m", draw=0, cached=False)
     verdict = Verdict(name="checks", attempt=1, passed=False, reason="length")
     for node, at in (("check", "2026-03-01T12:00:02"), ("compose", "2026-03-01T12:00:01")):
-        store.record(
+        store.history.record(
             StepRecord(
                 sample_id="s",
                 attempt=1,
@@ -179,7 +179,7 @@ async def test_steps_carry_their_own_calls_and_verdicts(store: RunStore) -> None
             )
         )
     await store.commit(Result(sample_id="s", outcome="rejected_form"))
-    compose, check = store.steps("s")
+    compose, check = store.history.steps("s")
     assert (compose.node, compose.calls, compose.verdicts) == ("compose", (call,), ())
     assert (check.node, check.calls, check.verdicts) == ("check", (), (verdict,))
 
@@ -189,11 +189,11 @@ async def test_a_call_paid_before_a_kill_stays_paid_when_the_step_is_redone(
 ) -> None:
     for cached in (False, True):
         call = CallRow(key="k", role="r", model="m", draw=0, cached=cached, prompt_tokens=7)
-        store.record(
+        store.history.record(
             StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
         )
     await store.commit(Result(sample_id="s", outcome="failed"))
-    (row,) = store.call_totals()
+    (row,) = store.history.call_totals()
     assert (row["cached"], row["calls"], row["prompt_tokens"]) == (False, 1, 7)
 
 
@@ -213,7 +213,7 @@ async def test_totals_add_up_what_is_known_and_say_how_much_is(store: RunStore) 
 
     calls = [call("a", 0.25), call("b", 0.5), call("c", None), call("d", 0.125, cached=True)]
     for sample in ("s", "t"):  # both refer to the same calls
-        store.record(
+        store.history.record(
             StepRecord(
                 sample_id=sample,
                 attempt=1,
@@ -224,7 +224,7 @@ async def test_totals_add_up_what_is_known_and_say_how_much_is(store: RunStore) 
             )
         )
         await store.commit(Result(sample_id=sample, outcome="failed"))
-    paid, found = sorted(store.call_totals(), key=lambda row: bool(row["cached"]))
+    paid, found = sorted(store.history.call_totals(), key=lambda row: bool(row["cached"]))
     assert (paid["calls"], paid["priced"], paid["usd"]) == (3, 2, 0.75)
     tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
     assert [paid[name] for name in tokens] == [30, 12, 9]
@@ -244,17 +244,19 @@ async def test_a_call_comes_back_with_all_that_is_known_of_it(store: RunStore) -
         error="truncated",
         usd=0.25,
     )
-    store.record(
+    store.history.record(
         StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
     )
     await store.commit(Result(sample_id="s", outcome="failed"))
-    assert [step.calls for step in store.steps("s")] == [(call,)]
+    assert [step.calls for step in store.history.steps("s")] == [(call,)]
 
 
 async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:
-    await store.add_evidence([_evidence("e1"), _evidence("e2")])
-    await store.add_evidence([_evidence("e1").model_copy(update={"title": "changed since"})])
-    assert store.evidence(["e1", "unknown"]) == {"e1": _evidence("e1")}
+    await store.history.add_evidence([_evidence("e1"), _evidence("e2")])
+    await store.history.add_evidence(
+        [_evidence("e1").model_copy(update={"title": "changed since"})]
+    )
+    assert store.history.evidence(["e1", "unknown"]) == {"e1": _evidence("e1")}
 
 
 def _said(
@@ -357,8 +359,8 @@ async def test_verdicts_about_train_items_do_not_count_as_verdicts_about_samples
     for key, passed in (("emotion/test/1", True), ("train:emotion/train/1", False)):
         said = Verdict(name="original_label", attempt=1, passed=passed)
         step = StepRecord(sample_id=key, attempt=1, node="judge", started_at="2026", seconds=1)
-        store.record(replace(step, verdicts=(said,)))
-    assert await store.flush_steps()
-    assert store.verdict_counts("original_label") == (1, 0)
+        store.history.record(replace(step, verdicts=(said,)))
+    assert await store.history.flush_steps()
+    assert store.history.verdict_counts("original_label") == (1, 0)
     (said_of_all,) = store.listing.overview().verdicts
     assert (said_of_all.passed, said_of_all.failed) == (1, 0)
