@@ -4,7 +4,7 @@ The status and the words of a refused request mean the same, whoever refused it.
 """
 
 import re
-from typing import Literal
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from coreeval.errors import (
@@ -38,6 +38,10 @@ LONGEST_MESSAGE = 300
 """Most characters of a server's message that are repeated."""
 
 
+LONGEST_WAIT_S: Final = 120.0
+"""Longest wait that a server may ask for, in Retry-After or by an allowance that is used up."""
+
+
 class CallFailure(Exception):
     """One request failed; its message never holds a key, and neither does what it refers to."""
 
@@ -53,8 +57,8 @@ class CallFailure(Exception):
         super().__init__(message)
         self.kind = kind
         self.message = message
-        self.retry_after = retry_after
-        """Seconds that the server asked us to wait."""
+        self.retry_after = None if retry_after is None else min(retry_after, LONGEST_WAIT_S)
+        """Seconds that the server asked us to wait, `LONGEST_WAIT_S` at most."""
         self.billed = billed
         """Whether it may cost something all the same: the model may have answered."""
         self.refused = refused

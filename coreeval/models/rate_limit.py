@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from coreeval.models.activity import pause_sample_clock
-from coreeval.models.failures import CallFailure
+from coreeval.models.failures import LONGEST_WAIT_S, CallFailure
 
 WINDOW = 16
 """Fewest outcomes that say something about congestion."""
@@ -195,8 +195,6 @@ def _seconds_until_reset(text: str, now: datetime) -> float | None:
 
 RANK: ContextVar[int] = ContextVar("rank", default=1 << 60)
 """Place in the queue of whoever asks: the number of its sample."""
-LONGEST_PAUSE_S = 60.0
-"""Longest pause that an endpoint may ask for."""
 
 
 @dataclass
@@ -244,9 +242,7 @@ class Permit:
     def record_failure(self, failure: CallFailure) -> None:
         """Note a failure."""
         if failure.kind == "throttled":
-            asked = failure.retry_after
-            capped = None if asked is None else min(asked, LONGEST_PAUSE_S)
-            self._limiter.slots.record_throttling(self.slot, capped)
+            self._limiter.slots.record_throttling(self.slot, failure.retry_after)
         else:
             self._limiter.slots.record_success(self.slot)
         self._limiter.correct_tokens(-self.tokens)
@@ -361,5 +357,5 @@ class RateLimiter:
         sent = datetime.now(UTC) - timedelta(seconds=self.clock() - sent_at)
         empty = [one.reset_s for one in parse_allowances(limits, now=sent) if one.remaining <= 0]
         if empty:
-            pause = min(max(empty), LONGEST_PAUSE_S)
+            pause = min(max(empty), LONGEST_WAIT_S)
             self._paused_until = max(self._paused_until, sent_at + pause)

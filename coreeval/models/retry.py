@@ -9,7 +9,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
-from coreeval.models.failures import CallFailure
+from coreeval.models.failures import LONGEST_WAIT_S, CallFailure
 from coreeval.tools.awake import awake_s
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ class Retry:
     process was asleep: then it is not known whether the endpoint would have answered."""
     first_s: float = 1.0
     longest_s: float = 30.0
-    retry_after_cap_s: float = 120.0
-    """Longest wait that a server may ask for."""
+    retry_after_cap_s: float = LONGEST_WAIT_S
+    """Longest wait that a server may ask for here."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
@@ -43,30 +43,15 @@ class Retry:
             call: Sends the request once.
             note: Told why a request came to nothing, when it is to be sent again.
         """
-        started = awake_s()
-        try:
-            return await call()
-        except CallFailure as failure:
-            first = failure
-        waiting = [first]
-
-        async def again() -> T:
-            if waiting:
-                raise waiting.pop()
-            return await call()
-
-        return await self._loop(note, started)(again)
-
-    def _loop(self, note: Callable[[str], None], started: float) -> AsyncRetrying:
-        """Return what tries again; making it takes longer than most calls need it."""
-        return AsyncRetrying(
+        again = AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | _StopAfterAwake(self.total_s, started),
+            stop=stop_after_attempt(self.attempts) | _StopAfterAwake(self.total_s, awake_s()),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
         )
+        return await again(call)
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from coreeval.models.failures import CallFailure, FailureKind
+from coreeval.models.failures import LONGEST_WAIT_S, CallFailure, FailureKind
 from coreeval.models.rate_limit import (
-    LONGEST_PAUSE_S,
     RANK,
     WINDOW,
     Allowance,
@@ -338,7 +337,7 @@ def told(remaining: int, reset: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("remaining", "reset", "next_at"),
-    [(0, "20s", 20), (1, "20s", 0), (0, "1h", LONGEST_PAUSE_S), (0, "soon", 0), (0, "0s", 0)],
+    [(0, "20s", 20), (1, "20s", 0), (0, "1h", LONGEST_WAIT_S), (0, "soon", 0), (0, "0s", 0)],
 )
 def test_where_nothing_is_left_the_next_request_waits(
     remaining: int, reset: str, next_at: float
