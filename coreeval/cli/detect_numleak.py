@@ -1,37 +1,13 @@
 """`coreeval detect numleak`: are a dated series' values remembered? By asking, or from answers."""
 
-import hashlib
-import json
-import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from coreeval.cli.app import pause_garbage_collection
-from coreeval.cli.numleak_output import AuditDisplay, AuditInput, report_audits
-from coreeval.cli.numleak_recorded import parse_cutoff, read_signals, split_series_options
-from coreeval.cli.options import (
-    BudgetOption,
-    SetOption,
-    TrustOption,
-    UnpricedOption,
-    budget_overrides,
-    with_trusted_endpoints,
-)
-from coreeval.cli.output import AsJson, brief, note, show
+from coreeval.cli.options import BudgetOption, SetOption, TrustOption, UnpricedOption
+from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
-from coreeval.evaluation.numleak.leak.signals import Signal, require_common_dates
-from coreeval.evaluation.numleak.memory_verdicts import Backtest
-from coreeval.evaluation.numleak.statistics import AuditSettings
-
-if TYPE_CHECKING:
-    from coreeval.graph.numleak.plan import NumleakPlan
-    from coreeval.graph.numleak.series_questions import NumleakAnswers
-
 
 WHERE = "coreeval detect numleak"
 _ASKING = ("CONFIG", "--backtest")
@@ -168,6 +144,7 @@ def numleak(
 
         rank_files(rankings, shown)
         return
+    from coreeval.cli.numleak_asking import AuditRequest, Preset, ask_and_audit
 
     asking = AuditRequest(
         config=config,
@@ -228,209 +205,3 @@ def _hint(name: str, way: str) -> str:
         key = keys.get(name, "models.targets")
         return f"write {key} into it" + (f", or give --set {key}=..." if name in keys else "")
     return "leave it out"
-
-
-PROBES = ("value", "fictitious", "forced_choice")
-"""What a back-test asks: all else would be about other dates, series or words than it trades on."""
-DATES = 120
-"""Most dates of each series: ten years of months; so many are NumLeak's own temporal sweep."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preset:
-    """A back-test that is to be audited without a config."""
-
-    period: str
-    models: tuple[str, ...]
-    series: tuple[str, ...]
-    cutoffs: tuple[str, ...]
-    dates: int | None
-
-    @property
-    def backtest(self) -> Backtest:
-        """The period.
-
-        Raises:
-            UsageError: it is no START:END.
-        """
-        start, colon, end = self.period.partition(":")
-        if not (colon and start and end):
-            raise UsageError(
-                f"{self.period!r} is no START:END",
-                where="--backtest",
-                hint="two years, months or days: 2015-01:2020-12",
-            )
-        return Backtest(start=start, end=end)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditRequest:
-    """What is to be asked, and how it is to be shown."""
-
-    config: Path | None
-    preset: Preset
-    """Holds where there is no config."""
-    overrides: Sequence[str]
-    budget: float | None
-    allow_unpriced: bool
-    dry_run: bool
-    trust_endpoints: bool
-    shown: AuditDisplay
-    signals: tuple[str, ...] = ()
-    """Of the user, as `--signal` has them."""
-
-
-def ask_and_audit(asking: AuditRequest) -> None:
-    """Ask the targets of a config, or of a back-test, about series, and audit what they say."""
-    with pause_garbage_collection():
-        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
-        from coreeval.cli.progress import show_progress
-        from coreeval.graph.estimate.campaign_estimate import estimate_numleak
-        from coreeval.graph.numleak.series_questions import ask_numleak
-
-    plan = with_trusted_endpoints(asking.trust_endpoints, lambda: _plan(asking))
-    signals = _signals(asking, plan)
-    made = estimate_numleak(plan)
-    if asking.dry_run:
-        lines = estimate_lines(made, _format_command(asking))
-        show(estimate_document(made), asking.shown.as_json, lambda: "\n".join(lines))
-        return
-    note(summarize_estimate(made))
-    with show_progress() as watch:
-        found = ask_numleak(plan, watch=watch)
-    report_audits(_make_input(asking, found, signals), asking.shown)
-
-
-def _plan(asking: AuditRequest) -> "NumleakPlan":
-    from coreeval.graph.numleak.plan import build_numleak_plan, plan_series
-
-    if asking.config:
-        money = budget_overrides(asking.budget, asking.allow_unpriced)
-        return build_numleak_plan(asking.config, overrides=(*asking.overrides, *money))
-    from coreeval.config import parse_series_config
-    from coreeval.tools.env_file import read_env_file
-
-    folder = Path.cwd()
-    config = parse_series_config(_preset(asking), where="--backtest", base=folder)
-    read_env_file(folder, config)
-    return plan_series(config, source=folder, base=folder)
-
-
-def _preset(asking: AuditRequest) -> dict[str, Any]:
-    """Return what the config of a back-test would say."""
-    preset = asking.preset
-    period = preset.backtest
-    for option, given in (("--series", preset.series), ("--model", preset.models)):
-        if not given:
-            raise UsageError(
-                f"{option} is missing",
-                where="--backtest",
-                hint="give --series NAME and --model PROVIDER:NAME, each as often as needed",
-            )
-    series, files = split_series_options(preset.series)
-    cutoffs = dict(parse_cutoff(text, preset.models) for text in preset.cutoffs)
-    asked = {
-        "models": {"targets": [_target(model, cutoffs) for model in preset.models]},
-        "detect": {
-            "numleak": {
-                "series": series,
-                "files": {name: str(file) for name, file in files.items()},
-                "probes": list(PROBES),
-                "dates": preset.dates or DATES,
-                "period": {"start": period.start, "end": period.end},
-            }
-        },
-    }
-    run = {"budget_usd": asking.budget, "allow_unpriced": asking.allow_unpriced}
-    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
-    name = f"backtest-{period.start}-{period.end}-{digest}"
-    return {"name": name, "run": run, **asked}
-
-
-def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
-    said = cutoffs.get(model) or cutoffs.get("")
-    return {"model": model, **({"cutoff": said} if said else {})}
-
-
-def _make_input(
-    asking: AuditRequest, found: "NumleakAnswers", signals: Sequence[Signal]
-) -> AuditInput:
-    plan = found.plan
-    again = [
-        *_repeat_lines(plan, found),
-        *_signal_options(signals),
-        *_display_options(asking.shown),
-    ]
-    return AuditInput(
-        files=[found.file],
-        replies=found.replies,
-        series={one.definition.id: one for one in plan.universe.all},
-        cutoffs=plan.cutoffs,
-        notes=[*found.notes()],
-        backtest=None if asking.config else asking.preset.backtest,
-        utility=found.utility,
-        signals=signals,
-        more=[f"again: {shlex.join(again)}"],
-    )
-
-
-def _signals(asking: AuditRequest, plan: "NumleakPlan") -> list[Signal]:
-    """Return the config's signals and those given, once each is known to have dates in common."""
-    signals = [*plan.signals, *read_signals(asking.signals)]
-    require_common_dates(signals, plan.asked_dates)
-    return signals
-
-
-def _signal_options(signals: Sequence[Signal]) -> Iterator[str]:
-    for one in signals:
-        yield from ("--signal", f"{one.name}={brief(one.path)}")
-
-
-def _format_command(asking: AuditRequest) -> str:
-    """Return the command that asks what was estimated."""
-    words = [*WHERE.split()]
-    if asking.config:
-        words.append(str(brief(asking.config)))
-        words += [word for each in asking.overrides for word in ("--set", each)]
-    else:
-        preset = asking.preset
-        words += ["--backtest", preset.period]
-        for option, values in (
-            ("--series", preset.series), ("--model", preset.models), ("--cutoff", preset.cutoffs)
-        ):  # fmt: skip
-            words += [word for value in values for word in (option, value)]
-        words += ["--dates", str(preset.dates)] if preset.dates else []
-    words += [word for each in asking.signals for word in ("--signal", each)]
-    words += ["--budget", f"{asking.budget:g}"] if asking.budget is not None else []
-    return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
-
-
-def _repeat_lines(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
-    """Yield the words of the command that gives the same result from the recorded answers."""
-    yield from (*WHERE.split(), "--responses", str(brief(found.file)))
-    if found.utility_file:
-        yield from ("--utility", str(brief(found.utility_file)))
-    files = plan.config.detect.numleak.files
-    for name, path in files.items():
-        yield from ("--series", f"{name}={brief(Path(path))}")
-    for name in plan.config.detect.numleak.series:
-        if name.endswith((".yaml", ".yml")) and name not in files:
-            yield from ("--series", str(brief(Path(name))))
-    for model, day in plan.cutoffs.items():
-        if day:
-            yield from ("--cutoff", f"{model}={_format_day(day)}")
-
-
-def _display_options(shown: AuditDisplay) -> Iterator[str]:
-    """Yield the words of how answers are resampled, where that is not as usual."""
-    usual, chosen = AuditSettings(), shown.settings
-    if chosen.draws != usual.draws:
-        yield from ("--draws", str(chosen.draws))
-    if chosen.seed != usual.seed:
-        yield from ("--seed", str(chosen.seed))
-
-
-def _format_day(last: date) -> str:
-    """Return a cutoff as it is stated, from the last day before it is over."""
-    after = last + timedelta(days=1)
-    return f"{last:%Y-%m}" if after.day == 1 else after.isoformat()

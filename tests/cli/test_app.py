@@ -66,7 +66,16 @@ def test_a_run_loads_only_what_it_begins_with() -> None:
     assert UNUSED.isdisjoint(printed("import sys, coreeval.graph.run; print(*sys.modules)"))
 
 
-HEAVY = ("langgraph", "langchain_core", "spacy", "openai", "duckdb", "sklearn", "pyarrow", "pandas")
+HEAVY = (
+    "langgraph",
+    "langchain_core",
+    "sqlalchemy",
+    "numpy",
+    "aiohttp",
+    "openai",
+    "duckdb",
+    "pyarrow",
+)
 COMMANDS = ("demo", "init", "validate", "refresh", "resume", "retry", "status", "trace", "view")
 
 
