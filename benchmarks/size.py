@@ -46,14 +46,17 @@ LABELS = ("anger", "joy", "optimism", "sadness")
 TARGETS = ("openai:one", "openai:two")
 """Nobody asks them: their answers are put into the store."""
 RESULTS = """
-    INSERT INTO results
+    INSERT INTO results (
+        sample_id, outcome, reason, attempts, rung, semantic_status, semantic, updated,
+        original_label, ended_at
+    )
     SELECT
         id,
         iif(seq % 20, 'accepted', 'label_unrecoverable'),
         '', 1, 'none', 'reworded',
         json_object('text', 'another text of about the length of a tweet, take ' || id),
         iif(seq % 20, json_object('text', 'a newer text of about that length, take ' || id), NULL),
-        '', '2026-01-01T00:00:00.000+00:00', NULL
+        '', '2026-01-01T00:00:00.000+00:00'
     FROM samples
 """
 """One in twenty samples is in no updated arm."""
