@@ -8,6 +8,7 @@ import asyncio
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -131,20 +132,16 @@ class SdkChatModel(ChatModel):
         A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
         with it, the request and its key.
         """
-        outcome = await self._send_within_timeout(messages, form)
+        seconds = self.settings.timeout_s
+        outcome: AIMessage | CallFailure | None = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                outcome = await self._send(messages, form)
+        if outcome is None:
+            raise CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
         if isinstance(outcome, CallFailure):
             raise outcome
         return outcome
-
-    async def _send_within_timeout(
-        self, messages: list[dict[str, str]], form: RequestOptions
-    ) -> AIMessage | CallFailure:
-        seconds = self.settings.timeout_s
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._send(messages, form)
-        except TimeoutError:
-            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
 
 
 def _mask_message(message: AIMessage, key: SecretStr) -> AIMessage:

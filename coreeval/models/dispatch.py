@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coreeval.config import Method
@@ -92,24 +93,19 @@ class Dispatcher:
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
         """
+        tries: list[str] = []
         try:
             with self.active_calls.track(self.role, self.model.name) as call:
-                return await self._send_with_retry(question, call)
+
+                def rest(reason: str) -> None:
+                    tries.append(reason)
+                    call.move_to("resting")
+
+                once = partial(self._send_with_fallback, question, tries, call)
+                return await self.retry.run(once, rest)
         except CallFailure as failure:
             final = self._to_error(failure)
         raise final
-
-    async def _send_with_retry(self, question: ModelRequest, call: ActiveCall) -> DispatchResult:
-        tries: list[str] = []
-
-        async def once() -> DispatchResult:
-            return await self._send_with_fallback(question, tries, call)
-
-        def rest(reason: str) -> None:
-            tries.append(reason)
-            call.move_to("resting")
-
-        return await self.retry.run(once, rest)
 
     def _to_error(self, failure: CallFailure) -> FinalError:
         """Return the error that a failure is when nothing more is tried."""
