@@ -55,6 +55,11 @@ async def test_eight_attempts_and_no_more() -> None:
     assert call.calls == 8
 
 
+def test_by_default_a_wait_ends_at_half_a_minute_and_the_tries_at_ten() -> None:
+    retry = Retry()
+    assert (retry.longest_s, retry.total_s, retry.retry_after_cap_s) == (30, 600, 120)
+
+
 async def test_no_attempt_after_the_time_is_up() -> None:
     call = Flaky(*failures(99))
     retry = Retry(attempts=99, total_s=7.5, sleep=call.sleep, jitter=lambda: 1.0)
