@@ -1,23 +1,17 @@
 """`coreeval detect pcr`: recorded answers in, a verdict with its rule out."""
 
 import json
-import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from coreeval import cli
 from coreeval.cli.detect import CONSISTENCIES, METRICS
 from coreeval.evaluation.pcr.study import CONSISTENCIES as KNOWN_CONSISTENCIES
 from coreeval.evaluation.pcr.study import METRICS as KNOWN_METRICS
-from coreeval.evaluation.report.report_document import write_report
-from coreeval.tools.workspace import RunFiles
 from tests.cli.kit import Said, Shell
 from tests.cli.test_docs import documented
 from tests.evaluation.pcr.kit import two_splits, write
-from tests.evaluation.report.kit import TARGET, found_in, says
 
 BY = ("--metric", "exact_match", "--consistency", "exact", "--draws", "500")
 NUMBERS = {"estimate", "ci_low", "ci_high", "p_value"}
@@ -263,69 +257,3 @@ def test_one_reference_is_listed_and_not_used(shell: Shell) -> None:
     assert found["adjusted"] is None and found["verdict"] == "difficulty_or_memory"
     assert any("at least 2 are needed" in note for note in found["notes"])
     assert found["references"][0]["splits"]["train"]["n"] == 300
-
-
-MODELS = {"default": "offline", "targets": [TARGET]}
-
-
-@pytest.fixture
-def reported(tmp_path: Path) -> RunFiles:
-    """Return a run of six samples with a report on one target."""
-    said = [says(number, arm, "joy") for number in (1, 2) for arm in ("original", "updated")]
-    found = found_in(tmp_path, models=MODELS, said=said)
-    (manifest,) = tmp_path.rglob("manifest.json")
-    files = RunFiles(tmp_path / "reported")
-    files.root.mkdir()
-    shutil.copy(manifest, files.manifest)
-    write_report(found, files)
-    return files
-
-
-def document(capsys: pytest.CaptureFixture[str], *given: object, code: int = 0) -> dict[str, Any]:
-    assert cli.main(["detect", "drop", *map(str, given), "--json"]) == code
-    read: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return read
-
-
-def test_the_document_is_that_of_the_report(
-    reported: RunFiles, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = json.loads(reported.report_json.read_text())
-    assert document(capsys, reported.root) == {"run": str(reported.root), **report["decomposition"]}
-    assert cli.main(["detect", "drop", str(reported.root)]) == 0
-    said = capsys.readouterr().out
-    assert f"{TARGET}: too few" in said and "run.control_window" in said
-    assert "panel too small: 0 of 5" in said and "decomposition cannot tell" in said
-
-
-def test_the_table_of_samples_is_copied(
-    reported: RunFiles, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document(capsys, reported.root, "--items", tmp_path / "table.csv")
-    copied = (tmp_path / "table.csv").read_text()
-    assert copied == reported.items.read_text() and copied.startswith("target,id,label,original_1")
-    refused = document(capsys, reported.root, "--items", tmp_path / "no" / "table.csv", code=2)
-    assert "cannot be copied" in refused["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "code"),
-    [
-        (None, "no report yet", 2),
-        ('{"arms": {"targets": []}}', "nobody was asked", 2),
-        ('{"arms": {"targets": [1]}}', "from before drops were taken apart", 2),
-        ("{", "damaged", 1),
-    ],
-)
-def test_a_run_without_drops_says_what_to_do(
-    reported: RunFiles,
-    capsys: pytest.CaptureFixture[str],
-    text: str | None,
-    said: str,
-    code: int,
-) -> None:
-    reported.report_json.unlink()
-    if text is not None:
-        reported.report_json.write_text(text)
-    error = document(capsys, reported.root, code=code)["error"]
-    assert said in error["message"] and "coreeval" in error["hint"]
