@@ -55,6 +55,8 @@ class Detector:
     """One way to tell whether a target remembers a benchmark."""
 
     name: str
+    title: str
+    """Its name in sentences."""
     question: str
     """What it asks, in a sentence."""
     config_key: str
@@ -161,6 +163,7 @@ def _list_detectors(*listed: Detector) -> dict[str, Detector]:
 DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
     Detector(
         name="pcr",
+        title="PCR",
         question="Is performance out of proportion to consistency in one of two splits?",
         config_key="detect.pcr",
         access="answers",
@@ -176,6 +179,7 @@ DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
     ),
     Detector(
         name="arms",
+        title="the decomposition",
         column="decomposition",
         question="Is more lost than rewriting and wrong labels explain?",
         config_key="models.targets",
@@ -191,6 +195,7 @@ DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
     ),
     Detector(
         name="items",
+        title="single samples",
         question="Are there samples right on the original only, more than chance makes?",
         config_key="models.targets",
         access="answers",
@@ -198,6 +203,7 @@ DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
     ),
     Detector(
         name="panel",
+        title="the panel",
         question="Does the target do better on the originals than others of its ability?",
         config_key="models.targets",
         access="answers",
@@ -205,6 +211,7 @@ DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
     ),
     Detector(
         name="numleak",
+        title="NumLeak",
         question="Can the target recite numbers of a published series?",
         config_key="detect.numleak",
         access="answers",

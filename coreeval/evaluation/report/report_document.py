@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.config import Config
-from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS
+from coreeval.evaluation.detectors import DETECTORS
 from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight
 from coreeval.evaluation.report.provenance import (
     EvidenceUsed,
@@ -140,15 +140,11 @@ def _control(of: Json) -> Iterator[str]:
             )
 
 
-def _splits(of: Json) -> Iterator[str]:
-    """Yield what verdicts of PCR take for granted, once for all targets."""
-    told = {
-        each["test"]["basis"]
-        for each in (of["pcr"]["targets"] if of["pcr"] else ())
-        if each["verdict"] in ABOUT_MEMORY
-    }
-    for basis in sorted(told):
-        yield f"A verdict of PCR on memory: {CAVEATS[basis]}."
+def _caveats(of: Json) -> Iterator[str]:
+    """Yield the conditions of each detector's verdicts on memory, once for all targets."""
+    for detector in DETECTORS.values():
+        for caveat in sorted({each.caveat for each in detector.read(of)} - {""}):
+            yield f"A verdict of {detector.title} on memory: {caveat}."
 
 
 def _money(of: Json) -> Iterator[str]:
@@ -173,7 +169,7 @@ _OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
     _dates,
     _answers,
     _control,
-    _splits,
+    _caveats,
     _money,
 )
 
