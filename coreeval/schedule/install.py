@@ -112,7 +112,8 @@ def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
     service = _fill_template(
         "service",
         what=", ".join(plan.name for plan in looks.plans),
-        folder=_escape_line(str(looks.plans[0].path.parent), "%", "%%"),
+        # The slash keeps a backslash or blank at the end of its name from ending the line.
+        folder=_escape_line(f"{looks.plans[0].path.parent}/", "%", "%%"),
         environment="\n".join(variables),
         command=" ".join(f'"{_quote_systemd(word).replace("$", "$$")}"' for word in looks.command),
     )
@@ -129,7 +130,7 @@ def make_workflow(looks: ScheduleGroup, root: Path) -> str:
     """Return the GitHub workflow of a repository.
 
     Raises:
-        UsageError: a config is not in the repository.
+        UsageError: a config is not in the repository, or its path cannot stand in a unit.
     """
     homes = sorted({_relative_path(plan.path.parent / ".coreeval", root) for plan in looks.plans})
     in_shell = [shlex.quote(home) for home in homes]
@@ -207,7 +208,9 @@ def _relative_path(path: Path, root: Path) -> str:
             where=str(path),
             hint=f"GitHub sees only what is below {root}",
         )
-    return path.relative_to(root).as_posix()
+    name = path.relative_to(root).as_posix()
+    _check_path(name, _NOT_FOR_GITHUB)
+    return name
 
 
 def _fill_template(name: str, **values: str) -> str:
@@ -227,15 +230,29 @@ def _quote_systemd(word: str) -> str:
     return _escape_line(word, "%", "%%")
 
 
+_NOT_FOR_UNITS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Control characters, line breaks among them, and bytes of a path that are not UTF-8."""
+_NOT_FOR_GITHUB = re.compile(rf"{_NOT_FOR_UNITS.pattern}|[\x85\u2028\u2029]|\$\{{\{{")
+"""As well what else ends a line of YAML, and what GitHub evaluates wherever it stands."""
+
+
 def _escape_line(text: str, special: str, escaped: str) -> str:
-    """Escape a character, and refuse what would end a unit's line.
+    """Escape a character of a unit's line, and refuse what would end that line.
 
     Raises:
         UsageError: there is a line break or another control character in it.
     """
-    if re.search(r"[\x00-\x1f\x7f]", text):
-        raise UsageError("a path with a line break cannot stand in a unit", where=repr(text))
+    _check_path(text, _NOT_FOR_UNITS)
     return text.replace(special, escaped)
+
+
+def _check_path(text: str, refused: re.Pattern[str]) -> None:
+    if found := refused.search(text):
+        raise UsageError(
+            f"a path with {found[0]!a} cannot stand in a unit: it would change the unit",
+            where=ascii(text),
+            hint="rename the file or folder",
+        )
 
 
 UnitKind = Literal["cron", "systemd", "github"]

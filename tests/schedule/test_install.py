@@ -273,12 +273,49 @@ def test_units_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
         assert path.read_text() == units[str(path)]
 
 
+def test_a_unit_of_other_bytes_is_somebody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with looks(tmp_path) as given:
+        units, copy = make_units(given, "systemd"), given.crontab_copy
+    path = Path(next(iter(units)))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"# K\xf6ln\n")
+    with pytest.raises(UsageError, match="another unit of this name"):
+        write_units(units, force=False, crontab_copy=copy)
+    write_units(units, force=True, crontab_copy=copy)
+    assert path.read_text() == units[str(path)]
+
+
+@pytest.mark.parametrize("name", ["x\\", "x ", "100% x"])
+def test_the_folder_of_a_service_ends_its_line(name: str, tmp_path: Path) -> None:
+    """systemd goes on with the next line after a backslash, and drops blanks."""
+    with looks(tmp_path / name) as given:
+        lines = make_systemd_units(given)["coreeval-n.service"].splitlines()
+    [folder] = [line for line in lines if line.startswith("WorkingDirectory=")]
+    assert folder == f"WorkingDirectory={tmp_path}/{name.replace('%', '%%')}/"
+
+
 def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
     with looks(tmp_path / "two\nlines") as given:
         for make in (make_cron_line, make_systemd_units):
-            with pytest.raises(UsageError, match="line break"):
+            with pytest.raises(UsageError, match=r"a path with '\\n'"):
                 make(given)
         with pytest.raises(UsageError, match="not in the repository"):
             make_workflow(given, tmp_path / "elsewhere")
         with pytest.raises(UsageError, match="in no git repository"):
             find_repository(given.plans[0].path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\n      - run: curl evil", "a\r- b", "a\x85- b", "a\u2028- b", "${{ secrets.KEY }}"],
+)
+def test_the_name_of_a_folder_adds_nothing_to_a_workflow(name: str, tmp_path: Path) -> None:
+    with (
+        looks(tmp_path / name) as given,
+        pytest.raises(UsageError, match="cannot stand in a unit") as refused,
+    ):
+        make_workflow(given, tmp_path)
+    assert refused.value.where == ascii(f"{name}/.coreeval")
