@@ -147,7 +147,7 @@ def install(
         units = make_units(looks, way) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
     if not print_only:
-        write_units(units, force=force)
+        write_units(units, force=force, crontab_copy=looks.crontab_copy)
     document = {
         "way": way,
         "unit": looks.unit_name,

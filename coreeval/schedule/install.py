@@ -21,7 +21,7 @@ from typing import Literal
 
 from coreeval.errors import RunError, UsageError
 from coreeval.schedule.plan import SchedulePlan
-from coreeval.tools.files import write_text
+from coreeval.tools.files import replacing, write_text
 from coreeval.tools.workspace import HOME_VARIABLE
 
 CHECK_EVERY = timedelta(minutes=15)
@@ -60,6 +60,11 @@ class ScheduleGroup:
         return [sys.executable, *("-P", "-m", "coreeval", "schedule", "due", "--quiet"), *configs]
 
     @property
+    def crontab_copy(self) -> Path:
+        """Where the user's crontab is kept as it was before a line was written."""
+        return self.plans[0].workspace.root / "crontab.before"
+
+    @property
     def variables(self) -> dict[str, str]:
         """What the command needs of the environment in which it is installed."""
         home = os.environ.get(HOME_VARIABLE)
@@ -89,9 +94,13 @@ def make_cron_line(looks: ScheduleGroup) -> str:
 
 
 def replace_cron_line(crontab: str, line: str) -> str:
-    """Return a crontab with a line in place of an earlier one of the same unit."""
+    """Return a crontab with a line in place of an earlier one of the same unit.
+
+    Only a line feed ends a line for cron: what else `str.splitlines` cuts at stays as it is.
+    """
     mark = line[line.rindex(" # ") :]
-    kept = [each for each in crontab.splitlines() if not each.endswith(mark)]
+    others = crontab.removesuffix("\n").split("\n") if crontab else []
+    kept = [each for each in others if not each.endswith(mark)]
     return "\n".join([*kept, line, ""])
 
 
@@ -103,7 +112,8 @@ def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
     service = _fill_template(
         "service",
         what=", ".join(plan.name for plan in looks.plans),
-        folder=_escape_line(str(looks.plans[0].path.parent), "%", "%%"),
+        # The slash keeps a backslash or blank at the end of its name from ending the line.
+        folder=_escape_line(f"{looks.plans[0].path.parent}/", "%", "%%"),
         environment="\n".join(variables),
         command=" ".join(f'"{_quote_systemd(word).replace("$", "$$")}"' for word in looks.command),
     )
@@ -120,7 +130,7 @@ def make_workflow(looks: ScheduleGroup, root: Path) -> str:
     """Return the GitHub workflow of a repository.
 
     Raises:
-        UsageError: a config is not in the repository.
+        UsageError: a config is not in the repository, or its path cannot stand in a unit.
     """
     homes = sorted({_relative_path(plan.path.parent / ".coreeval", root) for plan in looks.plans})
     in_shell = [shlex.quote(home) for home in homes]
@@ -198,7 +208,9 @@ def _relative_path(path: Path, root: Path) -> str:
             where=str(path),
             hint=f"GitHub sees only what is below {root}",
         )
-    return path.relative_to(root).as_posix()
+    name = path.relative_to(root).as_posix()
+    _check_path(name, _NOT_FOR_GITHUB)
+    return name
 
 
 def _fill_template(name: str, **values: str) -> str:
@@ -218,20 +230,36 @@ def _quote_systemd(word: str) -> str:
     return _escape_line(word, "%", "%%")
 
 
+_NOT_FOR_UNITS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Control characters, line breaks among them, and bytes of a path that are not UTF-8."""
+_NOT_FOR_GITHUB = re.compile(rf"{_NOT_FOR_UNITS.pattern}|[\x85\u2028\u2029]|\$\{{\{{")
+"""As well what else ends a line of YAML, and what GitHub evaluates wherever it stands."""
+
+
 def _escape_line(text: str, special: str, escaped: str) -> str:
-    """Escape a character, and refuse what would end a unit's line.
+    """Escape a character of a unit's line, and refuse what would end that line.
 
     Raises:
         UsageError: there is a line break or another control character in it.
     """
-    if re.search(r"[\x00-\x1f\x7f]", text):
-        raise UsageError("a path with a line break cannot stand in a unit", where=repr(text))
+    _check_path(text, _NOT_FOR_UNITS)
     return text.replace(special, escaped)
+
+
+def _check_path(text: str, refused: re.Pattern[str]) -> None:
+    if found := refused.search(text):
+        raise UsageError(
+            f"a path with {found[0]!a} cannot stand in a unit: it would change the unit",
+            where=ascii(text),
+            hint="rename the file or folder",
+        )
 
 
 UnitKind = Literal["cron", "systemd", "github"]
 CRONTAB = "crontab"
 """Stands for the place of a line that cron keeps by itself."""
+_NO_CRONTAB = re.compile(rb"no crontab for|can't open '[^/']+': No such file")
+"""What crontab says where a user has no table yet: Vixie's and its heirs, and BusyBox's."""
 
 
 def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
@@ -251,16 +279,21 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
     return {str(path): make_workflow(looks, root)}
 
 
-def write_units(units: Mapping[str, str], *, force: bool) -> None:
+def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> None:
     """Write units to their places; a line in the crontab takes that of the same unit before.
+
+    Args:
+        units: What is to be written, by its place.
+        force: Whether to replace other units of the same name.
+        crontab_copy: Where the crontab is kept as it was, if it is replaced.
 
     Raises:
         UsageError: other units are there already, or there is no cron on this machine.
-        RunError: cron refuses the line.
+        RunError: cron does not show its table, or refuses the line.
     """
     for name, text in units.items():
         path = Path(name)
-        if name != CRONTAB and path.exists() and path.read_text("utf-8") != text and not force:
+        if name != CRONTAB and path.exists() and path.read_bytes() != text.encode() and not force:
             raise UsageError(
                 "there is another unit of this name",
                 where=name,
@@ -268,28 +301,65 @@ def write_units(units: Mapping[str, str], *, force: bool) -> None:
             )
     for name, text in units.items():
         if name == CRONTAB:
-            _write_cron_line(text)
+            _write_cron_line(text, crontab_copy)
         else:
             write_text(Path(name), text)
 
 
-def _write_cron_line(line: str) -> None:
-    listed = _run_crontab("-l")
-    before = "" if listed.returncode else listed.stdout  # the user may have none yet
-    done = _run_crontab("-", given=replace_cron_line(before, line))
+def _write_cron_line(line: str, copy: Path) -> None:
+    before = _read_crontab()
+    after = replace_cron_line(before, line)
+    if after == before:
+        return
+    if before:
+        with replacing(copy) as draft:
+            draft.touch()
+            draft.chmod(0o600)  # a crontab may set passwords
+            draft.write_bytes(os.fsencode(before))
+    done = _run_crontab("-", given=after)
     if done.returncode:
-        raise RunError(f"crontab refused the line: {done.stderr.strip()}", where=line)
+        raise RunError(f"crontab refused the line: {_words_of(done)}", where=line)
 
 
-def _run_crontab(argument: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+def _read_crontab() -> str:
+    """Return the user's crontab; "" only where crontab says that there is none.
+
+    Raises:
+        RunError: it is not shown for another reason, so that its lines would be lost.
+    """
+    listed = _run_crontab("-l")
+    if not listed.returncode:
+        return os.fsdecode(listed.stdout)
+    if not _NO_CRONTAB.search(listed.stderr):
+        raise RunError(
+            f"the crontab that is there cannot be read: {_words_of(listed)}",
+            where="crontab -l",
+            hint="nothing was changed; once that command works, install again, "
+            "or see the line with --print",
+        )
+    return ""
+
+
+def _run_crontab(argument: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run crontab. A table is bytes: it need not be UTF-8, and no line end may be changed."""
     try:
-        return subprocess.run(["crontab", argument], input=given, capture_output=True, text=True)
+        return subprocess.run(
+            ["crontab", argument],
+            input=os.fsencode(given),
+            capture_output=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
     except FileNotFoundError:
         raise UsageError(
             "there is no crontab command on this machine",
             where="schedule install --cron",
             hint="install cron, or see the line with --print",
         ) from None
+
+
+def _words_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    said = done.stderr.decode("utf-8", "replace").strip()
+    return said or f"it ended with exit code {done.returncode} and said nothing"
 
 
 def find_repository(path: Path) -> Path:

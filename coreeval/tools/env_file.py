@@ -18,6 +18,8 @@ FILE = ".env"
 MOST_BYTES = 1_000_000
 MOST_LINE = 8_000
 """Characters of a line: python-dotenv takes time that grows with their square (own choice)."""
+_LINE_END = re.compile(r"[\r\n]")
+"""What ends a line for python-dotenv; str.splitlines ends one at form feeds and others as well."""
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
 """Names of secrets by their last word; what such a variable holds is sent, not obeyed."""
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
@@ -91,7 +93,7 @@ def _read(path: Path) -> Mapping[str, str]:
         raise _unreadable(path, error.strerror or "it cannot be opened") from None
     if len(text.encode()) > MOST_BYTES:
         raise _unreadable(path, f"it has more than {MOST_BYTES:,} bytes")
-    if any(len(line) > MOST_LINE for line in text.splitlines()):
+    if any(len(line) > MOST_LINE for line in _LINE_END.split(text)):
         raise _unreadable(path, f"a line has more than {MOST_LINE:,} characters")
     said = dotenv_values(stream=StringIO(text), interpolate=False)
     return {name: value for name, value in said.items() if value is not None}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coreeval.errors import UsageError
+from coreeval.errors import RunError, UsageError
 from coreeval.schedule.install import (
     ScheduleGroup,
     find_repository,
@@ -93,21 +93,87 @@ def test_what_is_due_often_is_looked_at_often(tmp_path: Path) -> None:
         assert "OnCalendar=*:*\n" in make_systemd_units(given)["coreeval-n.timer"]
 
 
-def test_a_crontab_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for crontab, which keeps its table in a file."""
-    table, program = tmp_path / "table", tmp_path / "bin" / "crontab"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\ncase $1 in -l) cat "{table}";; -) cat > "{table}";; esac\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+def test_only_a_line_feed_ends_a_line_of_a_crontab(tmp_path: Path) -> None:
+    """The tail of a comment would be a line that cron runs."""
     with looks(tmp_path) as given:
-        units = make_units(given, "cron")
+        line = make_cron_line(given)
+    for mark in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029":
+        others = f"# old:{mark}0 1 * * * wipe\n\n"
+        assert replace_cron_line(others, line) == f"{others}{line}\n"
+    assert replace_cron_line("# no line feed", line) == f"# no line feed\n{line}\n"
+
+
+class FakeCrontab:
+    """A stand-in for crontab, which keeps its table in a file."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.table = folder / "table"
+        self.program = folder / "bin" / "crontab"
+        self.program.parent.mkdir()
+        monkeypatch.setenv("PATH", f"{self.program.parent}:{os.environ['PATH']}")
+        self.list_by(f'cat "{self.table}"')
+
+    def list_by(self, command: str) -> None:
+        """Show the table by a shell command."""
+        writes = f'cat > "{self.table}"'
+        self.program.write_text(f"#!/bin/sh\ncase $1 in -l) {command};; -) {writes};; esac\n")
+        self.program.chmod(0o755)
+
+    def refuse_by(self, words: str) -> None:
+        """Show no table."""
+        self.list_by(f'echo "{words}" >&2; exit 1')
+
+
+@pytest.fixture
+def crontab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCrontab:
+    return FakeCrontab(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "words", ["no crontab for me", "crontab: can't open 'me': No such file or directory"]
+)
+def test_a_crontab_is_written(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crontab: FakeCrontab
+) -> None:
+    with looks(tmp_path) as given:
+        units, copy = make_units(given, "cron"), given.crontab_copy
+        line = make_cron_line(given)
+    crontab.refuse_by(words)
+    write_units(units, force=False, crontab_copy=copy)
+    assert crontab.table.read_text() == f"{line}\n"
+    crontab.list_by(f'cat "{crontab.table}"')
+    write_units(units, force=False, crontab_copy=copy)
+    assert crontab.table.read_text() == f"{line}\n"
+    assert not copy.exists(), "there was nothing to lose"
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UsageError, match="no crontab command"):
+        write_units(units, force=False, crontab_copy=copy)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "crontab: cannot connect to /var/spool: Permission denied", "you (me) are not allowed"],
+)
+def test_a_crontab_that_is_not_shown_is_not_replaced(
+    words: str, tmp_path: Path, crontab: FakeCrontab
+) -> None:
+    crontab.table.write_text("0 1 * * * backup\n")
+    crontab.refuse_by(words)
+    with looks(tmp_path) as given, pytest.raises(RunError, match=r"cannot be read") as refused:
+        write_units(make_units(given, "cron"), force=False, crontab_copy=given.crontab_copy)
+    assert words in refused.value.message
+    assert crontab.table.read_text() == "0 1 * * * backup\n"
+
+
+def test_a_crontab_keeps_its_bytes(tmp_path: Path, crontab: FakeCrontab) -> None:
+    before = b"# K\xf6ln\r\n# a\rb\x0c0 1 * * * wipe\n0 1 * * * backup\n"
+    crontab.table.write_bytes(before)
+    with looks(tmp_path) as given:
         for _ in range(2):
-            write_units(units, force=False)
-        assert table.read_text() == make_cron_line(given) + "\n"
-        monkeypatch.setenv("PATH", "")
-        with pytest.raises(UsageError, match="no crontab command"):
-            write_units(units, force=False)
+            write_units(make_units(given, "cron"), force=False, crontab_copy=given.crontab_copy)
+        assert crontab.table.read_bytes() == before + make_cron_line(given).encode() + b"\n"
+        assert given.crontab_copy.read_bytes() == before
+        assert given.crontab_copy.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
@@ -117,7 +183,7 @@ def test_systemd_reads_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with looks(tmp_path / "100% mine") as given:
         units = make_units(given, "systemd")
-        write_units(units, force=False)
+        write_units(units, force=False, crontab_copy=given.crontab_copy)
     done = subprocess.run(
         ["systemd-analyze", "verify", "--user", *units], capture_output=True, text=True
     )
@@ -198,21 +264,58 @@ def test_units_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
         [path] = map(Path, units)
         assert path == tmp_path / ".github" / "workflows" / "coreeval-n.yml"
         for _ in range(2):
-            write_units(units, force=False)
+            write_units(units, force=False, crontab_copy=given.crontab_copy)
         path.write_text("mine")
         with pytest.raises(UsageError, match="another unit of this name"):
-            write_units(units, force=False)
+            write_units(units, force=False, crontab_copy=given.crontab_copy)
         assert path.read_text() == "mine"
-        write_units(units, force=True)
+        write_units(units, force=True, crontab_copy=given.crontab_copy)
         assert path.read_text() == units[str(path)]
+
+
+def test_a_unit_of_other_bytes_is_somebody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with looks(tmp_path) as given:
+        units, copy = make_units(given, "systemd"), given.crontab_copy
+    path = Path(next(iter(units)))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"# K\xf6ln\n")
+    with pytest.raises(UsageError, match="another unit of this name"):
+        write_units(units, force=False, crontab_copy=copy)
+    write_units(units, force=True, crontab_copy=copy)
+    assert path.read_text() == units[str(path)]
+
+
+@pytest.mark.parametrize("name", ["x\\", "x ", "100% x"])
+def test_the_folder_of_a_service_ends_its_line(name: str, tmp_path: Path) -> None:
+    """systemd goes on with the next line after a backslash, and drops blanks."""
+    with looks(tmp_path / name) as given:
+        lines = make_systemd_units(given)["coreeval-n.service"].splitlines()
+    [folder] = [line for line in lines if line.startswith("WorkingDirectory=")]
+    assert folder == f"WorkingDirectory={tmp_path}/{name.replace('%', '%%')}/"
 
 
 def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
     with looks(tmp_path / "two\nlines") as given:
         for make in (make_cron_line, make_systemd_units):
-            with pytest.raises(UsageError, match="line break"):
+            with pytest.raises(UsageError, match=r"a path with '\\n'"):
                 make(given)
         with pytest.raises(UsageError, match="not in the repository"):
             make_workflow(given, tmp_path / "elsewhere")
         with pytest.raises(UsageError, match="in no git repository"):
             find_repository(given.plans[0].path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\n      - run: curl evil", "a\r- b", "a\x85- b", "a\u2028- b", "${{ secrets.KEY }}"],
+)
+def test_the_name_of_a_folder_adds_nothing_to_a_workflow(name: str, tmp_path: Path) -> None:
+    with (
+        looks(tmp_path / name) as given,
+        pytest.raises(UsageError, match="cannot stand in a unit") as refused,
+    ):
+        make_workflow(given, tmp_path)
+    assert refused.value.where == ascii(f"{name}/.coreeval")

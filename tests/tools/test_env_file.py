@@ -7,7 +7,7 @@ import pytest
 
 from coreeval.config import parse_config
 from coreeval.errors import ConfigError
-from coreeval.tools.env_file import MOST_BYTES, address_of_hook, read_env_file
+from coreeval.tools.env_file import MOST_BYTES, MOST_LINE, address_of_hook, read_env_file
 from tests.cli.kit import CONFIG
 
 HOSTILE = {
@@ -131,6 +131,17 @@ def test_the_address_of_a_hook_stays_out_of_the_environment(
 def test_a_file_that_is_none_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(ConfigError, match=r"the \.env file cannot be read"):
+        read_env_file(tmp_path)
+
+
+@pytest.mark.parametrize("blank", [*"\v\f\x1c\x1d\x1e\x85\u2028\u2029"])
+def test_a_blank_that_ends_no_line_for_dotenv_makes_none_shorter(
+    tmp_path: Path, blank: str
+) -> None:
+    """One more than a line may have: read, it would not be slow yet."""
+    text = f"A_KEY=x{blank * (MOST_LINE - len('A_KEY=x'))}y\n"
+    (tmp_path / ".env").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="a line has more than"):
         read_env_file(tmp_path)
 
 

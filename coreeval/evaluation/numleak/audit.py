@@ -360,8 +360,8 @@ def infer_series(
         return None
     if definition:
         return Series(definition=definition, values=values, origin=file)
-    spread = pstdev(values.values())
-    if spread <= 0:
+    tolerance = float(f"{TOLERANCE_SHARE * pstdev(values.values()):.2g}")
+    if tolerance <= 0:  # the smallest floats have no twentieth
         return None
     percent = any("%" in (reply.response or "") for reply in replies)
     implied = SeriesDefinition.model_validate(
@@ -375,7 +375,7 @@ def infer_series(
             "frequency": frequency,
             "source": SeriesSource(path=file),
             "release_lag_days": 0,
-            "tolerances": (float(f"{TOLERANCE_SHARE * spread:.2g}"),),
+            "tolerances": (tolerance,),
         }
     )
     note = (

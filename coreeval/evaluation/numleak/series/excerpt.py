@@ -57,7 +57,7 @@ def find_excerpt(series: Series) -> FileExcerpt | None:
     if not series.text or how.combine or how.change or how.scale != 1:
         return None
     rows = read_rows(series.text, series.definition)
-    written = series.text.splitlines()
+    written = series.text.split("\n")  # as read_rows counts: a form feed, U+0085 … end no line
     there = dict[int, list[CellRow]]()
     for row in rows.rows:
         there.setdefault(row.line, []).append(row)
@@ -69,8 +69,11 @@ def find_excerpt(series: Series) -> FileExcerpt | None:
 
 
 def _line(text: str, rows: list[CellRow], series: Series, delimiter: str) -> FileLine:
+    cells = _cells_of(text, delimiter)
     places = list[tuple[Period, int]]()
     for row in rows:
+        if cells[row.place : row.place + 1] != [row.cell]:
+            continue  # this is the last of the row's several lines
         try:
             period = parse_row_date(row, series.definition)
         except ValueError:
@@ -78,6 +81,14 @@ def _line(text: str, rows: list[CellRow], series: Series, delimiter: str) -> Fil
         if period in series.values:
             places.append((period, row.place))
     return FileLine(text, delimiter, tuple(places), whole=len(places) == len(rows))
+
+
+def _cells_of(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line; none where it is the end of something that is quoted."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
 
 
 def read_line_values(text: str, excerpt: FileExcerpt, series: Series) -> dict[Period, float]:

@@ -58,6 +58,28 @@ def test_a_line_may_hold_a_year(wide: Series) -> None:
     assert excerpt.lines[0].fill(first) == "1990,0,1,2,3"
 
 
+@pytest.mark.parametrize("mark", [*"\v\f\x1c\x1d\x1e\x85\u2028\u2029"])
+def test_only_a_line_feed_ends_a_line(mark: str) -> None:
+    """Above the header and in a line, it shifts none of the lines below."""
+    note = f"one{mark}two"
+    rows = ["1926-07,1.0,", f"1926-08,2.0,{note}", "1926-09,3.0,", "1926-10,4.0,"]
+    text = "\r\n".join([note, "date,tide,note", *rows, ""])
+    excerpt = find_excerpt(read(text, column="tide"))
+    assert excerpt is not None and excerpt.header == "date,tide,note"
+    assert [line.text for line in excerpt.lines] == rows
+    assert all(line.whole and line.places for line in excerpt.lines)
+
+
+@pytest.mark.parametrize("note", ["one\ntwo", "one\ntwo\rthree"])
+def test_a_row_of_several_lines_is_not_asked_about(note: str) -> None:
+    text = f'date,tide,note\n1926-07,1.0,\n1926-08,2.0,"{note}"\n1926-09,3.0,\n'
+    series = read(text, column="tide")
+    excerpt = find_excerpt(series)
+    assert excerpt is not None and len(series.values) == 3
+    assert [line.whole for line in excerpt.lines] == [True, False, True]
+    assert excerpt.place_of(month("1926-08")) is None
+
+
 def test_values_that_are_computed_have_no_lines(tmp_path: Path) -> None:
     assert find_excerpt(tides(tmp_path, transform={"change": "difference"})) is None
     plain = tides(tmp_path)
