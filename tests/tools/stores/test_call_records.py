@@ -208,3 +208,27 @@ def test_a_price_that_became_unknown_is_found() -> None:
     row, _ = encode_record(record(usd=0.0))
     with pytest.raises(ValueError, match="checksum"):
         decode_record({**row, "usd": None}, gone)
+
+
+def test_keys_and_checksums_are_those_of_stores_that_are_there() -> None:
+    """Another key asks and pays again; another checksum counts each stored call as damaged."""
+    one, plain = record(), record(logprobs="")
+    assert one.key == "07faf010905ae44af540e0727cd908c660324ccace435cf6559c416bd9197ac6"
+    checksums = [encode_record(each)[0]["checksum"] for each in (one, plain)]
+    assert checksums == [
+        "3dbac0ca761c9fe484b810c2bdde827151b8c068a6f2c3c91dba2d69550715ab",
+        "8a096799aa103456983949f4807b8332a755d8a96c5ab0dc5684c92b0aa1b063",
+    ]
+
+
+@pytest.mark.parametrize(("length", "texts"), [(SHARED - 1, 0), (SHARED, 1)])
+def test_instructions_are_shared_from_a_length_on(length: int, texts: int) -> None:
+    one = record(system="x" * length)
+    assert len(encode_record(one)[1]) == texts
+    assert there_and_back(one) == one
+
+
+def test_what_nobody_told_of_a_call_is_nothing() -> None:
+    told = CallRecord(key="k", draw=0, role="r", request="{}", response="", valid=False)
+    numbers = (told.prompt_tokens, told.cached_tokens, told.completion_tokens, told.seconds)
+    assert numbers == (0, 0, 0, 0.0) and told.usd is None
