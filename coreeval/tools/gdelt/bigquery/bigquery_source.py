@@ -5,6 +5,7 @@ ranked evidence by the very code of the local store.
 """
 
 import asyncio
+import concurrent.futures
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
     BytesBudget,
+    DeadlineExpired,
     RequestDeadline,
     StatementResult,
     format_cost,
@@ -235,26 +237,37 @@ class BigQueryKnowledge:
             BudgetSpent: it would cost more than the config allows; nothing was billed.
             CoreEvalError: the user has to mend something first: credentials, project, billing.
         """
+        statements = await asyncio.to_thread(plan_statements, self._config.feeds, queries, window)
+        if not statements:
+            nothing: dict[str, tuple[Evidence, ...]] = {query.id: () for query in queries}
+            return Retrieval(by_query=nothing, reasons=dict.fromkeys(nothing, "no_news"))
+        answer = await self._ask(statements)
+        return await asyncio.to_thread(self._rank, answer, queries, window, k)
+
+    async def _ask(self, statements: list[BigQueryStatement]) -> BigQueryAnswer:
+        """Run statements in a thread that is left behind where it does not end in time."""
         turn = RequestDeadline(self._config)
         self._turns.add(turn)
-        work = asyncio.ensure_future(asyncio.to_thread(self._fetch, queries, window, k, turn))
+        work = _start_thread(
+            lambda: run_statements(self._runner, statements, turn, bill=self._bill, tell=self._tell)
+        )
         try:
-            return await asyncio.shield(work)
+            done, _ = await asyncio.wait({work}, timeout=self._config.timeout_s + CANCEL_S)
         except asyncio.CancelledError:
             turn.stop()
             await asyncio.wait({work}, timeout=CANCEL_S)
             raise
         finally:
             self._turns.discard(turn)
+        if done:
+            return work.result()
+        turn.stop()
+        late = f"no answer within {self._config.timeout_s:g} s (knowledge.bigquery.timeout_s)"
+        return _note_refusal(BigQueryAnswer(billed=self._bill.reserved), DeadlineExpired(late))
 
-    def _fetch(
-        self, queries: Sequence[EntityQuery], window: Window, k: int, turn: RequestDeadline
+    def _rank(
+        self, answer: BigQueryAnswer, queries: Sequence[EntityQuery], window: Window, k: int
     ) -> Retrieval:
-        statements = plan_statements(self._config.feeds, queries, window)
-        if not statements:
-            nothing: dict[str, tuple[Evidence, ...]] = {query.id: () for query in queries}
-            return Retrieval(by_query=nothing, reasons=dict.fromkeys(nothing, "no_news"))
-        answer = run_statements(self._runner, statements, turn, bill=self._bill, tell=self._tell)
         found = rank_articles(answer.found, queries, window, k, self._worst)
         with self._lock:
             self._seen |= {item.id: item for items in found.values() for item in items}
@@ -288,6 +301,24 @@ class BigQueryKnowledge:
         for turn in list(self._turns):
             turn.stop()
         self._runner.close()
+
+
+def _start_thread(work: Callable[[], BigQueryAnswer]) -> asyncio.Future[BigQueryAnswer]:
+    """Return the result to be of work in a thread that no exit waits for, unlike `to_thread`'s."""
+    promised: concurrent.futures.Future[BigQueryAnswer] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            answer = work()
+        # Whatever it is, it is raised where the result is awaited.
+        except BaseException as error:  # noqa: BLE001
+            promised.set_exception(error)
+        else:
+            promised.set_result(answer)
+
+    promised.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="bigquery", daemon=True).start()
+    return asyncio.wrap_future(promised)
 
 
 def _no_evidence_reason(answer: BigQueryAnswer) -> NoEvidence:

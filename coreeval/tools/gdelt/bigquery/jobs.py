@@ -23,6 +23,7 @@ from google.cloud.bigquery import (
 from requests.exceptions import RequestException
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from coreeval.tools.bounded_session import limit_request_time
 from coreeval.tools.gdelt.bigquery.client import classify_reason, explain_error, is_transient
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
@@ -201,14 +202,19 @@ class JobRunner:
             sleep=turn.wait,
             reraise=True,
         )
+
+        def send_in_time() -> T:
+            with limit_request_time(turn.remaining_s()):
+                return request()
+
         try:
-            return tries(request)
+            return tries(send_in_time)
         except _FAILURES as error:
             raise explain_error(error, self._project) from None
 
     def _cancel(self, job_id: str) -> None:
         """Ask BigQuery to stop a job that nobody waits for; it may not have begun."""
-        with suppress(*_FAILURES):
+        with suppress(*_FAILURES), limit_request_time(CANCEL_S):
             self._client.cancel_job(job_id, retry=ONCE, timeout=CANCEL_S)
 
 

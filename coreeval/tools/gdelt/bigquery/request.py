@@ -145,6 +145,7 @@ class BytesBudget:
     def __init__(self, max_gb: float) -> None:
         self._most = int(max_gb * GB)
         self._taken = 0
+        self._reserved = 0
         self._lock = threading.Lock()
 
     def reserve(self, expected: int) -> None:
@@ -164,8 +165,16 @@ class BytesBudget:
                     " knowledge.bigquery.feeds; nothing was billed for this request",
                 )
             self._taken += expected
+            self._reserved += expected
 
     def settle(self, expected: int, billed: int) -> None:
         """Put what was billed in the place of what was set aside for it."""
         with self._lock:
             self._taken += billed - expected
+            self._reserved -= expected
+
+    @property
+    def reserved(self) -> int:
+        """The bytes of requests that are not settled."""
+        with self._lock:
+            return self._reserved
