@@ -29,8 +29,10 @@ from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
     BytesBudget,
     DeadlineExpired,
+    OddRow,
     RequestDeadline,
     StatementResult,
+    count_sites,
     format_cost,
     least_billed_bytes,
     list_price_usd,
@@ -182,9 +184,19 @@ def _run_statement(
         _note_refusal(answer, outcome.refused)
         if outcome.billed:
             answer.notes.append(f"That request counts as billed {format_cost(outcome.billed)}")
+    odd = 0
     for row in outcome.rows:
-        if told_by := to_article(each.feed, row):
-            answer.found.append((told_by, int(str(row["sites"]))))
+        try:
+            told_by, sites = to_article(each.feed, row), count_sites(row)
+        except OddRow:
+            odd += 1
+        else:
+            answer.found += [(told_by, sites)] if told_by else []
+    if odd:
+        answer.notes.append(
+            f"BigQuery: {odd:,} of {len(outcome.rows):,} rows are not of the form asked for,"
+            " and were left out"
+        )
 
 
 def _note_refusal(answer: BigQueryAnswer, refused: BigQueryRefusal) -> BigQueryAnswer:
