@@ -10,7 +10,6 @@ from datetime import datetime
 from importlib.metadata import version
 from threading import Thread
 
-import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event as SdkEvent
@@ -21,21 +20,15 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
+from coreeval.tools.bounded_session import BoundedAdapter, StraightSession
 from coreeval.tools.telemetry import Attribute, Attributes, Span, SpanEvent, SpanIdentity
 
-
-class Straight:
-    """Mixed into a session, lets no answer lead to another address: a redirect is an answer."""
-
-    def get_redirect_target(self, _answer: requests.Response) -> None:
-        """Return that an answer leads nowhere."""
-        return
-
-
-class StraightSession(Straight, requests.Session):
-    """A session that follows no redirect."""
-
-
+MOST_BODY_BYTES = 1 << 16
+MOST_PARTS = 1 << 12
+"""Of a collector's answer, which says how many spans it did not take (own choice)."""
+MOST_S = 30.0
+"""Seconds that a batch may take to be sent and answered; OpenTelemetry's own least bound is the
+silence of 10 s that it allows (own choice)."""
 PATIENCE_S = 2.0
 """Longest that the end of a run waits for what is still to be sent; no more is lost by it than
 spans, which a collector that is up takes in a fraction of that (our choice: with all else that a
@@ -82,9 +75,7 @@ class OtlpSender:
         provider = TracerProvider(resource=_resource(named), shutdown_on_exit=False)
         self._resource, self._sampler = provider.resource, provider.sampler
         self._longest = SpanLimits().max_span_attribute_length
-        self._exporter = _CountingExporter(
-            OTLPSpanExporter(endpoint=url, session=StraightSession())
-        )
+        self._exporter = _CountingExporter(OTLPSpanExporter(endpoint=url, session=_open_session()))
         self._hush = _LogSilencer()
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._hush)
@@ -136,6 +127,17 @@ class OtlpSender:
             name: value[: self._longest] if isinstance(value, str) else value
             for name, value in attributes.items()
         }
+
+
+def _open_session() -> StraightSession:
+    """Return a session that follows no redirect and reads little of an answer."""
+    session = StraightSession()
+    bounds = BoundedAdapter(
+        most_bytes=MOST_BODY_BYTES, most_parts=MOST_PARTS, silent_s=MOST_S, most_s=MOST_S
+    )
+    session.mount("https://", bounds)
+    session.mount("http://", bounds)
+    return session
 
 
 class _CountingExporter(SpanExporter):

@@ -11,6 +11,7 @@ from coreeval.tools import telemetry as module
 from coreeval.tools.otlp import OtlpSender
 from coreeval.tools.telemetry import Span, SpanEvent, SpanIdentity, find_destination, redact_url
 from tests.support.collector import Collector, collecting
+from tests.support.endless_server import endless
 
 ENDPOINT, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 NOTHING = TelemetryConfig()
@@ -167,3 +168,12 @@ def test_ids_stand_for_what_they_are_made_of() -> None:
     assert again.span_id != ROOT.span_id
     assert ROOT.below("a", "b") != ROOT.below("a", "c")
     assert ROOT.below("a").trace_id == ROOT.trace_id
+
+
+def test_a_collector_that_sends_without_end_is_not_read_on() -> None:
+    with endless("gzip") as url:
+        sender = OtlpSender(f"{url}/v1/traces", project="p")
+        sender.send(span())
+        delivery = sender.close(20)
+    assert (delivery.sent, delivery.lost) == (0, 1)
+    assert "ResponseRejected" in delivery.trouble

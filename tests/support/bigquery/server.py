@@ -61,6 +61,8 @@ class BigQueryServer:
         self.page_rows = 10_000
         """Rows of a page, at most."""
         self.cancelled: list[str] = []
+        self.alter: Callable[[Step, Json], object] = lambda _, answer: answer
+        """What becomes of each answer."""
         self.redirect: tuple[int, str] | None = None
         """Status and server with which each request is sent elsewhere."""
         self.headers: list[dict[str, str]] = []
@@ -158,7 +160,7 @@ class BigQueryServer:
             answer = work()
         except BadQuery as error:
             return _error(error.reason, str(error))
-        return _Cut() if fault else JSONResponse(answer)
+        return _Cut() if fault else JSONResponse(self.alter(step, answer))
 
     # -- what the steps do ----------------------------------------------------------------------
 

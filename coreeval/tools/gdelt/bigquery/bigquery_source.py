@@ -5,6 +5,7 @@ ranked evidence by the very code of the local store.
 """
 
 import asyncio
+import concurrent.futures
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,8 +28,11 @@ from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
     BytesBudget,
+    DeadlineExpired,
+    OddRow,
     RequestDeadline,
     StatementResult,
+    count_sites,
     format_cost,
     least_billed_bytes,
     list_price_usd,
@@ -180,9 +184,19 @@ def _run_statement(
         _note_refusal(answer, outcome.refused)
         if outcome.billed:
             answer.notes.append(f"That request counts as billed {format_cost(outcome.billed)}")
+    odd = 0
     for row in outcome.rows:
-        if told_by := to_article(each.feed, row):
-            answer.found.append((told_by, int(str(row["sites"]))))
+        try:
+            told_by, sites = to_article(each.feed, row), count_sites(row)
+        except OddRow:
+            odd += 1
+        else:
+            answer.found += [(told_by, sites)] if told_by else []
+    if odd:
+        answer.notes.append(
+            f"BigQuery: {odd:,} of {len(outcome.rows):,} rows are not of the form asked for,"
+            " and were left out"
+        )
 
 
 def _note_refusal(answer: BigQueryAnswer, refused: BigQueryRefusal) -> BigQueryAnswer:
@@ -235,26 +249,37 @@ class BigQueryKnowledge:
             BudgetSpent: it would cost more than the config allows; nothing was billed.
             CoreEvalError: the user has to mend something first: credentials, project, billing.
         """
+        statements = await asyncio.to_thread(plan_statements, self._config.feeds, queries, window)
+        if not statements:
+            nothing: dict[str, tuple[Evidence, ...]] = {query.id: () for query in queries}
+            return Retrieval(by_query=nothing, reasons=dict.fromkeys(nothing, "no_news"))
+        answer = await self._ask(statements)
+        return await asyncio.to_thread(self._rank, answer, queries, window, k)
+
+    async def _ask(self, statements: list[BigQueryStatement]) -> BigQueryAnswer:
+        """Run statements in a thread that is left behind where it does not end in time."""
         turn = RequestDeadline(self._config)
         self._turns.add(turn)
-        work = asyncio.ensure_future(asyncio.to_thread(self._fetch, queries, window, k, turn))
+        work = _start_thread(
+            lambda: run_statements(self._runner, statements, turn, bill=self._bill, tell=self._tell)
+        )
         try:
-            return await asyncio.shield(work)
+            done, _ = await asyncio.wait({work}, timeout=self._config.timeout_s + CANCEL_S)
         except asyncio.CancelledError:
             turn.stop()
             await asyncio.wait({work}, timeout=CANCEL_S)
             raise
         finally:
             self._turns.discard(turn)
+        if done:
+            return work.result()
+        turn.stop()
+        late = f"no answer within {self._config.timeout_s:g} s (knowledge.bigquery.timeout_s)"
+        return _note_refusal(BigQueryAnswer(billed=self._bill.reserved), DeadlineExpired(late))
 
-    def _fetch(
-        self, queries: Sequence[EntityQuery], window: Window, k: int, turn: RequestDeadline
+    def _rank(
+        self, answer: BigQueryAnswer, queries: Sequence[EntityQuery], window: Window, k: int
     ) -> Retrieval:
-        statements = plan_statements(self._config.feeds, queries, window)
-        if not statements:
-            nothing: dict[str, tuple[Evidence, ...]] = {query.id: () for query in queries}
-            return Retrieval(by_query=nothing, reasons=dict.fromkeys(nothing, "no_news"))
-        answer = run_statements(self._runner, statements, turn, bill=self._bill, tell=self._tell)
         found = rank_articles(answer.found, queries, window, k, self._worst)
         with self._lock:
             self._seen |= {item.id: item for items in found.values() for item in items}
@@ -288,6 +313,24 @@ class BigQueryKnowledge:
         for turn in list(self._turns):
             turn.stop()
         self._runner.close()
+
+
+def _start_thread(work: Callable[[], BigQueryAnswer]) -> asyncio.Future[BigQueryAnswer]:
+    """Return the result to be of work in a thread that no exit waits for, unlike `to_thread`'s."""
+    promised: concurrent.futures.Future[BigQueryAnswer] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            answer = work()
+        # Whatever it is, it is raised where the result is awaited.
+        except BaseException as error:  # noqa: BLE001
+            promised.set_exception(error)
+        else:
+            promised.set_result(answer)
+
+    promised.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="bigquery", daemon=True).start()
+    return asyncio.wrap_future(promised)
 
 
 def _no_evidence_reason(answer: BigQueryAnswer) -> NoEvidence:

@@ -6,6 +6,7 @@ What BigQuery says no with is told by who can do something about it.
 import os
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 import google.auth
 from google.api_core import exceptions as api
@@ -13,41 +14,27 @@ from google.api_core.client_options import ClientOptions
 from google.auth import exceptions as auth
 from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import DefaultCredentialsError
-from google.auth.transport.requests import AuthorizedSession
+from google.auth.transport.requests import AuthorizedSession, Request
 from google.cloud.bigquery import Client
-from requests import PreparedRequest, Response
 from requests import exceptions as network
-from requests.adapters import HTTPAdapter
 
 from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
+from coreeval.tools.bounded_session import BoundedAdapter, ResponseRejected, StraightSession
 from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal
-from coreeval.tools.otlp import Straight
 
 HTTP_S = 30.0
 """Most that one HTTP request may be silent; the client's own least is 120 s."""
+MOST_BODY_BYTES = 32 << 20
+MOST_PARTS = 2_000_000
+"""Bytes of a response, unpacked, and its commas: for a page of 5,000 rows, 6 KiB and 400 commas a
+row (own choice)."""
 PROJECT = "GOOGLE_CLOUD_PROJECT"
 EMULATOR = "BIGQUERY_EMULATOR_HOST"
 """Google's own variables for the project, and for a stand-in that is shown no credentials."""
 NO_PROJECT = "local"
 """How the project is called where nobody pays."""
-
-
-class _DeadlineAdapter(HTTPAdapter):
-    """Waits for no answer longer than `HTTP_S`, whatever the client would."""
-
-    def send(
-        self,
-        request: PreparedRequest,
-        stream: bool = False,
-        timeout: object = None,
-        verify: bool | str = True,
-        cert: str | tuple[str, str] | None = None,
-        proxies: dict[str, str] | None = None,
-    ) -> Response:
-        allowed = min(timeout, HTTP_S) if isinstance(timeout, int | float) else HTTP_S
-        return super().send(request, stream, allowed, verify, cert, proxies)
 
 
 def open_client(config: BigQueryConfig, credentials: Credentials | None = None) -> Client:
@@ -74,20 +61,35 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
             where="knowledge.bigquery.project",
             hint=f"name one there, or in the environment variable {PROJECT}",
         )
-    session = _Session(credentials, refresh_timeout=HTTP_S)  # type: ignore[no-untyped-call]
-    session.mount("https://", _DeadlineAdapter())
-    session.mount("http://", _DeadlineAdapter())
+    session = _Session(
+        credentials,
+        refresh_timeout=HTTP_S,
+        auth_request=Request(_bound(StraightSession())),
+    )  # type: ignore[no-untyped-call]
     return Client(
         project=project,
         credentials=credentials,
         location=config.location,
         client_options=ClientOptions(api_endpoint=endpoint),
-        _http=session,
+        _http=_bound(session),
     )
 
 
-class _Session(Straight, AuthorizedSession):
+class _Session(StraightSession, AuthorizedSession):
     """A session with credentials that follows no redirect."""
+
+
+S = TypeVar("S", bound=StraightSession)
+
+
+def _bound(session: S) -> S:
+    """Return a session whose responses are bounded."""
+    bounds = BoundedAdapter(
+        most_bytes=MOST_BODY_BYTES, most_parts=MOST_PARTS, silent_s=HTTP_S, most_s=HTTP_S
+    )
+    session.mount("https://", bounds)
+    session.mount("http://", bounds)
+    return session
 
 
 def _default_credentials() -> tuple[Credentials, str | None]:
@@ -153,6 +155,8 @@ def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRef
             where="application-default credentials",
             hint="sign in again: gcloud auth application-default login",
         )
+    if isinstance(error, ResponseRejected):
+        return BigQueryRefusal("unavailable", f"BigQuery's answer is not read: {error}")
     return BigQueryRefusal("unavailable", f"BigQuery cannot be reached: {type(error).__name__}")
 
 

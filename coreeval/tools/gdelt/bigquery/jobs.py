@@ -4,8 +4,8 @@ What a user or a text says is only ever the value of a parameter.
 """
 
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
@@ -23,6 +23,7 @@ from google.cloud.bigquery import (
 from requests.exceptions import RequestException
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from coreeval.tools.bounded_session import limit_request_time
 from coreeval.tools.gdelt.bigquery.client import classify_reason, explain_error, is_transient
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
@@ -77,7 +78,39 @@ CANCEL_S = 10.0
 ONCE = Retry(predicate=lambda _: False)
 """The client's own retries, switched off: they know no deadline of ours, and may start anew."""
 _FAILURES = (GoogleAPICallError, GoogleAuthError, RequestException)
+_ODD_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What the client raises over an answer that is not of Google's form."""
+_MOST_BYTES = (1 << 63) - 1
+"""The largest whole number of BigQuery's."""
 T = TypeVar("T")
+
+
+@contextmanager
+def _reading_answer() -> Iterator[None]:
+    """Refuse an answer that is not of Google's form; nothing but the client is called inside.
+
+    Raises:
+        BigQueryRefusal: it is odd.
+    """
+    try:
+        yield
+    except _FAILURES:  # some of them are ValueErrors as well
+        raise
+    except _ODD_ANSWERS as error:
+        told = f"BigQuery's answer cannot be read: {type(error).__name__}"
+        raise BigQueryRefusal("unavailable", told) from None
+
+
+def _to_bytes(told: object) -> int:
+    """Return a number of bytes.
+
+    Raises:
+        ValueError: it is none: a word, below zero or too large.
+    """
+    number = int(str(told))
+    if not 0 <= number <= _MOST_BYTES:
+        raise ValueError("not a number of bytes")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +143,13 @@ class JobRunner:
             Refused: BigQuery gives no answer.
             Ended: the turn is over.
         """
-        config = QueryJobConfig(dry_run=True, use_query_cache=False)
+        config = _configure(statement, dry_run=True, use_query_cache=False)
         job = self._send(lambda: self._query(statement, config, turn), turn)
-        if job.total_bytes_processed is None:
-            raise BigQueryRefusal(
-                "unavailable", "BigQuery does not say what the request would read"
-            )
-        return int(job.total_bytes_processed)
+        with _reading_answer():
+            told = job.total_bytes_processed
+            if told is not None:
+                return _to_bytes(told)
+        raise BigQueryRefusal("unavailable", "BigQuery does not say what the request would read")
 
     def run(
         self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
@@ -134,19 +167,23 @@ class JobRunner:
         Raises:
             CoreEvalError: the user has to mend something first.
         """
+        most_rows = statement.rows * len(statement.asks) + len(statement.urls)
         job_id, job = f"coreeval-{uuid.uuid4().hex}", None
         try:
-            config = QueryJobConfig(
+            config = _configure(
+                statement,
                 labels=LABELS,
                 maximum_bytes_billed=most,
                 job_timeout_ms=int(turn.remaining_s() * 1000),
             )
             job = self._send(lambda: self._query(statement, config, turn, job_id), turn)
             self._await(job, turn)
-            billed = int(job.total_bytes_billed or 0)
-            if job.error_result:
-                return StatementResult(billed=billed, refused=self._to_refusal(job))
-            rows = self._send(lambda: _read_rows(job, turn), turn)
+            with _reading_answer():
+                billed = _to_bytes(job.total_bytes_billed or 0)
+                failure = dict(job.error_result or {})
+            if failure:
+                return StatementResult(billed=billed, refused=self._to_refusal(failure))
+            rows = self._send(lambda: _read_rows(job, turn, most_rows), turn)
         except BigQueryRefusal as over:
             begun = job is not None or over.reason == "unavailable"
             if begun:
@@ -162,8 +199,6 @@ class JobRunner:
         job_id: str = "",
     ) -> QueryJob:
         """Start a job; if an earlier try has started it after all, find that one."""
-        check_bounds(statement)
-        config.query_parameters = to_parameters(statement)
         try:
             return self._client.query(
                 statement.sql,
@@ -178,12 +213,11 @@ class JobRunner:
             return cast(QueryJob, found)
 
     def _await(self, job: QueryJob, turn: RequestDeadline) -> None:
-        while job.state != "DONE":
+        while self._send(lambda: job.state, turn) != "DONE":
             turn.wait(self._patience.poll_s)
             self._send(lambda: job.reload(retry=ONCE, timeout=turn.remaining_s()), turn)
 
-    def _to_refusal(self, job: QueryJob) -> BigQueryRefusal:
-        told = dict(job.error_result or {})
+    def _to_refusal(self, told: Mapping[str, object]) -> BigQueryRefusal:
         meant = classify_reason(
             str(told.get("reason", "")), str(told.get("message", "")), self._project
         )
@@ -192,7 +226,12 @@ class JobRunner:
         return meant
 
     def _send(self, request: Callable[[], T], turn: RequestDeadline) -> T:
-        """Send a request, and the very same again where that may help."""
+        """Send a request of the client's and nothing else, and the same again where that may help.
+
+        Raises:
+            BigQueryRefusal: there is no answer, or none that can be read.
+            CoreEvalError: the user has to mend something first.
+        """
         patience = self._patience
         tries = Retrying(
             retry=retry_if_exception(is_transient),
@@ -201,22 +240,40 @@ class JobRunner:
             sleep=turn.wait,
             reraise=True,
         )
+
+        def send_in_time() -> T:
+            with limit_request_time(turn.remaining_s()):
+                return request()
+
         try:
-            return tries(request)
+            with _reading_answer():
+                return tries(send_in_time)
         except _FAILURES as error:
             raise explain_error(error, self._project) from None
 
     def _cancel(self, job_id: str) -> None:
         """Ask BigQuery to stop a job that nobody waits for; it may not have begun."""
-        with suppress(*_FAILURES):
+        with suppress(*_FAILURES, *_ODD_ANSWERS), limit_request_time(CANCEL_S):
             self._client.cancel_job(job_id, retry=ONCE, timeout=CANCEL_S)
 
 
-def _read_rows(job: QueryJob, turn: RequestDeadline) -> list[Row]:
-    """Return all rows, over as many pages as it takes."""
+def _configure(statement: BigQueryStatement, **settings: object) -> QueryJobConfig:
+    """Return the config of a statement's job, with its parameters."""
+    check_bounds(statement)
+    return QueryJobConfig(query_parameters=to_parameters(statement), **settings)
+
+
+def _read_rows(job: QueryJob, turn: RequestDeadline, most: int) -> list[Row]:
+    """Return all rows, over as many pages as it takes.
+
+    Raises:
+        ValueError: there are more than were asked for.
+    """
     found = job.result(page_size=PAGE_ROWS, retry=ONCE, timeout=turn.remaining_s(), job_retry=None)
     rows: list[Row] = []
     for page in found.pages:
         rows += [dict(row.items()) for row in page]
+        if len(rows) > most:
+            raise ValueError("more rows than were asked for")
         turn.remaining_s()
     return rows

@@ -22,10 +22,35 @@ _KINDS: dict[str, EntityType] = {"1": "person", "2": "organisation", "3": "place
 """What the lists of names hold, by the number that the statement gives them."""
 
 
+class OddRow(Exception):
+    """A row is not of the form that the statement asks for."""
+
+
+_MOST_SITES = 10**6
+"""Sites that a title may be on; GDELT reads fewer than a tenth of that (own choice)."""
+
+
+def count_sites(row: Row) -> int:
+    """Return on how many sites a row's title was seen.
+
+    Raises:
+        OddRow: it does not say so.
+    """
+    told = str(row.get("sites"))
+    if not (told.isascii() and told.isdigit() and len(told) <= len(str(_MOST_SITES))):
+        raise OddRow("sites")
+    return min(int(told), _MOST_SITES)
+
+
 def to_article(feed: Feed, row: Row) -> Article | None:
-    """Return the article that a row tells; None for what is no web page with title and time."""
+    """Return the article that a row tells; None for what is no web page with title and time.
+
+    Raises:
+        OddRow: a column is missing, or holds what it cannot.
+    """
     url, title = _text(row, "url"), clean_title(_text(row, "title"))
-    crawled_at = parse_stamp(str(row["crawled"]))
+    crawled = str(_value(row, "crawled"))
+    crawled_at = parse_stamp(crawled)
     if not title or not host_of(url) or crawled_at is None:
         return None
     return Article(
@@ -34,8 +59,8 @@ def to_article(feed: Feed, row: Row) -> Article | None:
         snippet=clean_title(_text(row, "description")),
         crawled_at=crawled_at,
         stated_at=parse_stamp(_text(row, "stated")),
-        entities=_entities(row["names"]),
-        origin=f"{TABLES[feed]}:{_text(row, 'record') or row['crawled']}",
+        entities=_entities(_value(row, "names")),
+        origin=f"{TABLES[feed]}:{_text(row, 'record') or crawled}",
     )
 
 
@@ -43,14 +68,31 @@ def _entities(names: object) -> tuple[NamedEntity, ...]:
     """Return `kind,name` items as entities, each name once with the type of the first list."""
     found: dict[str, NamedEntity] = {}
     for item in names if isinstance(names, list) else []:
-        kind, _, name = str(item).partition(",")
+        kind, _, name = _encodable(str(item)).partition(",")
+        if kind not in _KINDS:
+            raise OddRow("names")
         found.setdefault(name.casefold(), NamedEntity(name=name, type=_KINDS[kind]))
     return tuple(found.values())
 
 
 def _text(row: Row, column: str) -> str:
-    value = row[column]
-    return value if isinstance(value, str) else ""
+    value = _value(row, column)
+    return _encodable(value) if isinstance(value, str) else ""
+
+
+def _value(row: Row, column: str) -> object:
+    if column not in row:
+        raise OddRow(column)
+    return row[column]
+
+
+def _encodable(text: str) -> str:
+    """Return a text that can be stored: JSON may hold halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OddRow("half a character") from None
+    return text
 
 
 class BigQueryRefusal(Exception):
@@ -145,6 +187,7 @@ class BytesBudget:
     def __init__(self, max_gb: float) -> None:
         self._most = int(max_gb * GB)
         self._taken = 0
+        self._reserved = 0
         self._lock = threading.Lock()
 
     def reserve(self, expected: int) -> None:
@@ -164,8 +207,16 @@ class BytesBudget:
                     " knowledge.bigquery.feeds; nothing was billed for this request",
                 )
             self._taken += expected
+            self._reserved += expected
 
     def settle(self, expected: int, billed: int) -> None:
         """Put what was billed in the place of what was set aside for it."""
         with self._lock:
             self._taken += billed - expected
+            self._reserved -= expected
+
+    @property
+    def reserved(self) -> int:
+        """The bytes of requests that are not settled."""
+        with self._lock:
+            return self._reserved

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from typing import Literal
 
 import pytest
@@ -10,10 +11,14 @@ from google.oauth2.credentials import Credentials
 from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
+from coreeval.tools.gdelt.bigquery import bigquery_source
 from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
 from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.bigquery.jobs import JobRunner
+from coreeval.tools.gdelt.bigquery.request import RequestDeadline, StatementResult
+from coreeval.tools.gdelt.bigquery.statements import BigQueryStatement
 from tests.support.bigquery.server import BigQueryServer, Step
+from tests.support.endless_server import Kind, endless
 from tests.tools.gdelt.bigquery.conftest import HASTE, Opener
 from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
 
@@ -186,3 +191,60 @@ async def test_what_is_asked_and_the_token_stay_where_they_were_sent(
     assert server.headers[0]["authorization"] == "Bearer s3cret-token"
     assert found.reasons == {NAME: "unavailable"}
     assert any("it redirects" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", ["trickle", "slow head"])
+async def test_a_gateway_that_trickles_ends_with_the_time(opened: Opener, kind: Kind) -> None:
+    with endless(kind) as url:
+        found = await opened(endpoint=url, timeout_s=0.5).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert any("no answer within 0.5 s" in note for note in found.notes)
+
+
+async def test_a_gateway_that_sends_without_end_is_not_read_on(opened: Opener) -> None:
+    with endless("gzip") as url:
+        found = await opened(endpoint=url).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert any("more than 32 MiB" in note for note in found.notes)
+
+
+class _Stuck:
+    """Runs statements, and is stuck where no deadline reaches."""
+
+    def __init__(self) -> None:
+        self.threads: list[threading.Thread] = []
+        self.freed = threading.Event()
+
+    def price(self, statement: BigQueryStatement, turn: RequestDeadline) -> int:
+        return 1
+
+    def run(
+        self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
+    ) -> StatementResult:
+        self.threads.append(threading.current_thread())
+        self.freed.wait(30)
+        return StatementResult()
+
+    def close(self) -> None:
+        self.freed.set()
+
+
+async def test_a_thread_that_does_not_end_is_left_behind_and_counts_as_billed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bigquery_source, "CANCEL_S", 0.05)
+    stuck = _Stuck()
+    source = BigQueryKnowledge(stuck, BigQueryConfig(project="p", timeout_s=0.1))
+    found = await source.fetch(named(NAME), JUNE, 5)
+    asked = asyncio.ensure_future(source.fetch(named(NAME), JUNE, 5))
+    while len(stuck.threads) < 2:
+        await asyncio.sleep(0.01)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert [thread.daemon and thread.is_alive() for thread in stuck.threads] == [True, True]
+    source.close()
+    for thread in stuck.threads:
+        thread.join(10)
+    assert found.reasons == {NAME: "unavailable"} and found.bytes_billed > 0
+    assert any("no answer within 0.1 s" in note for note in found.notes)
