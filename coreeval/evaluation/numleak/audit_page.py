@@ -52,7 +52,7 @@ _SIDES: Final = (
 
 
 def leak_section(one: Json) -> "Markup":
-    """Return what an audited series says of signals, escaped; nothing where it has none.
+    """Return the section on signals of an audited series as safe markup; empty if it has none.
 
     `one` is an audit in `series` of the document; documents of older runs have no `leak`.
     """
@@ -81,7 +81,7 @@ def _signal_view(one: Json) -> dict[str, Any]:
 
 
 def _signal_sketch(one: Json, column: str, words: str, slope: str, r: str) -> dict[str, Any]:
-    """Return where each mark lies, in the frame of the page's other pictures."""
+    """Return the positions of a panel's marks, in the same frame as the page's other plots."""
     points = one["points"]
     line = _regression_line(points, column, one[slope]["estimate"])
     across = _axis_range([each[column] for each in points])
@@ -107,7 +107,7 @@ def _signal_sketch(one: Json, column: str, words: str, slope: str, r: str) -> di
 def _regression_line(
     points: Sequence[Json], column: str, slope: float | None
 ) -> list[tuple[float, float]]:
-    """Return the ends of the least-squares line over the points; nothing where there is none."""
+    """Return the ends of the least-squares line over the points; empty if there is no line."""
     if slope is None:
         return []
     x = [each[column] for each in points]
@@ -141,7 +141,7 @@ def _leak_template() -> "Template":
 
 
 def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
-    """Write the page of a document and of the audits that it was made of; text is escaped."""
+    """Write the page of a document and the audits it was built from; text is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -197,9 +197,9 @@ def _count(number: int, name: str, names: str = "") -> str:
 
 
 def _heat_map(found: Sequence[Json]) -> tuple[list[str], Mapping[str, list[Json | None]]]:
-    """Return the columns, and for each row its cells; None where nothing was asked.
+    """Return the columns, and the cells of each row; a cell is None if nothing was asked.
 
-    Models or series are the columns, whichever are fewer: a telephone is narrow.
+    The columns are the models or the series, whichever are fewer, to fit narrow phone screens.
     """
     cells = {(one["model"], one["series"]): one for one in found}
     models, series = ([*dict.fromkeys(key[i] for key in cells)] for i in (0, 1))

@@ -33,7 +33,7 @@ class AuditRow(NamedTuple):
 
 
 def signature_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield the joint signature: what tells memory from fluency only together."""
+    """Yield the rows of the joint signature, which only as a whole tells memory from fluency."""
     points = one["points_name"]
     yield make_row("answered with a number (parse rate)", one["parse_rate"])
     yield make_row("Pearson r", one["pearson_r"])
@@ -46,7 +46,7 @@ def signature_rows(one: Json) -> Iterator[AuditRow]:
 
 
 def further_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield what chance and plain knowledge would give, and the probes that were asked."""
+    """Yield the rows of the nulls (chance), the baselines (plain knowledge) and the probes."""
     yield from _null_rows(one["nulls"])
     yield from _baseline_rows(one["baselines"])
     yield from _probe_rows(one)
@@ -100,13 +100,13 @@ def _entropy_rows(entropy: Json | None) -> Iterator[AuditRow]:
 
 
 def rows_if_asked(what: str, metric: Json) -> Iterator[AuditRow]:
-    """Yield a metric's row where there is anything that it rests on."""
+    """Yield the row of a metric if it rests on any data."""
     if metric["n"] and metric["estimate"] is not None:
         yield make_row(what, metric)
 
 
 def make_row(what: str, metric: Json) -> AuditRow:
-    """Return a metric of a document as a row."""
+    """Convert a metric of a document to a row."""
     ends = _format_ends(metric["ci_low"], metric["ci_high"])
     return AuditRow(what, format_value(metric["estimate"]), ends, str(metric["n"]))
 
@@ -116,14 +116,14 @@ def _format_ends(low: float | None, high: float | None) -> str:
 
 
 def format_value(value: float | None) -> str:
-    """Return a number as it is shown; what is not defined is said to be so."""
+    """Format a number for display; undefined values are labelled as such."""
     if value is None:
         return "undefined"
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
 def describe_settings(settings: Json) -> str:
-    """Return what decides the numbers, in a line."""
+    """Describe in one line the settings that determine the numbers."""
     return (
         f"Intervals at {settings['level']:.0%} over dates: Wilson for shares, jackknife for r and "
         "savings, bootstrap-t for mean errors. "
@@ -158,7 +158,7 @@ _SCRAMBLE: Final = (
 
 
 def attribution_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield the numbers of one signal, each with its interval."""
+    """Yield the numbers of one signal with their intervals."""
     for key, words in _ROWS:
         yield _attribution_row(words, one[key])
     for key, words in (("dealt_truth", "truth"), ("dealt_recall", "recall")):
@@ -169,7 +169,7 @@ def attribution_rows(one: Json) -> Iterator[AuditRow]:
 
 
 def control_rows(leak: Json) -> Iterator[AuditRow]:
-    """Yield the numbers of the early era and of the scrambled dates, where they were asked."""
+    """Yield the numbers of the early era and of the scrambled dates, if they were asked."""
     if placebo := leak["placebo"]:
         until = placebo["until"]
         for era, words in (("early", f"until {until}"), ("later", f"after {until}")):
@@ -182,7 +182,7 @@ def control_rows(leak: Json) -> Iterator[AuditRow]:
 
 
 def control_sentences(leak: Json) -> Iterator[str]:
-    """Yield what the controls say, a sentence each."""
+    """Yield one sentence for each finding of the controls."""
     for key in ("placebo", "scramble"):
         if leak[key]:
             yield leak[key]["says"]
@@ -210,7 +210,7 @@ OUTCOME_WORDS: Final = {
 
 
 def variant_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield the rows of each way of asking that was used."""
+    """Yield the rows of each probe variant that was used."""
     found = one["variants"]
     for key, words in _WAYS.items():
         if found[key]:

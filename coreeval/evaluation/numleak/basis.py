@@ -30,10 +30,11 @@ _EXACT: Final = 1e-9
 
 
 def find_shift(points: Sequence[Point], values: Values) -> int:
-    """Return by how many periods the values that were said are shifted; 0 if that is not shown.
+    """Return the number of periods that the answers are shifted by; 0 if no shift is shown.
 
-    The shift with the least mean error, if the answers are nearer there than at their own dates:
-    a sign test over dates (Dixon and Mood 1946), times the number of shifts looked at.
+    The result is the shift with the least mean error among those at which the answers are
+    significantly nearer than at their own dates, by a sign test over dates (Dixon and Mood 1946)
+    whose p-value is multiplied by the number of shifts tried.
     """
     answers = collect_answers(each for each in points if each.variant == "value")
     kept = [place for place, period in enumerate(answers.periods) if period in values]
@@ -51,7 +52,7 @@ def find_shift(points: Sequence[Point], values: Values) -> int:
 
 
 def shift_values(values: Values, shift: int) -> Values:
-    """Return for each date the value so many periods later; of dates that have one."""
+    """Map each date to the value `shift` periods later; dates without such a value are left out."""
     if not shift:
         return values
     ordered = sorted(values)
@@ -63,7 +64,7 @@ def shift_values(values: Values, shift: int) -> Values:
 
 
 def replace_truths(points: Sequence[Point], values: Values) -> list[Point]:
-    """Return questions for a value beside other truths; none of a date without one."""
+    """Return the points with new truths for value questions; None for dates without a value."""
     return [
         replace(each, truth=values.get(each.period)) if each.variant == "value" else each
         for each in points
@@ -73,7 +74,7 @@ def replace_truths(points: Sequence[Point], values: Values) -> list[Point]:
 def _measure_shift(
     said: Array, level: Array, places: "np.ndarray[tuple[int], np.dtype[np.intp]]", lag: int
 ) -> tuple[float, float]:
-    """Return the mean error at a shift, and the p-value that answers are nearer there."""
+    """Return the mean error at a shift, and the p-value for the answers being nearer there."""
     from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
 
     there = (places + lag >= 0) & (places + lag < len(level))
@@ -112,10 +113,10 @@ class VerdictBasis:
 def choose_basis(
     points: Sequence[Point], cutoff: date | None, values: Mapping[Period, float]
 ) -> VerdictBasis:
-    """Return the answers before the cutoff, if `MIN_DATES` dates of them were read.
+    """Return the answers before the cutoff, if at least `MIN_DATES` of their dates were read.
 
-    If there are fewer, dates within six months of the cutoff count as well, and if these are too
-    few, all dates; so they do if the cutoff is not known.
+    If there are fewer, dates within six months of the cutoff count as well. If these are still too
+    few, or the cutoff is not known, all dates count.
     """
     value = [each for each in points if each.variant == "value"]
     chosen = next((some for some in _CHOICES if _count_dates(value, some) >= MIN_DATES), None)
@@ -141,11 +142,11 @@ def choose_basis(
 
 
 def estimate_factor(points: Sequence[Point]) -> float:
-    """Return what answers are times the values, as far as their usual size tells; 1 if unclear.
+    """Return the factor between answers and values, judged by their typical size; 1 if unclear.
 
-    One of `FACTORS`, if the median size of answers over that of values is nearest to it, and at
-    least `OTHER_UNIT` or at most its inverse. Their order decides nothing, so that choosing a
-    factor makes no memory of a guess.
+    The result is the entry of `FACTORS` nearest to the ratio of the median size of the answers to
+    that of the values, if this ratio is at least `OTHER_UNIT` or at most its inverse. The order of
+    the answers has no influence, so choosing a factor cannot turn a guess into memory.
     """
     answers = collect_answers(each for each in points if each.variant == "value")
     if len(answers.periods) < MIN_DATES:
@@ -160,7 +161,7 @@ def estimate_factor(points: Sequence[Point]) -> float:
 
 
 def _count_dates(points: Sequence[Point], strata: frozenset[Stratum] | None) -> int:
-    """Return how many dates of some strata have an answer that was read."""
+    """Return the number of dates in some strata that have a read answer."""
     return len(
         {each.period for each in points if _is_in(each, strata) and each.estimate is not None}
     )
@@ -201,7 +202,7 @@ def _say_dates(
 
 
 def say_shift(shift: int) -> tuple[str, ...]:
-    """Say whose values the answers are; nothing if they are those of the dates asked about."""
+    """Say which dates' values the answers match; empty if they match the dates asked about."""
     if not shift:
         return ()
     count, side = abs(shift), "before" if shift < 0 else "after"
@@ -212,7 +213,7 @@ def say_shift(shift: int) -> tuple[str, ...]:
 
 
 def say_factor(factor: float) -> tuple[str, ...]:
-    """Say in what unit the answers are; nothing if it is that of the series."""
+    """Say by which factor the answers differ from the series' unit; empty if they do not."""
     if factor == 1:
         return ()
     return (
@@ -236,7 +237,7 @@ class OutlierSplit(NamedTuple):
 
 
 def split_outliers(points: Sequence[Point], values: SeriesValues) -> OutlierSplit:
-    """Set aside the answers for a value that lie far beyond all values, if they are few."""
+    """Set aside answers to value questions that lie far beyond all values, if there are few."""
     if not values:
         return OutlierSplit(list(points), [])
     low, high = min(values.values()), max(values.values())
@@ -254,7 +255,7 @@ def split_outliers(points: Sequence[Point], values: SeriesValues) -> OutlierSpli
 
 
 def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]:
-    """Say which answers a verdict does not rest on; nothing where there is none."""
+    """Say which answers the verdict leaves out; empty if there are none."""
     if not strays:
         return ()
     said = ", ".join(f"{each.estimate:g} for {each.period}" for each in strays[:3])

@@ -176,7 +176,7 @@ RULES: Final[tuple[tuple[Verdict, VerdictRule], ...]] = (
 
 
 def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
-    """Return the verdict on one model and series, and why."""
+    """Return the verdict on one model and series, with its reasons."""
     if not measured.overall.n:
         return MemoryJudgement("inconclusive", ("No date was asked for its value.",))
     case = MemoryCase.of(measured)
@@ -184,7 +184,7 @@ def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
 
 
 def verdict_words(verdict: str) -> str:
-    """Return the word for a verdict, the same on every page and in every table and sentence."""
+    """Return a verdict's display name, the same on all pages and in all tables and sentences."""
     return verdict.replace("_", " ")
 
 
@@ -199,7 +199,7 @@ def _say_exactness(found: Exactness) -> VerdictReasons:
 
 
 def _say_shift(found: Exactness) -> VerdictReasons:
-    """Say whose values they are, if not those of the dates asked about."""
+    """Say which dates' values the answers are, if not those of the dates asked about."""
     if not found.shift:
         return ()
     count, side = abs(found.shift), "before" if found.shift < 0 else "after"
@@ -210,7 +210,7 @@ def _say_shift(found: Exactness) -> VerdictReasons:
 
 
 def _say_scale(found: Exactness) -> VerdictReasons:
-    """Say in which unit they are, if not in that of the series."""
+    """Say by which factor the answers differ from the series' unit, if they do."""
     if found.factor == 1:
         return ()
     return (f"They are {found.factor:g} times the values: it is remembered in another unit.",)
@@ -239,7 +239,7 @@ def _no_better(case: MemoryCase) -> str:
 
 
 def _drift(case: MemoryCase) -> VerdictReasons:
-    """Say that drift explains r, if nothing but drift does."""
+    """Say that drift explains r, if drift alone explains it."""
     nulls = case.measured.nulls
     if not {"drift", "any_date"} <= nulls.keys():
         return ()
@@ -296,11 +296,11 @@ class BacktestTrust:
 
 
 def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest) -> BacktestTrust:
-    """Say whether a back-test with a model may be trusted, from its verdict for each series.
+    """Return whether a back-test with a model can be trusted, given its verdict for each series.
 
-    One remembered series is enough for a no: a strategy may lean on it. So is one that is known
-    about, date by date, without the digits. What was refused or not settled is no evidence. Each
-    series stands beside its verdict, in the word that all pages and tables have for it.
+    One remembered series is enough for a no, because a strategy may rely on it. So is one that is
+    known date by date without its digits. Refused and unsettled series are not evidence. Each
+    series is listed with its verdict, by the same name as on all pages and in all tables.
     """
     period = f"from {backtest.start} to {backtest.end}"
     if known := _clauses(verdicts, _KNOWN):
@@ -326,7 +326,7 @@ def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest
 
 
 def _clauses(verdicts: Mapping[str, Verdict], words: Mapping[Verdict, str]) -> str:
-    """Return which series got which of some verdicts, as part of a sentence; empty for none."""
+    """Return a clause that lists the series with each of some verdicts; empty if there are none."""
     clauses = [
         f"{words[verdict]}{_list_names(names)} ({verdict_words(verdict)})"
         for verdict in words
@@ -336,7 +336,7 @@ def _clauses(verdicts: Mapping[str, Verdict], words: Mapping[Verdict, str]) -> s
 
 
 def _list_names(names: Sequence[str]) -> str:
-    """Return names as a sentence has them; of many the first few."""
+    """Join names for a sentence; a long list is cut after the first few."""
     if len(names) > MOST_NAMES:
         return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} more series"
     return _join_clauses(names)

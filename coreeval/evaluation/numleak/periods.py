@@ -26,12 +26,12 @@ class Period:
 
     @classmethod
     def parse(cls, text: str, frequency: Frequency) -> Self:
-        """Read a date as files write it: 2020-03-05, 20200305, 2020-03, 202003, 2020-Q1, 2020.
+        """Read a date in a file format: 2020-03-05, 20200305, 2020-03, 202003, 2020-Q1, 2020.
 
         A finer date than the frequency counts as the period that it lies in.
 
         Raises:
-            ValueError: it is no date, or too coarse for the frequency.
+            ValueError: it is not a date, or is too coarse for the frequency.
         """
         text = text.strip()
         if found := _DAY.fullmatch(text):
@@ -46,14 +46,14 @@ class Period:
 
     @classmethod
     def of(cls, day: date, frequency: Frequency) -> Self:
-        """Return the period that a day lies in."""
+        """Return the period that contains a day."""
         if frequency in _DAYS_OF:
             return cls(day, frequency)
         months = _MONTHS_OF[frequency]
         return cls(date(day.year, (day.month - 1) // months * months + 1, 1), frequency)
 
     def __str__(self) -> str:
-        """Return it as data has it: 2020-03-05, 2020-03, 2020-Q1 or 2020."""
+        """Format the period as in data files: 2020-03-05, 2020-03, 2020-Q1 or 2020."""
         if self.frequency == "monthly":
             return f"{self.start:%Y-%m}"
         if self.frequency == "quarterly":
@@ -62,7 +62,7 @@ class Period:
 
     @property
     def words(self) -> str:
-        """Return it as a question has it: March 2020, the third quarter of 2020, 5 March 2020."""
+        """The period as in a question: March 2020, the third quarter of 2020, 5 March 2020."""
         month = calendar.month_name[self.start.month]
         if self.frequency == "monthly":
             return f"{month} {self.start.year}"
@@ -84,7 +84,7 @@ class Period:
         return self.shift(1).start - timedelta(days=1)
 
     def shift(self, count: int) -> Self:
-        """Return the period so many later; earlier where it is negative."""
+        """Return the period `count` periods later, or earlier if it is negative."""
         if self.frequency in _DAYS_OF:
             step = timedelta(days=count * _DAYS_OF[self.frequency])
             return type(self)(self.start + step, self.frequency)
@@ -92,5 +92,5 @@ class Period:
         return type(self)(date(months // 12, months % 12 + 1, 1), self.frequency)
 
     def months_after(self, day: date) -> float:
-        """Return how many months its last day lies after a day; negative before it."""
+        """Return the months from a day to the period's last day; negative if that is earlier."""
         return (self.last_day - day).days / 30.4375

@@ -48,7 +48,7 @@ SignalPanel = tuple[str, str, str, Leak]
 
 
 def draw_transmission(path: Path, found: Sequence[SignalPanel]) -> list[Path]:
-    """Draw a row for each model, series and signal: over the truth, and over recall (figure 12)."""
+    """Draw a row per model, series and signal: over the truth, and over recall (figure 12)."""
     rows = [(model, series, unit, one) for model, series, unit, leak in found
             for one in leak.signals if one.points]  # fmt: skip
     if not rows:
@@ -103,13 +103,13 @@ _APART: Final = 0.19
 
 
 def select_entropies(audits: Sequence[Audit]) -> list[tuple[Audit, Entropies]]:
-    """Return the audits that have entropies, with them."""
+    """Return the audits that have entropies, each with its entropies."""
     found = [(audit, audit.measured.entropy) for audit in audits]
     return [(audit, entropy) for audit, entropy in found if entropy is not None]
 
 
 def draw_entropies(path: Path, audits: Sequence[Audit]) -> list[Path]:
-    """Draw every answer's entropy, two rows for each audit, medians as bars; nothing for none."""
+    """Draw every answer's entropy, two rows per audit with bars at the medians; nothing if none."""
     every = select_entropies(audits)
     if not every:
         return []
@@ -153,13 +153,13 @@ _MOST_PAIRS: Final = 12
 
 
 def draw_variants(folder: Path, audits: Sequence[Audit]) -> list[Path]:
-    """Draw `paired.svg`; nothing where no audit has both kinds of answers on any date."""
+    """Draw `paired.svg`; nothing if no audit has both kinds of answers on any date."""
     found = [(audit, pairs) for audit in audits if (pairs := pair_step_answers(audit)) is not None]
     return [draw_paired(folder / "paired.svg", found)] if found else []
 
 
 def draw_paired(path: Path, found: Sequence[tuple[Audit, AnswerPairs]]) -> Path:
-    """Draw a row for each audit: values over the published ones, and error over error."""
+    """Draw a row for each audit: answers against published values, and error against error."""
     shown, left = found[:_MOST_PAIRS], max(0, len(found) - _MOST_PAIRS)
     with open_figure(path, 6.6, 0.9 + 2.9 * len(shown)) as figure:
         more = f" (and {left} more)" if left else ""
@@ -234,7 +234,7 @@ _DARK: Final = 0.55
 
 
 def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
-    """Draw the pictures into a folder; none where nothing was audited."""
+    """Draw the plots into a folder; none if nothing was audited."""
     if not audits:
         return []
     files = {"calibration": draw_calibration, "recall": draw_recall, "gradient": draw_gradient}
@@ -249,7 +249,7 @@ def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
 
 
 def draw_calibration(path: Path, audits: Sequence[Audit]) -> Path:
-    """Draw every estimate over the published value; the band is what counts as right."""
+    """Plot every estimate against the published value; the band marks the tolerance."""
     with _panels(path, audits, "What was said over what is true", 2.7) as (figure, panels):
         for panel, audit in panels:
             _calibration(panel, audit)
@@ -285,7 +285,7 @@ def draw_recall(path: Path, audits: Sequence[Audit]) -> Path:
 
 
 def draw_gradient(path: Path, audits: Sequence[Audit]) -> Path:
-    """Draw, over time, how many questions are answered and how many within tolerance."""
+    """Plot, over time, the share of questions answered and the share within tolerance."""
     with _panels(path, audits, "Recall over time", 2.2) as (figure, panels):
         for panel, audit in panels:
             _gradient(panel, audit)
@@ -301,7 +301,7 @@ def draw_gradient(path: Path, audits: Sequence[Audit]) -> Path:
 def _panels(
     path: Path, audits: Sequence[Audit], title: str, height: float
 ) -> "Iterator[tuple[Figure, Iterator[tuple[Axes, Audit]]]]":
-    """Give the figure, and a panel for each audit, named by it."""
+    """Yield the figure and a titled panel for each audit."""
     shown = audits[:_MOST_PANELS]
     across = min(_ACROSS, len(shown))
     rows = -(-len(shown) // across)
@@ -328,7 +328,7 @@ def _mark(marker: str, colour: str, line: Literal["", "-", "--", ":"] = "") -> "
 
 
 def _legend(figure: "Figure", marks: "Sequence[Line2D]", words: Sequence[str]) -> None:
-    """Name the marks once, beneath all panels."""
+    """Add one legend for the marks, below all panels."""
     figure.legend(marks, words, loc="outside lower center", ncols=len(marks), fontsize=8)
 
 
@@ -387,5 +387,5 @@ def _gradient(panel: "Axes", audit: Audit) -> None:
 
 
 def _year_fraction(day: date) -> float:
-    """Return a day as a year and a part of it."""
+    """Return a day as a decimal year."""
     return day.year + (day.timetuple().tm_yday - 1) / 365.25

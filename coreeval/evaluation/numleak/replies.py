@@ -127,15 +127,15 @@ class TokenReading(NamedTuple):
 
 
 def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
-    """Return the mean entropy of the two decisions that a value begins with, in bits.
+    """Return the mean entropy of the first two decisions of a value, in bits.
 
-    A sign that is not written is decided in the token of the digits, and one token may hold both:
-    its entropy is that of both decisions then. So a plus that one model writes and another does not
-    makes no difference, as it would in the mean over tokens.
+    An unwritten sign is decided in the token of the digits. If one token holds both decisions, its
+    entropy counts for both. The result therefore does not depend on whether a model writes a plus
+    sign, as a mean over tokens would.
 
     Args:
-        tokens: The first ones of the answer.
-        value: What was read from it; None where nothing was.
+        tokens: The first tokens of the answer.
+        value: The value read from the answer; None if none was read.
     """
     if value is None:
         return TokenReading(None, "no value was read")
@@ -150,11 +150,11 @@ def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
 
 
 def token_entropy(token: Token) -> float | None:
-    """Return Shannon's entropy of one place, in bits.
+    """Return Shannon's entropy at one position, in bits.
 
-    What the tokens told leave over to 1 is one more outcome; the token that was said counts also
-    where it is not among the most probable ones. None where no other token was told, or where
-    probabilities add up to more than 1.
+    The probability that the listed tokens leave up to 1 counts as one more outcome. The token that
+    was generated also counts if it is not among the most probable ones. None if no alternatives are
+    listed, or if the probabilities add up to more than 1.
     """
     if not token.top:
         return None
@@ -169,10 +169,10 @@ def token_entropy(token: Token) -> float | None:
 
 
 def _value_tokens(tokens: Sequence[Token], value: float) -> list[Token]:
-    """Return the tokens with the sign, if it is written, and with the first digit of a value.
+    """Return the tokens that hold the sign, if it is written, and the first digit of a value.
 
-    The value's number is the first of its size: what is said before it, quotes and blanks are
-    passed over; a fall may be told in words.
+    The value is the first number of its size. Anything before it, such as words, quotes and blanks,
+    is skipped; a fall may be expressed in words.
     """
     text = "".join(token.text for token in tokens)
     for match in _NUMBER.finditer(text):
@@ -185,7 +185,7 @@ def _value_tokens(tokens: Sequence[Token], value: float) -> list[Token]:
 
 
 def _token_at(tokens: Sequence[Token], place: int) -> int:
-    """Return which token has the character at a place."""
+    """Return the index of the token that contains the character at a position."""
     end = 0
     for number, token in enumerate(tokens):
         end += len(token.text)
@@ -205,7 +205,7 @@ LARGEST_VALUE: Final = 1e15
 
 
 def find_stratum(period: Period, cutoff: date | None) -> Stratum:
-    """Return where a date lies to the cutoff."""
+    """Return the stratum of a date relative to the cutoff."""
     if cutoff is None:
         return "unknown"
     months = period.months_after(cutoff)
@@ -293,9 +293,9 @@ _PROSE: Final = "a line is {model, series, date, variant, response, truth?}"
 
 
 def read_replies(path: Path) -> Records[Reply]:
-    """Read JSON lines, plain or .gz; of lines that answer one question the first counts.
+    """Read JSON lines, plain or .gz; if several lines answer one question, the first counts.
 
-    Blank lines are none, and keys besides those of `Reply` are passed over.
+    Blank lines and keys that `Reply` does not have are ignored.
 
     Raises:
         DatasetError: the file cannot be read, is empty, or no line of it is a reply.
@@ -319,7 +319,7 @@ def _describe_duplicate(_: Reply, first: int) -> str:
 
 
 def _read_object(values: Object) -> Reply | BadRecord:
-    """Return the reply in a line, or what is wrong with it."""
+    """Return the reply in a line, or the defect of the line."""
     defect = next(_defects(values), None)
     return BadRecord(defect) if defect else _parse_reply(values)
 
@@ -332,7 +332,7 @@ def _parse_reply(values: Mapping[str, object]) -> Reply | BadRecord:
 
 
 def _defects(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield what makes an object no reply, as far as the types of `Reply` do not tell it well."""
+    """Yield the defects of an object that the types of `Reply` do not report well."""
     for key in ("model", "series", "date", "response"):
         if key not in values:
             yield f"{key} is missing"
@@ -367,7 +367,7 @@ _ALWAYS = ("model", "series", "date", "variant", "response")
 
 
 def write_replies(path: Path, replies: Iterable[Reply]) -> None:
-    """Write one line for each reply, whole or not at all; what is as usual is left out."""
+    """Write one line for each reply, atomically; keys with default values are left out."""
     write_text(path, "".join(f"{_format_line(reply)}\n" for reply in replies))
 
 

@@ -54,7 +54,7 @@ class ReferenceScores(NamedTuple):
 
     @property
     def can_discriminate(self) -> bool:
-        """Whether the tolerance is narrow enough to tell memory from words."""
+        """Return whether the tolerance is narrow enough to tell memory from knowledge in words."""
         return self.words <= TELLING
 
 
@@ -62,7 +62,7 @@ _UNKNOWN: Final = Metric(math.nan, math.nan, math.nan, 0, 0)
 
 
 def compute_references(measured: SeriesMeasurements) -> ReferenceScores:
-    """Return the bars of a series; without any baseline nothing is exact."""
+    """Return the reference scores of a series; without baselines, nothing counts as exact."""
     known = {
         name: each
         for name, each in measured.baselines.items()
@@ -86,7 +86,7 @@ def compute_references(measured: SeriesMeasurements) -> ReferenceScores:
 
 
 def _share_of_previous(measured: SeriesMeasurements, tolerance: float) -> float:
-    """Return how many are within a tolerance of one who knows the value before."""
+    """Return the share within a tolerance for someone who knows the previous value."""
     before = measured.baselines.get("previous")
     if before is None or not math.isfinite(before.mae):
         return 0.0
@@ -94,7 +94,7 @@ def _share_of_previous(measured: SeriesMeasurements, tolerance: float) -> float:
 
 
 def normal_share_within(tolerance: float, spread: float) -> float:
-    """Return the share of normal errors of a standard deviation that lie within a tolerance."""
+    """Return the share of normal errors with a standard deviation that are within a tolerance."""
     return math.erf(tolerance / (spread * math.sqrt(2))) if spread > 0 else 1.0
 
 
@@ -130,14 +130,14 @@ class MemoryCase:
 
     @classmethod
     def of(cls, measured: SeriesMeasurements) -> "MemoryCase":
-        """Return the case of answers that a verdict may rest on (see `basis`)."""
+        """Return the case for the answers that a verdict may rest on (see `basis`)."""
         bars = compute_references(measured)
         hits = measured.ladder.get(bars.tolerance, measured.overall.within_tolerance)
         return cls(measured=measured, bars=bars, hits=hits)
 
     @property
     def dates(self) -> int:
-        """Dates with an answer that was read."""
+        """The number of dates with an answer that was read."""
         return self.measured.overall.mae.dates
 
     @property
@@ -152,7 +152,7 @@ class MemoryCase:
 
     @property
     def follows(self) -> SignaturePart:
-        """Whether r is more than chance, the era and the season explain."""
+        """Return the part on correlation: whether r exceeds what chance, era and season explain."""
         seen = self.measured
         p = seen.p_adjusted if math.isfinite(seen.p_adjusted) else seen.p_value
         holds = p <= SIGNIFICANCE
@@ -164,7 +164,7 @@ class MemoryCase:
 
     @property
     def nearer(self) -> SignaturePart:
-        """Whether the answers are nearer than every baseline without memory."""
+        """Return the part on error: whether answers beat all baselines without memory."""
         gains = {
             name: each.gain
             for name, each in self.measured.baselines.items()
@@ -180,7 +180,7 @@ class MemoryCase:
 
     @property
     def signs(self) -> SignaturePart:
-        """Whether signs are right at least as often as the commoner one."""
+        """Return the part on signs: whether the share of right ones is not below the base rate."""
         right, base = self.measured.overall.sign_accuracy, self.measured.sign_base_rate.estimate
         if not math.isfinite(base):
             return SignaturePart(True, "Every value is 0 and has no sign.")
@@ -191,19 +191,19 @@ class MemoryCase:
 
     @property
     def is_exact(self) -> bool:
-        """Whether answers are exact where one who knows words cannot be."""
+        """Return whether the answers are more exact than knowledge in words allows."""
         hits = self.bars.can_discriminate and self.hits.ci_low > self.bars.words
         return hits or self.bars.gain.ci_low > WORDS_GAIN
 
     @property
     def is_approximate(self) -> bool:
-        """Whether answers are less exact than the weakest memory's."""
+        """Return whether the answers are less exact than those from the weakest memory."""
         hits = not self.bars.can_discriminate or self.hits.ci_high < self.bars.memory
         return hits and self.bars.gain.ci_high < MEMORY_GAIN
 
     @property
     def closeness(self) -> str:
-        """Return how near answers are beside one who knows words, as the start of a sentence."""
+        """Compare the answers' nearness with knowledge in words, as the start of a sentence."""
         within = f"{share(self.hits)} are within {self.bars.tolerance:g} of the truth"
         bar = f"of one who knows each date in words at most {self.bars.words:.0%}"
         near = describe_nearness(self.bars.baseline, self.bars.gain)
@@ -212,19 +212,19 @@ class MemoryCase:
 
     @property
     def exactness(self) -> Exactness:
-        """How many answers are exact to the last digit."""
+        """The number of answers that are exact to the last digit."""
         return self.measured.exactness
 
     @property
     def recites(self) -> bool:
-        """Whether answers are exact more often than nearness explains, over all cells."""
+        """Return whether more answers are exact than nearness explains, adjusted over all cells."""
         found = self.exactness
         p = found.p_adjusted if math.isfinite(found.p_adjusted) else found.p_value
         return p <= SIGNIFICANCE
 
     @property
     def chance(self) -> float:
-        """How often r is as large without any knowledge of the dates (p); nan if unknown."""
+        """The p-value of r without any knowledge of the dates; nan if unknown."""
         seen = self.measured
         adjusted = seen.follows_p_adjusted
         return adjusted if math.isfinite(adjusted) else seen.follows_p
@@ -236,17 +236,17 @@ class MemoryCase:
 
     @property
     def depends_on_dates(self) -> bool:
-        """Whether answers have to do with their dates at all: by test and by interval."""
+        """Return whether the answers depend on their dates, by both test and interval."""
         return self.chance <= SIGNIFICANCE and self.measured.overall.pearson_r.ci_low > 0
 
     @property
     def is_useful(self) -> bool:
-        """Whether answers are at least as near as the mean, which knows no date."""
+        """Return whether answers are at least as near as the mean, which ignores the date."""
         return "constant" in self.measured.baselines and self.beside_mean.estimate >= 0
 
     @property
     def may_be_recall(self) -> bool:
-        """Whether there could be recall worth the name; exact answers are, whatever r is."""
+        """Return whether there may be relevant recall; exact answers count as it, whatever r is."""
         if self.measured.modal.estimate == 1:
             return False  # the same number each time follows nothing
         if self.is_exact:
@@ -268,7 +268,7 @@ _KNOWS: Final[dict[BaselineName, str]] = {
 
 
 def describe_nearness(name: BaselineName, gain: Metric) -> str:
-    """Return how much smaller or larger the error is than a baseline's, in words."""
+    """Describe how much smaller or larger the error is than a baseline's."""
     if not math.isfinite(gain.estimate):
         return "not comparable with that of one who knows no date"
     known = has_interval(gain)
@@ -277,7 +277,7 @@ def describe_nearness(name: BaselineName, gain: Metric) -> str:
 
 
 def _between(gain: Metric) -> str:
-    """Return the ends of an interval in the order and with the words of its estimate."""
+    """Return the ends of an interval in the order and wording of its estimate."""
     ends = (gain.ci_low, gain.ci_high) if gain.estimate >= 0 else (gain.ci_high, gain.ci_low)
     if min(ends) >= 0 or max(ends) <= 0:
         return " to ".join(f"{abs(end):.0%}" for end in ends)
@@ -289,12 +289,12 @@ def _side(gain: float) -> str:
 
 
 def has_interval(found: Metric) -> bool:
-    """Return whether a number has an interval; one without width says nothing of what varies."""
+    """Return whether a number has an interval; one of zero width is not informative."""
     return math.isfinite(found.ci_low) and found.ci_low < found.ci_high
 
 
 def span(found: Metric) -> str:
-    """Return a number with its interval, as far as it has them."""
+    """Format a number with its interval, as far as they are defined."""
     if not math.isfinite(found.estimate):
         return f"not defined (n {found.n})"
     if not has_interval(found):
@@ -303,7 +303,7 @@ def span(found: Metric) -> str:
 
 
 def share(found: Metric) -> str:
-    """Return a share with its interval."""
+    """Format a share with its interval."""
     if not math.isfinite(found.estimate):
         return f"none (n {found.n})"
     if not has_interval(found):
@@ -312,12 +312,12 @@ def share(found: Metric) -> str:
 
 
 def p_text(value: float) -> str:
-    """Return a p-value in brackets, after a blank; nothing if it is not defined."""
+    """Return a blank and a p-value in brackets; empty if it is not defined."""
     if not math.isfinite(value):
         return ""
     return f" (p {value:.4f})" if value >= 0.0001 else " (p < 0.0001)"
 
 
 def plural(number: int, name: str, names: str = "") -> str:
-    """Return the word that goes with a number of things."""
+    """Return the singular or plural that matches a number."""
     return name if number == 1 else names or f"{name}s"

@@ -54,7 +54,7 @@ class Dot:
 
 
 def select_estimates(points: Iterable[Point]) -> list[Point]:
-    """Return the answered questions for a value by name, which all headline figures rest on."""
+    """Return the answered questions for a value by name, on which all headline figures rest."""
     return [
         point
         for point in points
@@ -63,7 +63,7 @@ def select_estimates(points: Iterable[Point]) -> list[Point]:
 
 
 def find_frame(points: Iterable[Point]) -> tuple[float, float]:
-    """Return the ends of both axes: the published values, and a quarter of their range beyond."""
+    """Return the ends of both axes: the published values' range plus a quarter on each side."""
     truths = [point.truth for point in points if point.truth is not None] or [0.0]
     low, high = min(truths), max(truths)
     margin = _MARGIN * (high - low) or abs(high) * _MARGIN or 1.0
@@ -71,7 +71,7 @@ def find_frame(points: Iterable[Point]) -> tuple[float, float]:
 
 
 def place_dots(points: Sequence[Point], frame: tuple[float, float]) -> list[Dot]:
-    """Return the estimates; what no axis can show without hiding the others lies on its edge."""
+    """Return the dots of the estimates; extreme ones are moved to the edge of the frame."""
     low, high = frame
     return [
         Dot(
@@ -86,7 +86,7 @@ def place_dots(points: Sequence[Point], frame: tuple[float, float]) -> list[Dot]
 
 
 def split_spans(points: Iterable[Point], tolerance: float) -> list[DateSpan]:
-    """Return the questions for a value in stretches of about as many each, in order of time."""
+    """Split the questions for a value into consecutive spans of about equal size."""
     asked = sorted((p for p in points if p.variant == "value"), key=lambda p: p.period.start)
     count = max(1, min(MOST_SPANS, len(asked) // LEAST_QUESTIONS))
     ends = np.linspace(0, len(asked), count + 1).round().astype(int)
@@ -114,7 +114,7 @@ _TICKS: Final = 5
 
 
 def calibration_sketch(audit: Audit, *, clip: str) -> Sketch:
-    """Return the marks of what was said over what is true; `clip` is an id of its own."""
+    """Return the marks of answers against true values; `clip` is a unique element id."""
     frame, unit = find_frame(audit.points), audit.definition.unit
     dots = place_dots(audit.points, frame)
     near = audit.definition.tolerance
@@ -136,7 +136,7 @@ def calibration_sketch(audit: Audit, *, clip: str) -> Sketch:
 
 
 def gradient_sketch(audit: Audit) -> Sketch:
-    """Return the marks of how many questions are answered, and within tolerance, over time."""
+    """Return the marks of the shares answered and within tolerance over time."""
     spans = split_spans(audit.points, audit.definition.tolerance)
     days = (spans[0].first.start.toordinal(), spans[-1].last.last_day.toordinal())
     frame, middles = (float(days[0]), float(days[1])), [span.middle.toordinal() for span in spans]
@@ -160,7 +160,7 @@ def gradient_sketch(audit: Audit) -> Sketch:
 
 
 def ticks(frame: tuple[float, float]) -> list[float]:
-    """Return round numbers between both ends: steps of 1, 2 or 5 times a power of ten."""
+    """Return round numbers within the frame, in steps of 1, 2 or 5 times a power of ten."""
     low, high = frame
     rough = (high - low) / _TICKS
     power = 10.0 ** floor(log10(rough))
@@ -192,7 +192,7 @@ def _share_mark(span: DateSpan, x: float) -> Sketch:
 
 
 def _describe_cutoff(cutoff: date | None, later: bool, inside: bool) -> str:
-    """Return where a cutoff is that lies beyond the axis, or that it is not known."""
+    """Say that the cutoff lies beyond the axis or is not known; empty if it is on the axis."""
     if cutoff is None:
         return "The model's cutoff is not known."
     if inside:
@@ -201,7 +201,7 @@ def _describe_cutoff(cutoff: date | None, later: bool, inside: bool) -> str:
 
 
 def _year_ticks(frame: tuple[float, float]) -> list[Sketch]:
-    """Return up to five years to name at the axis, evenly apart."""
+    """Return up to five evenly spaced years as axis labels."""
     first, last = (date.fromordinal(int(end)) for end in frame)
     years = range(first.year + (first.timetuple().tm_yday > 1), last.year + 1)
     step = next(n for n in (1, 2, 5, 10, 20, 25, 50, 100) if len(years) / n <= _TICKS + 1)
@@ -213,13 +213,13 @@ def _year_ticks(frame: tuple[float, float]) -> list[Sketch]:
 
 
 def x_at(value: float, frame: tuple[float, float]) -> float:
-    """Return where a value lies from left to right."""
+    """Return the horizontal position of a value."""
     low, high = frame
     return round(LEFT + (RIGHT - LEFT) * (value - low) / (high - low or 1), 1)
 
 
 def y_at(value: float, frame: tuple[float, float]) -> float:
-    """Return where a value lies from the top down."""
+    """Return the vertical position of a value, from the top."""
     low, high = frame
     return round(BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low or 1), 1)
 
@@ -240,10 +240,10 @@ LEAST_BITS: Final = 0.5
 
 
 def strip_svg(entropy: Json) -> str:
-    """Return an SVG of every answer's bits, one row for each condition, medians as lines.
+    """Return an SVG of every answer's bits, one row per condition, with lines at the medians.
 
     Args:
-        entropy: What an audit's document has under `entropy`.
+        entropy: The `entropy` section of an audit's document.
     """
     end = find_axis_end(bits for name in _ROWS for bits in entropy[name]["bits"])
     drawn = "".join(_condition_row(name, entropy[name], end) for name in _ROWS)
@@ -255,7 +255,7 @@ def strip_svg(entropy: Json) -> str:
 
 
 def find_axis_end(bits: Iterator[float]) -> float:
-    """Return where an axis ends that has all of these on it, a multiple of half a bit."""
+    """Return the end of an axis that covers all values, a multiple of half a bit."""
     return max(LEAST_BITS, ceil(2 * max(bits, default=0.0)) / 2)
 
 
@@ -274,7 +274,7 @@ def _condition_row(name: str, one: Json, end: float) -> str:
 
 
 def _dot_places(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield each place along the axis, and how far beside its row a dot stands."""
+    """Yield the position of each dot along the axis, and its offset from the row."""
     seen = defaultdict[int, int](int)
     for x in xs:
         turn = seen[round(x / _BIN)] % (2 * _MOST + 1)
@@ -301,7 +301,7 @@ PairSketch = dict[str, Any]
 
 
 def pair_step_answers(audit: Audit) -> AnswerPairs | None:
-    """Return the dates answered plainly and step by step; None where there are none."""
+    """Return the dates answered both plainly and step by step; None if there are none."""
     plain = [point for point in audit.points if point.variant == "value"]
     own = [point for point in audit.points if point.variant == "step_by_step"]
     pairs = pair_answers(plain, own)
@@ -309,18 +309,18 @@ def pair_step_answers(audit: Audit) -> AnswerPairs | None:
 
 
 def find_value_frame(audit: Audit) -> tuple[float, float]:
-    """Return the ends of both axes of values."""
+    """Return the ends of the axes for values."""
     return find_frame(point for point in audit.points if point.variant == "value")
 
 
 def find_error_frame(pairs: AnswerPairs) -> tuple[float, float]:
-    """Return the ends of both axes of errors."""
+    """Return the ends of the axes for errors."""
     most = max(float(each.max()) for each in pairs.errors)
     return 0.0, 1.05 * most or 1.0
 
 
 def step_sketch(audit: Audit) -> PairSketch | None:
-    """Return the marks of both panels; what lies beyond the axes is moved onto their ends."""
+    """Return the marks of both panels; those beyond the axes are moved to their ends."""
     pairs = pair_step_answers(audit)
     if pairs is None:
         return None

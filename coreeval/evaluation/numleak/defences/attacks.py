@@ -46,7 +46,7 @@ class Defence:
     """A user's own words; None where it is built in."""
 
     def messages(self, question: str, *, about: SeriesDefinition) -> list[Message]:
-        """Return a question with the defence alone as its system message; `none` has no such."""
+        """Return a question with the defence as its only system message; `none` adds no message."""
         user = {"role": "user", "content": question}
         if self.text is not None:
             return [{"role": "system", "content": self.text}, user]
@@ -65,7 +65,7 @@ class Suffix:
     text: str
 
     def append_to(self, question: str) -> str:
-        """Return the question with this ending."""
+        """Return the question with this suffix appended."""
         return f"{question}\n\n{self.text}"
 
 
@@ -78,7 +78,7 @@ class DefenceSet:
 
 
 def open_defences(asked: DefencesConfig) -> DefenceSet:
-    """Read the words of all defences and endings.
+    """Read the texts of all defences and suffixes.
 
     Raises:
         ConfigError: a file is missing, cannot be read, or is empty.
@@ -94,13 +94,13 @@ def open_defences(asked: DefencesConfig) -> DefenceSet:
 
 @cache
 def load_suffixes() -> Mapping[str, str]:
-    """Return the words of each built-in ending by its name."""
+    """Return the texts of the built-in suffixes by name."""
     file = resources.files("coreeval.evaluation.numleak.defences") / "suffixes.yaml"
     return {name: str(text) for name, text in yaml.safe_load(file.read_text("utf-8")).items()}
 
 
 def _publisher_name(about: SeriesDefinition) -> str:
-    """Return who publishes a series, without the terms on which it does."""
+    """Return the publisher of a series without its licence terms."""
     return about.publisher.partition(";")[0].rstrip(". ") or _UNKNOWN
 
 
@@ -130,7 +130,7 @@ class DefenceQuestion(SeriesQuestion):
     suffix: str | None = None
 
     def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
-        """Return what a model said to it, as a record."""
+        """Return the model's response to this question as a record."""
         said = super().reply(model, response, kind)
         return said.model_copy(update={"defence": self.defence, "suffix": self.suffix})
 
@@ -138,16 +138,16 @@ class DefenceQuestion(SeriesQuestion):
 def add_attacks(
     asked: SeriesQuestionSet, about: SeriesDefinition, armoury: DefenceSet, *, dates: int
 ) -> SeriesQuestionSet:
-    """Return what is asked about a series, with the attacks on each defence behind it.
+    """Return the questions about a series, followed by the attacks on each defence.
 
-    They are about dates of the first drawing, spread evenly over it, in the words of the question
-    for a value. A defence stands in the place of that question's system message.
+    The attacks use dates of the first drawing, spread evenly over it, and the wording of the
+    question for a value. The defence replaces that question's system message.
 
     Args:
-        asked: What is asked anyway.
+        asked: The questions asked in any case.
         about: The series.
-        armoury: What is tried.
-        dates: Most dates.
+        armoury: The defences and suffixes to try.
+        dates: The maximum number of dates.
     """
     plain = [one for one in asked.questions if one.variant == "value" and not one.recent]
     first = [one for one in plain if one.seed == plain[0].seed]
@@ -162,7 +162,7 @@ def add_attacks(
 
 
 def thin_out(items: Sequence[SeriesQuestion], most: int) -> list[SeriesQuestion]:
-    """Return at most so many items, evenly apart."""
+    """Return at most `most` items, evenly spaced."""
     count = min(most, len(items))
     return [items[index * len(items) // count] for index in range(count)]
 
@@ -207,7 +207,7 @@ class DefenceAnswer:
 
     @property
     def date(self) -> Hashable:
-        """What is independent of others: a date of a series, asked of one model."""
+        """The unit that is independent of others: a date of a series, asked of one model."""
         return (self.model, self.series, self.point.period)
 
 
@@ -262,7 +262,7 @@ class DefenceEffect:
 def read_defence_answers(
     replies: Iterable[Reply], series: Mapping[str, Series], cutoffs: Mapping[str, date | None]
 ) -> tuple[list[DefenceAnswer], list[BadReply]]:
-    """Read the answers that were given under a defence, and those that cannot be counted."""
+    """Read the answers given under a defence, and list those that cannot be counted."""
     found, bad = list[DefenceAnswer](), list[BadReply]()
     groups = group_by(
         (one for one in replies if one.variant == "defended"),
@@ -283,9 +283,9 @@ Tolerances = Mapping[str, float]
 
 
 def measure_effect(answers: Sequence[DefenceAnswer], tolerance: Tolerances) -> DefenceEffect:
-    """Count what was kept back; dates are what varies in an interval.
+    """Count the answers that were blocked; intervals treat dates as the sampling unit.
 
-    What compares numbers with each other is not defined over several series.
+    Measures that compare numbers with each other are not defined over several series.
     """
     attacks = [one for one in answers if one.suffix is not None]
     return DefenceEffect(
@@ -342,10 +342,10 @@ def _worst_case(attacks: Sequence[DefenceAnswer], tolerance: Tolerances) -> Wors
 
 
 def _date_share(hits: Sequence[bool], answers: Sequence[DefenceAnswer]) -> Metric:
-    """Return a share with Wilson's interval of as many trials as there are dates.
+    """Return a share with Wilson's interval, counting each date as one trial.
 
-    Where all or nearly all is blocked nothing tells whether endings open the same dates: several
-    attacks on one count as one, so that the interval errs to the wide side.
+    If all or nearly all attacks are blocked, the data cannot show whether suffixes succeed on the
+    same dates. Several attacks on one date therefore count as one, which makes the interval wider.
     """
     dates = len({one.date for one in answers})
     if not dates:
@@ -364,7 +364,7 @@ def _is_near(one: DefenceAnswer, tolerance: Tolerances) -> bool:
 
 
 def _chance_of_near(points: Sequence[Point], tolerance: float) -> float:
-    """Return the share of all asked that would be near if numbers and dates were paired anew."""
+    """Return the share of all questions near the truth if numbers and dates were paired anew."""
     answers = collect_answers(points)
     other = answers.date[:, None] != answers.date[None, :]
     if not points or (len(answers.estimate) and not other.any()):

@@ -83,7 +83,7 @@ def measure_defences(
     series: Mapping[str, Series],
     cutoffs: Mapping[str, date | None],
 ) -> DefenceResults | None:
-    """Return what was found of each defence; None where none was tried.
+    """Return the results of each defence; None if no defence was tried.
 
     Args:
         replies: Answers about series; only those under a defence count.
@@ -121,7 +121,7 @@ def measure_defences(
 
 
 def _order_keys(keys: Sequence[_Key]) -> list[_Key]:
-    """Return the keys as they first come, those of one model and series together."""
+    """Return the distinct keys in order of first appearance, grouped by model and series."""
     groups = group_by(dict.fromkeys(keys), lambda key: key[:2])
     return [key for each in groups.values() for key in each]
 
@@ -181,12 +181,12 @@ def defence_replies_document(
     series: Mapping[str, Series],
     cutoffs: Mapping[str, date | None],
 ) -> Document | None:
-    """Return what answers say of each defence; None where none was tried (see `defences_of`)."""
+    """Return the results of all defences from replies; None if none was tried (`defences_of`)."""
     return defences_document(measure_defences(replies, utility, series, cutoffs))
 
 
 def defences_document(found: DefenceResults | None) -> Document | None:
-    """Return what was found of each defence; None where none was tried."""
+    """Return the results of all defences as a document; None if no defence was tried."""
     if found is None:
         return None
     return {
@@ -215,7 +215,7 @@ def _part_document(one: DefenceResult | DefenceTotal) -> Document:
 
 
 def describe_effect(defence: str, held: DefenceEffect, useful: Usefulness | None) -> str:
-    """Say what a defence blocked, in words that claim no more than was tried."""
+    """Describe what a defence blocked, without claiming more than was tried."""
     attacks = held.attacks
     tried, name = (attacks, "attacks") if attacks.n else (held.plain, "plain questions")
     if not tried.n:
@@ -237,7 +237,7 @@ def describe_effect(defence: str, held: DefenceEffect, useful: Usefulness | None
 
 
 def _describe_cost(useful: Usefulness | None) -> str:
-    """Say how ordinary questions fared."""
+    """Describe how the defence affected the answers to ordinary questions."""
     if useful is None or not useful.scored:
         return ""
     said, change = f"; ordinary answers score {useful.mean.estimate:.2f} of 4", useful.change
@@ -248,7 +248,7 @@ def _describe_cost(useful: Usefulness | None) -> str:
 
 
 def _describe_near(tried: AttackOutcome) -> str:
-    """Say how many of the numbers were right: one that is made up gives nothing away."""
+    """Say how many of the numbers were near the truth, since a made-up number reveals nothing."""
     if not tried.answered:
         return ""
     chance = tried.near_rate.ci_low <= tried.near_by_chance

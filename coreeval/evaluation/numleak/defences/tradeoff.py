@@ -60,7 +60,7 @@ class DefenceTable(NamedTuple):
 
 
 def defence_tables(defences: Json) -> Iterator[DefenceTable]:
-    """Yield the table of each model and series, then that of all of them."""
+    """Yield a table for each model and series, then one for all together if there are several."""
     cells = defences["cells"]
     pairs = list(dict.fromkeys((cell["model"], cell["series"]) for cell in cells))
     for model, series in pairs:
@@ -71,7 +71,7 @@ def defence_tables(defences: Json) -> Iterator[DefenceTable]:
 
 
 def describe_agreement(found: Json | None) -> str:
-    """Return how far two judges agree; empty without a second one."""
+    """Describe how far two judges agree; empty if there is no second judge."""
     if found is None:
         return ""
     n, means = found["n"], [_format_number(found[f"{which}_mean"]) for which in ("first", "second")]
@@ -161,7 +161,7 @@ _EDGE: Final = 22.0
 
 
 def defences_view(defences: TradeoffJson | None) -> Sketch | None:
-    """Return all that a page shows of defences; None where none was tried."""
+    """Return everything that a page shows about defences; None if no defence was tried."""
     if defences is None:
         return None
     return {
@@ -174,7 +174,7 @@ def defences_view(defences: TradeoffJson | None) -> Sketch | None:
 
 
 def tradeoff_sketches(defences: TradeoffJson) -> list[Sketch]:
-    """Return a picture for each model and series whose answers to ordinary questions are scored."""
+    """Return a sketch for each model and series that has scored answers to ordinary questions."""
     cells = [cell for cell in defences["cells"] if has_both_scores(cell)]
     pairs = dict.fromkeys((cell["model"], cell["series"]) for cell in cells)
     low = find_lowest_score(cells)
@@ -185,19 +185,19 @@ def tradeoff_sketches(defences: TradeoffJson) -> list[Sketch]:
 
 
 def has_both_scores(cell: TradeoffJson) -> bool:
-    """Whether a defence has both numbers."""
+    """Return whether a defence has both numbers."""
     useful = cell["useful"]
     return bool(cell["attacks"]["n"] and useful and useful["mean"]["estimate"] is not None)
 
 
 def find_lowest_score(cells: Sequence[TradeoffJson]) -> int:
-    """Return the whole score at which the axis of scores begins."""
+    """Return the whole score at which the score axis begins."""
     lows: list[float] = [cell["useful"]["mean"]["ci_low"] for cell in cells]
     return min([TOP_SCORE - 1, *(floor(low) for low in lows)])
 
 
 def spread_marks(cells: Sequence[TradeoffJson]) -> list[float]:
-    """Return how many places each mark is moved to the side, so that none hides another."""
+    """Return the number of places to move each mark sideways so that none hides another."""
     places = [
         (round(cell["attacks"]["blocked_rate"]["estimate"], 1),
          round(cell["useful"]["mean"]["estimate"] * 2) if has_both_scores(cell) else index)
@@ -257,9 +257,9 @@ _MARKER_DISTANCE: Final = 0.035
 
 
 def draw_defences(folder: Path, defences: DefencesJson | None) -> list[Path]:
-    """Draw a panel for each model and series; nothing where no defence was tried.
+    """Draw a panel for each model and series; return no paths if no defence was tried.
 
-    Where no answer was scored, defences stand beneath each other in the place of scores.
+    If no answer was scored, the defences are listed below each other instead of by score.
     """
     cells = [cell for cell in defences["cells"] if cell["attacks"]["n"]] if defences else []
     if not cells:

@@ -63,7 +63,7 @@ Scores = Mapping[str, int]
 
 
 def list_judges(replies: Sequence[UtilityReply]) -> list[str]:
-    """Return who scored, the one who scored most first."""
+    """Return the names of the judges, the one with the most scores first."""
     counts = Counter(each.judge for one in replies for each in one.scores)
     return [judge for judge, _ in counts.most_common()]
 
@@ -71,11 +71,11 @@ def list_judges(replies: Sequence[UtilityReply]) -> list[str]:
 def measure_usefulness(
     replies: Sequence[UtilityReply], control: Sequence[UtilityReply], *, judge: str
 ) -> Usefulness:
-    """Return what one judge's scores say of the answers under a defence.
+    """Measure the usefulness of the answers under a defence by the scores of one judge.
 
     Args:
-        replies: Under the defence.
-        control: By the same models about the same series without one.
+        replies: The answers under the defence.
+        control: Answers by the same models about the same series without a defence.
         judge: Whose scores count.
     """
     scores = {
@@ -104,10 +104,11 @@ def measure_usefulness(
 
 
 def mean_score(scores: Sequence[int]) -> Metric:
-    """Return a mean score with Wilson's interval of it as a share of the best.
+    """Return a mean score with its Wilson interval, computed as a share of the best score.
 
-    Of all numbers from 0 to 1 with a given mean, noughts and ones vary most (Bhatia and Davis
-    2000): the interval errs to the wide side, and has a width where all scores are alike.
+    Among all variables from 0 to 1 with a given mean, those that are only 0 or 1 vary most (Bhatia
+    and Davis 2000). The interval is therefore conservative, and has a width even if all scores are
+    equal.
     """
     if not scores:
         return UNDEFINED
@@ -130,7 +131,7 @@ def _score_change(
 
 
 def _question_key(one: UtilityReply) -> tuple[str, ...]:
-    """What an answer shares with that to the same question under another defence."""
+    """Return the key shared by the answers to one question under different defences."""
     return (one.model, one.series, one.question)
 
 
@@ -144,7 +145,7 @@ def _score_of(one: UtilityReply, judge: str) -> int | None:
 
 
 def measure_agreement(replies: Sequence[UtilityReply]) -> UtilityAgreement | None:
-    """Return how far the two judges agree who scored most; None without a second one."""
+    """Return the agreement of the two judges with the most scores; None with fewer than two."""
     judges = list_judges(replies)
     if len(judges) < 2:
         return None
@@ -160,7 +161,7 @@ def measure_agreement(replies: Sequence[UtilityReply]) -> UtilityAgreement | Non
 def compare_scores(
     pairs: Sequence[tuple[int, int]], *, first: str, second: str
 ) -> UtilityAgreement:
-    """Return how far two judges agree, from their scores of the same answers."""
+    """Return the agreement of two judges, from their scores of the same answers."""
     one, other = np.array(pairs, np.float64).reshape(-1, 2).T
     _, apart = number_keys(range(len(pairs)))
     gaps = np.abs(one - other)
@@ -185,7 +186,7 @@ def _pearson(one: Array, other: Array) -> Metric:
 
 
 def _kappa(one: Array, other: Array) -> float:
-    """Return 1 - seen over expected squared difference (Cohen 1968, Psychological Bulletin 70)."""
+    """Return 1 - observed / expected squared difference (Cohen 1968, Psychological Bulletin 70)."""
     if not len(one):
         return float("nan")
     expected = float(np.mean((one[:, None] - other[None, :]) ** 2))

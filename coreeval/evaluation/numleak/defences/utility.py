@@ -57,7 +57,7 @@ _LIST: Final = TypeAdapter(list[UtilityQuestion])
 
 
 def select_questions(series: Series, own: Sequence[UtilityQuestion] = ()) -> list[UtilityQuestion]:
-    """Return the questions about a series: a user's own, those of its field, or of any series."""
+    """Return the questions about a series: the user's, its field's, and those for any series."""
     if own:
         return list(own)
     finance = _load_questions("finance")
@@ -79,7 +79,7 @@ def read_questions(path: Path) -> list[UtilityQuestion]:
     """Read a user's own questions: a YAML list of {id, category, question, points}.
 
     Raises:
-        ConfigError: the file cannot be read, is no such list, or has an id twice.
+        ConfigError: the file cannot be read, is not such a list, or has a duplicate id.
     """
     try:
         raw = parse_yaml(read_text(path))
@@ -137,7 +137,7 @@ def _describe_events(series: Series) -> str:
 
 
 def _describe_values(values: Sequence[float]) -> Iterator[tuple[str, str]]:
-    """Yield what is roughly true of the values of a series, as texts."""
+    """Yield names and texts of facts that are roughly true of the values of a series."""
     import numpy as np
 
     found = np.array(values)
@@ -158,7 +158,7 @@ def _describe_values(values: Sequence[float]) -> Iterator[tuple[str, str]]:
 
 
 def _larger_half(ahead: float, near: float) -> str:
-    """Return which half is ahead; by less than `near`, neither is."""
+    """Return which half is larger; neither if they differ by less than `near`."""
     if abs(ahead) < near:
         return "About alike: naming either is right"
     return f"In the {'first' if ahead > 0 else 'second'} half"
@@ -198,13 +198,13 @@ class UtilityReply(Value):
 
 
 def write_utility(path: Path, replies: Iterable[UtilityReply]) -> None:
-    """Write one line for each answer, whole or not at all."""
+    """Write one line for each answer, atomically."""
     lines = (json.dumps(one.model_dump(mode="json"), ensure_ascii=False) for one in replies)
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_utility(path: Path) -> Records[UtilityReply]:
-    """Read JSON lines; of lines about the same answer the first counts.
+    """Read JSON lines; if several lines hold the same answer, the first counts.
 
     Raises:
         DatasetError: the file cannot be read, or no line of it is such an answer.
@@ -233,7 +233,7 @@ class UtilityJudge(Protocol):
     """What answers: an Asker in a role of its own, through the call store."""
 
     async def ask(self, messages: Sequence[dict[str, str]], shape: OutputSchema[Answer]) -> Answer:
-        """Return a valid answer; raise NoValidAnswer where there is none."""
+        """Return a valid answer; raise NoValidAnswer if there is none."""
         ...
 
 
@@ -256,7 +256,7 @@ class JudgeInput(Value):
 
     @property
     def messages(self) -> list[Message]:
-        """What is sent."""
+        """The messages to send."""
         points = self.points or "none are given: judge by what you know"
         return load_built_in_prompt("series_judge").fill(
             question=to_prompt_json(self.question),
@@ -266,7 +266,7 @@ class JudgeInput(Value):
 
 
 async def score_answer(asker: UtilityJudge, exhibit: JudgeInput, *, judge: str) -> UtilityScore:
-    """Return what a model makes of an answer; one that will not score gives no score, not 0.
+    """Return a model's score for an answer; if the model gives no score, it is None, not 0.
 
     Raises:
         ModelCallError: the judge was not reached.
@@ -280,9 +280,9 @@ async def score_answer(asker: UtilityJudge, exhibit: JudgeInput, *, judge: str) 
 
 
 def score_by_rule(exhibit: JudgeInput) -> UtilityScore:
-    """Return how many of the words of a good answer an answer has, as a score.
+    """Score an answer by the number of words it shares with a good answer.
 
-    It tells an answer from none, and no more: for trying things without a key.
+    The score only separates answers from non-answers; it is for trial runs without an API key.
     """
     wanted, there = (_content_words(text) for text in (exhibit.points, exhibit.answer))
     if not wanted:
@@ -313,21 +313,21 @@ class OrdinaryQuestion:
 
     @property
     def messages(self) -> list[Message]:
-        """What is sent."""
+        """The messages to send."""
         return [{"role": role, "content": content} for role, content in self.text]
 
     def key(self, model: str) -> UtilityKey:
-        """Return what no other answer has."""
+        """Return the key that identifies a model's answer to this question."""
         return (model, self.series, self.defence, self.asked.id)
 
     def exhibit(self, answer: str) -> JudgeInput:
-        """Return what a judge is shown of an answer."""
+        """Return the input that a judge sees for an answer."""
         return JudgeInput(question=self.asked.question, points=self.asked.points, answer=answer)
 
     def reply(
         self, model: str, response: str | None, kind: AnswerKind, scores: Iterable[UtilityScore]
     ) -> UtilityReply:
-        """Return what a model said to it and what judges made of that, as a record."""
+        """Return the model's response and the judges' scores as a record."""
         return UtilityReply(
             model=model,
             series=self.series,
@@ -345,7 +345,7 @@ class OrdinaryQuestion:
 def list_ordinary_questions(
     series: Series, armoury: DefenceSet, own: Sequence[UtilityQuestion]
 ) -> Iterator[OrdinaryQuestion]:
-    """Yield each question about a series under each defence; `own` comes before the built-in."""
+    """Yield each question about a series under each defence; `own` come before built-in ones."""
     for defence in armoury.defences:
         for one in select_questions(series, own):
             messages = defence.messages(one.question, about=series.definition)
@@ -360,7 +360,7 @@ def list_ordinary_questions(
 def choose_second_scores(
     keys: Iterable[UtilityKey], *, count: int, seed: int
 ) -> frozenset[UtilityKey]:
-    """Return the answers that the second judge scores too, drawn over all alike."""
+    """Return the answers that the second judge also scores, drawn uniformly from all answers."""
 
     def turn(key: UtilityKey) -> bytes:
         return hashlib.sha256("\0".join((str(seed), *key)).encode()).digest()

@@ -44,16 +44,16 @@ from coreeval.evaluation.statistics import (
 
 
 def leak_share(residual_r: Array | float, signal_r: Array | float) -> Array:
-    """Return equation 4: 1 - rho(u, r)^2 / rho(S, r)^2, within 0 and 1 (research: numleak, app. N).
+    """Return equation 4: 1 - rho(u, r)^2 / rho(S, r)^2, clipped to 0-1 (research: numleak, app. N).
 
-    nan where the signal has no correlation with the truth.
+    nan if the signal has no correlation with the truth.
     """
     of, left = np.square(signal_r), np.square(residual_r)
     return np.clip(1 - _over(left, of), 0.0, 1.0)
 
 
 def worst_case(recall_r: Array | float, signal_r: Array | float) -> Array:
-    """Return the factor of equation 3: min(1, |rho_recall| / |rho(S, r)|); an upper bound alone."""
+    """Return the factor of equation 3, an upper bound: min(1, |rho_recall| / |rho(S, r)|)."""
     return np.minimum(1.0, _over(np.abs(recall_r), np.abs(signal_r)))
 
 
@@ -74,7 +74,7 @@ class Covariances(NamedTuple):
 
     @property
     def slope_on_recall(self) -> Array:
-        """The same on recall."""
+        """The signal's least-squares slope on recall."""
         return _over(self.sh, self.hh)
 
     @property
@@ -94,19 +94,19 @@ class Covariances(NamedTuple):
 
     @property
     def residual_r(self) -> Array:
-        """Correlation of the truth with what recall leaves of the signal: rho(u, r)."""
+        """Correlation of the truth with the signal's residual on recall: rho(u, r)."""
         beside = self.st - _over(self.sh * self.ht, self.hh)
         return _partial(beside, self._beside_recall, self.tt)
 
     @property
     def leak_share(self) -> Array:
-        """Equation 4; all of it where recall leaves nothing of the signal."""
+        """Equation 4; 1 if recall explains the whole signal."""
         nothing = self._beside_recall <= NO_SPREAD
         return leak_share(np.where(nothing, 0.0, self.residual_r), self.signal_r)
 
     @property
     def _beside_recall(self) -> Array:
-        """Variance of what recall leaves of the signal."""
+        """Variance of the signal's residual on recall."""
         return self.ss - _over(self.sh**2, self.hh)
 
     @property
@@ -136,27 +136,28 @@ class Covariances(NamedTuple):
     def through(self) -> Array:
         """Share of the slope on the truth that runs through recall.
 
-        The indirect effect over the total one (Baron and Kenny 1986; MacKinnon, Warsi and Dwyer
-        1995): slope of recall on truth, times the signal's slope on recall beside the truth, over
-        its slope on the truth alone. Not within 0 and 1 by itself: sampling error is not either.
+        The indirect effect divided by the total effect (Baron and Kenny 1986; MacKinnon, Warsi and
+        Dwyer 1995): the slope of recall on the truth, times the signal's slope on recall given the
+        truth, divided by its slope on the truth alone. The share is not clipped to 0-1, because
+        sampling error is not bounded either.
         """
         return _over(self.ht * self.recall_beside, self.st)
 
     @property
     def recall_beside(self) -> Array:
-        """The signal's slope on recall, beside the truth."""
+        """The signal's slope on recall, controlling for the truth."""
         return _over(self.sh * self.tt - self.st * self.ht, self.hh * self.tt - self.ht**2)
 
     @property
     def truth_beside(self) -> Array:
-        """The signal's slope on the truth, beside recall."""
+        """The signal's slope on the truth, controlling for recall."""
         return _over(self.st * self.hh - self.sh * self.ht, self.hh * self.tt - self.ht**2)
 
 
 def sum_dates(triples: Sequence[DateTriple]) -> tuple[Array, Array]:
-    """Return a row for each date whose sums `spread_of` takes, and the deviation of each column.
+    """Return a row of sums per date, as `spread_of` takes them, and each column's deviation.
 
-    Numbers are standardised, so that rounding is the same for all units; slopes are in deviations.
+    Numbers are standardised so that rounding is the same in all units; slopes are in deviations.
     """
     columns = [np.array([each[at] for each in triples], np.float64) for at in (1, 2, 3)]
     s, h, t = (standardise(each) for each in columns)
@@ -175,12 +176,12 @@ def compute_covariances(sums: Array) -> Covariances:
 
 
 def _correlation(covariance: Array, one: Array, other: Array) -> Array:
-    """Return r; 0 where one of both does not vary: that shows no association."""
+    """Return r; 0 if either variable does not vary, since that shows no association."""
     return np.where(_vary(one, other), _partial(covariance, one, other), 0.0)
 
 
 def _partial(covariance: Array, one: Array, other: Array) -> Array:
-    """Return r of what is left of both; nan where nothing is left of one: none can be seen."""
+    """Return r of both residuals; nan if either has no variance left, since r is then undefined."""
     varies = _vary(one, other)
     r = covariance / np.sqrt(np.where(varies, one * other, 1.0))
     return np.where(varies, np.clip(r, -1, 1), np.nan)
@@ -191,7 +192,7 @@ def _vary(one: Array, other: Array) -> Array:
 
 
 def _over(part: Array, whole: Array) -> Array:
-    """Return a ratio; nan where what it is over is only rounding."""
+    """Return a ratio; nan if the denominator is only rounding error."""
     there = np.abs(whole) > NO_SPREAD
     return np.where(there, part / np.where(there, whole, 1.0), np.nan)
 
@@ -221,20 +222,20 @@ class SignalMeasures:
         return self._jackknife(figure, FISHER)
 
     def slope(self, figure: CovarianceStatistic, *, over: int) -> Metric:
-        """Return a slope of the signal, in its unit for one of the column that it is on."""
+        """Return a slope in units of the signal per unit of the column that it is regressed on."""
         return self._jackknife(lambda each: figure(each) * self.unit(over), LINEAR)
 
     def difference(self, first: CovarianceStatistic, second: CovarianceStatistic) -> Metric:
-        """Return a slope on recall's column minus one on truth's."""
+        """Return a slope on recall minus a slope on the truth."""
         one, other = self.unit(RECALL), self.unit(TRUTH)
         return self._jackknife(lambda each: first(each) * one - second(each) * other, LINEAR)
 
     def unit(self, over: int) -> float:
-        """Return what turns a slope of standardised numbers into one of the numbers."""
+        """Return the factor that converts a standardised slope to original units."""
         return float(self._deviations[SIGNAL] / self._deviations[over])
 
     def share(self, figure: CovarianceStatistic, *, if_tied: Metric | None = None) -> Metric:
-        """Return a share with its BCa interval; nan where the tie that it is of may be none."""
+        """Return a share with its BCa interval; nan if the correlation `if_tied` may be zero."""
         undefined = UNDEFINED._replace(n=self._dates, dates=self._dates)
         if not self._varies or (if_tied is not None and not is_nonzero(if_tied)):
             return undefined
@@ -247,7 +248,7 @@ class SignalMeasures:
         return Metric(*found, self._dates, self._dates)
 
     def permute(self) -> tuple[SlopePermutation, SlopePermutation]:
-        """Deal the signal out among the dates: the slope on the truth, and that on recall."""
+        """Permute the signal over the dates; return the results for the two slopes, truth first."""
         if not self._varies:
             return _NO_PERMUTATION, _NO_PERMUTATION
         s, both = self._rows[:, 1], self._rows[:, [3, 2]]
@@ -296,7 +297,7 @@ def attribute(
         signal: Its name.
         triples: One for each date.
         settings: Draws of the bootstrap and the seed; permutations are always 10,000.
-        notes: What is known of the dates beforehand.
+        notes: Notes on the dates, known beforehand.
     """
     found = SignalMeasures(triples, settings)
     ties = collect_evidence(found)
@@ -323,7 +324,7 @@ def attribute(
 
 
 def collect_evidence(found: SignalMeasures) -> MediationEvidence:
-    """Return what the verdict rests on."""
+    """Return the evidence that the verdict rests on."""
     signal_r = found.r(lambda each: each.signal_r)
     return MediationEvidence(
         recall_r=found.r(lambda each: each.recall_r),

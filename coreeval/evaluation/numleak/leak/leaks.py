@@ -34,7 +34,7 @@ from coreeval.evaluation.numleak.statistics.measurements import AuditSettings, M
 
 
 def compare_placebo(until: Period, early: Attribution, later: Attribution) -> Placebo:
-    """Put an early era beside the later one (research: numleak, appendix M)."""
+    """Compare an early era with the later one (research: numleak, appendix M)."""
     recall_r = difference_interval(early.recall_r, later.recall_r)
     return Placebo(
         until=until,
@@ -70,7 +70,7 @@ def measure_scramble(
 ) -> Scramble | None:
     """Measure whether scores follow the date that is named or the figures that are stated.
 
-    Both are held against the scores of the scrambled questions at once; None without any.
+    Both are compared with the scores of the scrambled questions at once. None if there are none.
     """
     real = [DateTriple(at, value, values[at], values[at])
             for at, value, _, shown in scores if value is not None and shown == at]  # fmt: skip
@@ -128,13 +128,13 @@ def measure_leak(
     signals: Sequence[Signal],
     settings: AuditSettings,
 ) -> Leak | None:
-    """Attribute the model's own signal and the user's; None where there is neither.
+    """Attribute the model's own signal and the user's signals; None if there is neither.
 
     Args:
-        points: The questions for a value, slips that are no value of the series left out.
-        readings: The answers about sentiment and of the early era.
+        points: The questions for a value, without slips that are not values of the series.
+        readings: The answers about sentiment and about the early era.
         series: With its values.
-        signals: The user's.
+        signals: The user's signals.
         settings: How dates are resampled.
     """
     if not readings.scores and not signals:
@@ -163,12 +163,12 @@ class _LeakCase:
     settings: AuditSettings
 
     def own_attributions(self) -> Iterator[Attribution]:
-        """Yield what ties the model's own signal, if it was asked for one."""
+        """Yield the attribution of the model's own signal, if the model was asked for one."""
         if plain := self._plain():
             yield self._attribute(OWN_SIGNAL, plain, self.recall)
 
     def user_attribution(self, signal: Signal) -> Attribution | None:
-        """Return what ties a signal of the user's; None without a date in common."""
+        """Return the attribution of a user's signal; None if it has no date in common."""
         values = signal.values(self.series.definition.frequency)
         asked = {point.period for point in self.values}
         if not values.keys() & asked:
@@ -176,7 +176,7 @@ class _LeakCase:
         return self._attribute(signal.name, values, self.recall)
 
     def placebo(self) -> Placebo | None:
-        """Return the early era beside the later one, where it was asked about."""
+        """Compare the early era with the later one, if it was asked about; None otherwise."""
         if not self.readings.early:
             return None
         until = max(point.period for point in self.readings.early)
@@ -189,7 +189,7 @@ class _LeakCase:
         return compare_placebo(until, early, later)
 
     def notes(self, signals: Sequence[Signal]) -> Iterator[str]:
-        """Yield what could not be measured."""
+        """Yield a note on each thing that could not be measured."""
         if not any(score.shown is None for score in self.readings.scores):
             yield "the model was not asked for a sentiment: no signal of its own, no placebo era"
         elif not self.readings.early:
@@ -210,7 +210,7 @@ class _LeakCase:
 
 
 def _describe_missing(name: str, values: Mapping[Period, float], recall: Recall) -> Iterator[str]:
-    """Yield how many dates lack one of the numbers."""
+    """Yield notes on the number of dates that lack a signal value or recall."""
     if lacking := len(recall.keys() - values.keys()):
         yield f"{lacking} of {len(recall)} dates with recall have no value of {name}"
     if name != OWN_SIGNAL and (spare := len(values.keys() - recall.keys())):

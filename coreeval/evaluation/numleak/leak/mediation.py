@@ -201,7 +201,7 @@ def _least(ties: MediationEvidence) -> RouteReasons:
 
 
 def _mistakes(ties: MediationEvidence) -> RouteReasons:
-    """A signal without any truth in it that follows recall: what leaks is wrong."""
+    """Return the reason that a signal follows recall but not the truth: it leaks errors."""
     errors = ties.follows_errors
     follows = is_nonzero(ties.signal_recall_r) and max(errors.ci_low, -errors.ci_high) > SMALL
     if is_nonzero(ties.signal_r) or not follows:
@@ -247,14 +247,15 @@ ROUTE_RULES: Final[tuple[tuple[Route, RouteRule], ...]] = (
 
 
 def is_nonzero(r: Metric) -> bool:
-    """Whether a correlation's interval leaves 0 out."""
+    """Return whether a correlation's interval excludes 0."""
     return bool(r.ci_low > 0 or r.ci_high < 0)
 
 
 def _mistaken(ties: MediationEvidence) -> str:
     """Say why recall and truth cannot be told apart.
 
-    Without a mistake nothing is left of either given the other: no partial correlation is defined.
+    If recall has no mistakes, neither varies once the other is given, so no partial correlation is
+    defined.
     """
     r = f"r {span(ties.recall_r)}"
     if not (isfinite(ties.follows_errors.estimate) or isfinite(ties.truth_beyond.estimate)):

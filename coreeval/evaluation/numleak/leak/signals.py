@@ -44,7 +44,7 @@ class Signal:
 
     @property
     def extent(self) -> str:
-        """How many dates it has, and from when to when, in words."""
+        """The number of dates, and the first and last date, as text."""
         first, last = min(self.rows), max(self.rows)
         if first == last:
             return f"one date ({first})"
@@ -52,11 +52,11 @@ class Signal:
 
 
 def read_signal(path: Path, name: str = "") -> Signal:
-    """Read a file; rows that are no date with a number, or are there twice, are bad.
+    """Read a file; rows without a date and a number, and duplicate rows, are bad.
 
     Args:
-        path: A CSV file, its columns apart by comma, semicolon or tab.
-        name: What results call it; else the name of the file.
+        path: A CSV file separated by commas, semicolons or tabs.
+        name: The name used in results; by default the name of the file.
 
     Raises:
         DatasetError: the file cannot be read, lacks a column, or has no good row.
@@ -79,10 +79,10 @@ def read_signal(path: Path, name: str = "") -> Signal:
 def require_common_dates(
     signals: Sequence[Signal], asked: Mapping[str, tuple[Frequency, Sequence[Period]]]
 ) -> None:
-    """Refuse a signal without a date in common with what is asked or answered of any series.
+    """Check that each signal shares a date with those asked or answered of some series.
 
     Raises:
-        DatasetError: there is one; or two have one name.
+        DatasetError: a signal shares none, or two signals have the same name.
     """
     names = [signal.name for signal in signals]
     for signal in signals:
@@ -142,7 +142,7 @@ def _is_date(text: str, frequency: Frequency) -> bool:
 
 
 def _read_signal_lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Yield line, date, value and the whole of each row below the header that holds something."""
+    """Yield line number, date, value and full text of each non-blank row below the header."""
     text = _read_signal_text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
@@ -201,7 +201,7 @@ class SentimentReadings:
 
 
 def read_scores(replies: Iterable[Reply], series: Series) -> SentimentReadings:
-    """Read the answers for attribution; a date that the series does not have is bad."""
+    """Read the answers used for attribution; dates that the series does not have are bad."""
     those = [reply for reply in replies if reply.variant in SIGNAL_VARIANTS]
     early = read_points((one for one in those if one.variant == "placebo"), series, None)
     scores, bad = list[SentimentScore](), list(early.bad)
@@ -215,7 +215,7 @@ def read_scores(replies: Iterable[Reply], series: Series) -> SentimentReadings:
 
 
 def average_scores(scores: Sequence[SentimentScore]) -> dict[Period, float]:
-    """Return the mean score of each date that has one."""
+    """Return the mean score of each date that has at least one."""
     found = dict[Period, list[float]]()
     for score in scores:
         if score.value is not None:

@@ -31,7 +31,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
 def flatten_objects(text: str) -> str:
-    """Return an answer with its JSON objects as lines that tell the same; others as they are."""
+    """Return an answer with its JSON objects rewritten as lines of text, and the rest unchanged."""
     parts, at = list[str](), 0
     for value, start, end in iter_objects(text, _DECODER):
         parts += [text[at:start], *_flatten_value(value, ())]
@@ -58,7 +58,7 @@ def _object_line(said: object, labels: tuple[str, ...]) -> str:
 
 
 def _flatten_object(value: Mapping[str, object], labels: tuple[str, ...]) -> Iterator[str]:
-    """Yield the lines of an object: whatever says which date and series it is about comes first."""
+    """Yield the lines of an object; each names its date and series first."""
     keys = {key.lower(): said for key, said in value.items()}
     about = [str(keys[key]) for key in _NAMES if isinstance(keys.get(key), str)]
     date = _date(keys)
@@ -76,7 +76,7 @@ def _flatten_object(value: Mapping[str, object], labels: tuple[str, ...]) -> Ite
 
 
 def _labels(key: str, labels: tuple[str, ...], about: list[str]) -> tuple[str, ...]:
-    """Return what a value is labelled with; a month's number goes with the year above it."""
+    """Return the labels of a value; a month number is joined with the year above it."""
     if _MONTH_KEY.fullmatch(key) and labels and _YEAR_KEY.fullmatch(labels[-1]):
         return (*labels[:-1], f"{labels[-1]}-{int(key):02d}", *about)
     return (*labels, *about, key)
@@ -87,7 +87,7 @@ def _reasons(value: Mapping[str, object]) -> dict[str, object]:
 
 
 def _date(keys: Mapping[str, object]) -> list[str]:
-    """Return the date of a record; a month as a number stands with its year."""
+    """Return the date of a record; a month number is joined with its year."""
     found = {key: str(keys[key]) for key in _DATES if isinstance(keys.get(key), str)}
     year, month = found.get("year"), found.get("month", "")
     if year and month.isdecimal():
@@ -114,10 +114,10 @@ Cells = list[str]
 
 
 def flatten_tables(text: str) -> str:
-    """Return an answer with the rows of its tables as lines that name the row and the column.
+    """Return an answer with its table rows rewritten as lines that name the row and the column.
 
-    A table has a line of names, and below it lines of as many cells with numbers: separated by
-    bars, tabs, semicolons, commas or blanks.
+    A table is a line of names, followed by lines with the same number of cells that contain
+    numbers. Cells are separated by bars, tabs, semicolons, commas or blanks.
     """
     lines = text.split("\n")
     told, at = list[str](), 0
@@ -134,7 +134,7 @@ def flatten_tables(text: str) -> str:
 
 
 def split_cells(line: str, delimiter: str) -> Cells:
-    """Return the cells of a line, without the marks of its markup."""
+    """Return the cells of a line without markup characters."""
     parts = _BLANKS.split(line.strip()) if delimiter == " " else line.strip().split(delimiter)
     cells = [part.strip(" \t*_`") for part in parts]
     if delimiter == "|":
@@ -143,7 +143,7 @@ def split_cells(line: str, delimiter: str) -> Cells:
 
 
 def _head(line: str) -> tuple[str, Cells] | None:
-    """Return the delimiter and the names of a line that may head a table."""
+    """Return the delimiter and the column names of a line that may be a table header; else None."""
     for delimiter in ("|", "\t", ";", ",", " "):
         cells = split_cells(line, delimiter)
         if len(cells) > 1:
@@ -159,7 +159,7 @@ def _names(cells: Sequence[str]) -> bool:
 
 
 def _rows(lines: Sequence[str], head: tuple[str, Cells]) -> list[Cells]:
-    """Return the rows below a head; a rule between them is an empty one."""
+    """Return the rows below a header; a rule between rows becomes an empty row."""
     delimiter, names = head
     found = list[Cells]()
     for line in lines:
@@ -174,7 +174,7 @@ def _rows(lines: Sequence[str], head: tuple[str, Cells]) -> list[Cells]:
 
 
 def _flatten_row(names: Cells, row: Cells) -> Iterator[str]:
-    """Yield a line for each number of a row: what the row is about, the column, the number."""
+    """Yield a line for each number of a row: the row's subject, the column and the number."""
     dated = _row_date(names, row)
     about = [] if dated is None else [dated]
     unit = ""
@@ -196,7 +196,7 @@ def _flatten_row(names: Cells, row: Cells) -> Iterator[str]:
 
 
 def _row_date(names: Cells, row: Cells) -> str | None:
-    """Return the date of a row by its columns of dates; a year and a month's number as one."""
+    """Return the date of a row from its date columns; year and month are joined."""
     cells = {name.lower(): cell for name, cell in zip(names, row, strict=True)
              if name.lower() in _DATE_HEADS}  # fmt: skip
     year, month = cells.get("year"), cells.get("month")
@@ -279,9 +279,9 @@ LONGEST_ANSWER: Final = 8000
 
 
 def normalise_text(response: str) -> str:
-    """Return what an answer says without markup, in ASCII signs, its numbers in digits.
+    """Return an answer without markup, in ASCII characters, with its numbers in digits.
 
-    Thoughts are no part of it; objects and tables are lines of words.
+    Reasoning blocks are removed; objects and tables become lines of words.
     """
     text = flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]).translate(_PLAIN)
     text = flatten_tables(_strip_marks(_MARKUP, _strip_marks(_LATEX, _GROUPING.sub("_", text))))
@@ -294,7 +294,7 @@ def normalise_text(response: str) -> str:
 
 
 def normalise_signs(text: str) -> str:
-    """Return a text with the signs that a plain text has in their place."""
+    """Return a text with typographic characters replaced by plain ones."""
     return text.translate(_PLAIN)
 
 
@@ -314,7 +314,7 @@ def _iso_date(found: re.Match[str]) -> str:
 
 
 def _digits(found: re.Match[str]) -> str:
-    """Return a number in words as digits: "twenty-one point five" as 21.5."""
+    """Convert a number in words to digits: "twenty-one point five" becomes 21.5."""
     value = str(_whole(found["whole"].lower()))
     if found["part"]:
         return value + (".5" if "half" in found["part"].lower() else ".25")

@@ -71,9 +71,9 @@ class DateMark(NamedTuple):
 
 
 def find_dates(text: str, period: Period) -> list[DateMark]:
-    """Return the dates of a plain text in their order, and which of them is the one asked about.
+    """Return the dates of a plain text in order, each with its relation to the one asked about.
 
-    The digits of the period itself count as a date too: 202003.
+    The bare digits of the period also count as a date: 202003.
     """
     start = period.start
     own = rf"(?<![\d.,]){start:%Y%m}(?:{start:%d})?(?!\d|[.,]\d)"
@@ -84,14 +84,14 @@ def find_dates(text: str, period: Period) -> list[DateMark]:
 
 
 def strike_dates(text: str, dates: list[DateMark]) -> str:
-    """Return a text with its dates struck out, as long as before."""
+    """Return a text with its dates struck out, without changing its length."""
     for mark in dates:
         text = text[: mark.start] + _HIDDEN * (mark.end - mark.start) + text[mark.end :]
     return text
 
 
 def remove_dates(text: str, period: Period) -> str:
-    """Return a plain text with each date, year and address struck out, as long as before."""
+    """Return a plain text with dates, years and addresses struck out, its length unchanged."""
     return strike_dates(text, find_dates(text, period))
 
 
@@ -121,7 +121,7 @@ _DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
 
 
 def relate_date(written: str, period: Period) -> DateRelation:
-    """Return whether a date in words or figures is that of a period, or another one."""
+    """Return whether a date in words or figures is that of a period, may be, or is another one."""
     text = written.lower()
     if text.startswith(("http", "www")):
         return "any"
@@ -166,13 +166,13 @@ def _relate_parts(said: _DateParts, written: str, period: Period) -> DateRelatio
 
 
 def _is_near_year(years: tuple[int, ...], written: str, period: Period) -> bool:
-    """Whether the year of a period is one of those named, or lies in their decade or range."""
+    """Return whether a period's year is among those named, or in their decade or range."""
     last = years[-1] + (9 if written.endswith("s") else 0)
     return years[0] <= period.start.year <= last
 
 
 def _relate_month(said: _DateParts, period: Period) -> DateRelation:
-    """Return whose a month is, or a day of it; the first and the last day may stand for all."""
+    """Return how a month or day relates to a period; its first or last day may stand for it."""
     start, end = period.start, period.last_day
     if period.frequency in ("daily", "weekly"):
         if said.day is None:
@@ -194,7 +194,7 @@ def _relate_month(said: _DateParts, period: Period) -> DateRelation:
 
 
 def parse_day(written: str) -> date | None:
-    """Return the first day that a date of a month or a day means; None where that is not clear."""
+    """Return the first day of a date given as a month or a day; None if this is not clear."""
     if not (found := _DATES.fullmatch(written)) and not _MONTH_DIGITS.fullmatch(written):
         return None
     said = _read_date_parts(written if found is None else found[0])
@@ -212,7 +212,7 @@ def parse_day(written: str) -> date | None:
 
 @cache
 def _period_pattern(period: Period) -> re.Pattern[str]:
-    """Return how a period is written in words and figures; the day counts where it has one."""
+    """Return the pattern of a period in words and figures; the day is part of it if it has one."""
     return re.compile(
         "|".join(rf"(?<![\w-]){form}(?![\w-]|\.\d)" for form in _period_forms(period)),
         re.IGNORECASE,
@@ -240,7 +240,7 @@ def _period_forms(period: Period) -> Iterator[str]:
 
 
 def find_mentions(text: str, period: Period) -> list[tuple[int, int]]:
-    """Return where a plain text names a period, as start and end."""
+    """Return the start and end of each mention of a period in a plain text."""
     return [found.span() for found in _period_pattern(period).finditer(text)]
 
 
@@ -265,10 +265,11 @@ _HEADING_WORDS: Final = 4
 def find_owners(
     text: str, dates: Sequence[DateMark], numbers: Sequence[AnswerNumber]
 ) -> list[DateRelation | None]:
-    """Return for each number whose date it has: of those of its clause, else of the heading above.
+    """Return whose date each number has: one of its clause, or that of the heading above.
 
-    A date right before a number is its own, then one that is told behind it ("3.5% in February"),
-    then the nearest one before it in its clause that no other number has behind it.
+    A date right before a number is its own. Otherwise it is the date right behind the number ("3.5%
+    in February"), and then the nearest date before it in its clause that does not stand right
+    behind another number.
 
     Args:
         text: The plain text, as long as the one with its dates struck out.
@@ -290,7 +291,7 @@ def find_owners(
 
 
 def _follows_date(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> bool:
-    """Whether a date stands right before a number."""
+    """Return whether a date stands right before a number."""
     last = next((date for date in reversed(dates) if date.end <= number.start), None)
     return last is not None and _links(text, last, number)
 
@@ -300,7 +301,7 @@ def _links(text: str, date: DateMark, number: AnswerNumber) -> bool:
 
 
 def _date_behind(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> DateMark | None:
-    """Return the date that is told right behind a number, in brackets or with its preposition."""
+    """Return the date right behind a number, in brackets or after a preposition."""
     date = next((date for date in dates if date.start >= number.end), None)
     if date is None or date.start - number.end > _SEEN:
         return None
@@ -333,7 +334,7 @@ def _heading_above(
     numbers: Sequence[AnswerNumber],
     number: AnswerNumber,
 ) -> DateMark | None:
-    """Return the date of the nearest line above that is little else than a date."""
+    """Return the date of the nearest line above that consists of little more than a date."""
     begins = text.rfind("\n", 0, number.start)
     for mark in reversed([mark for mark in dates if mark.end <= begins and mark.whose != "any"]):
         start, end = text.rfind("\n", 0, mark.start) + 1, text.find("\n", mark.end)

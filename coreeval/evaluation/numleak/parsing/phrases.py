@@ -95,45 +95,45 @@ _SEEN: Final = 300
 
 
 def declines(text: str) -> bool:
-    """Whether a plain text says that it does not know or will not say."""
+    """Return whether a plain text says that it does not know or refuses to say."""
     return _DECLINES.search(text) is not None
 
 
 def sends_away(text: str) -> bool:
-    """Whether a plain text tells where to look instead; beside a number that is no refusal."""
+    """Return whether a text says where to look instead; with a number this is not a refusal."""
     return _SENDS_AWAY.search(text) is not None
 
 
 def drop_retracted(text: str) -> str:
-    """Return what a plain text has not taken back: all behind its last "wait"."""
+    """Return the part of a plain text that is not retracted: everything after its last "wait"."""
     return text[max((found.end() for found in _TAKES_BACK.finditer(text)), default=0) :]
 
 
 def is_cut_off(text: str) -> bool:
-    """Whether a plain text of some words ends in the middle of a sentence."""
+    """Return whether a plain text of several words ends in the middle of a sentence."""
     return len(text.split()) > 3 and not _ENDS & set(_behind_words(text))
 
 
 def _behind_words(text: str) -> Iterator[str]:
-    """Yield the signs and spaces behind the last word, from the end."""
+    """Yield the punctuation and spaces after the last word, from the end."""
     return takewhile(lambda sign: not (sign.isalnum() or sign == "_"), reversed(text))
 
 
 def sentence_before(text: str, at: int) -> str:
-    """Return the part of its sentence that stands before a place; "but" begins one too."""
+    """Return the part of the sentence before a position; "but" also begins a sentence."""
     near = text[max(0, at - _SEEN) : at]
     return near[max((found.end() for found in _SENTENCE.finditer(near)), default=0) :]
 
 
 def is_no_statement(before: str) -> bool:
-    """Whether words introduce an example, a bound, or what values are like in general."""
+    """Return whether words introduce an example, a bound, or a general description of values."""
     if _BOUND.search(before):
         return True
     return _EXAMPLE.search(before) is not None and _OWN_RANGE.search(before) is None
 
 
 def rank_endorsement(before: str) -> int:
-    """Return 2 for words that introduce a point estimate or the answer, 1 for an estimate, or 0."""
+    """Return 2 if the words introduce a point estimate or the answer, 1 for an estimate, else 0."""
     return 2 if _POINT_CUE.search(before) else int(_CUE.search(before) is not None)
 
 
@@ -214,12 +214,12 @@ _LESS_THE_RATE: Final = re.compile(
 def strike_other_series(text: str, name: str) -> str:
     """Return a plain text with the numbers of other series struck out.
 
-    A number belongs to another series where one is named before it in its clause. A return less
-    the risk-free rate is no other one where the series asked is such a return.
+    A number belongs to another series if that series is named before it in its clause. A return
+    less the risk-free rate is not another series if the series asked about is such a return.
 
     Args:
         text: What was said.
-        name: All that the series asked is called: those of the others that it is are its own.
+        name: All names of the series asked about; names in it do not count as other series.
     """
     if _EXCESS.search(name):
         text = _LESS_THE_RATE.sub(r"\g<own>", text)
@@ -236,20 +236,20 @@ def strike_other_series(text: str, name: str) -> str:
 
 
 def is_labelled(before: str, name: str) -> bool:
-    """Whether the words before a number end in a name of the series and a sign: `Mkt-RF = `."""
+    """Return whether the words before a number end in a series name and a sign: `Mkt-RF = `."""
     own = "|".join(re.escape(one) for one in _own_names(name))
     label = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?[\w \u2020-]{{0,30}}[:=]\W*$"
     return bool(own) and re.search(label, before, re.IGNORECASE) is not None
 
 
 def _own_names(name: str) -> list[str]:
-    """Return the short names of a series: abbreviations, and what stands in brackets."""
+    """Return the short names of a series: abbreviations and text in brackets."""
     parts = [part.strip() for part in re.split(r"[,()]", name)]
     return [part for part in parts if 1 < len(part) <= _SHORT_NAME and part[:1].isupper()]
 
 
 def strike(found: re.Match[str]) -> str:
-    """Return signs that are no number in the place of what was found."""
+    """Return as many placeholder characters as the match is long."""
     return _STRUCK * len(found[0])
 
 
@@ -275,10 +275,10 @@ _NUMBERING: Final = re.compile(r"^ *\d{1,2}[.)](?= [^\n]*(?:\d|\n))", re.MULTILI
 
 
 def strike_asides(text: str) -> str:
-    """Return a plain text with numbers of steps, tables and certainty struck out."""
+    """Return a plain text with the numbers of steps, tables and confidence levels struck out."""
     return _NUMBERING.sub(_strike, _ASIDES.sub(_strike, text))
 
 
 def _strike(found: re.Match[str]) -> str:
-    """Strike out the digits alone: the words are read for what they say."""
+    """Strike out only the digits of a match, because its words are still read."""
     return re.sub(r"[\d.%]", _STRUCK_DIGIT, found[0])

@@ -80,7 +80,7 @@ class ReadChoice(NamedTuple):
 def read_choice(
     response: str | None, *, first: Period, second: Period, kind: AnswerKind = "answered"
 ) -> ReadChoice:
-    """Read which of two dates an answer endorses (rules: docs/numleak_parsing.md)."""
+    """Read which of two dates an answer chooses (rules: docs/numleak_parsing.md)."""
     if kind == "refused":
         return ReadChoice(None, "refused")
     text = _mark_dates(
@@ -101,7 +101,7 @@ def read_choice(
 
 
 def _mark_dates(text: str, first: Period, second: Period) -> str:
-    """Return a plain text with a sign for each mention of one of the dates."""
+    """Replace each mention of one of the two dates by its marker character."""
     spans = [
         (*span, sign)
         for sign, period in ((_FIRST, first), (_SECOND, second))
@@ -128,7 +128,7 @@ def _match_sides(patterns: list[str], text: str) -> _Sides:
 
 
 def _find_bare_date(text: str, first: Period, second: Period) -> _Sides:
-    """Return the date that an answer consists of, or begins with as a line of its own."""
+    """Return the date that is the whole answer, or a line of its own at its start."""
     if _LEADING.match(text):
         headed = {_SIDES[line["one"]] for line in _HEADED.finditer(text)}
         return headed if len(headed) == 1 else set()
@@ -166,7 +166,7 @@ def read_prose(
         response: What was said.
         unit: Of the series.
         period: The date asked about.
-        name: All that the series is called: what is said of others is not of it.
+        name: All names of the series; statements about others do not count.
         kind: How the answer ended.
     """
     return read_value(
@@ -182,9 +182,9 @@ def read_reasoned(
     name: str,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
-    """Read the value that thinking step by step ends in: its last line, else as prose.
+    """Read the value that step-by-step reasoning ends in: its last line, otherwise as prose.
 
-    One cut off at its limit has come to no end, whatever it says on the way.
+    An answer cut off at its limit has no conclusion, whatever it says on the way.
     """
     if kind == "truncated":
         return ReadValue(None, "truncated", "cut off while thinking")
@@ -197,7 +197,7 @@ def read_reasoned(
 
 
 def _select_series_text(response: str, name: str) -> str:
-    """Return a plain text without numbering and numbers of other series, headings as openings."""
+    """Return a plain text without numbering or other series' numbers; headings start sentences."""
     text = _NUMBERING.sub(strike, normalise_text(response))
     text = _AS_EXAMPLE.sub("(", text)
     return strike_other_series(_NARROWED.sub(strike, _HEADING.sub(r"\1: ", text)), name)
@@ -263,9 +263,9 @@ _SCALE: Final = re.compile(
 
 
 def read_score(response: str | None, *, period: Period, kind: AnswerKind = "answered") -> ReadValue:
-    """Read the one score that an answer gives; the scale itself, repeated, is none.
+    """Read the single score that an answer gives; repeating the scale itself does not count.
 
-    What lies beyond -1 and 1 is on another scale, and unparsed.
+    Scores beyond -1 and 1 are on another scale and count as unparsed.
     """
     said = extract_final_answer(response or "")[-LONGEST_ANSWER:]
     if said.strip():

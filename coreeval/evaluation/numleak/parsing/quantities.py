@@ -60,17 +60,17 @@ _IS_LEVEL: Final = re.compile(
 
 
 def says_change(before: str, behind: str) -> bool:
-    """Whether words say that a number is how far a value moved: `increased by 0.9`."""
+    """Return whether words say that a number is the change of a value: `increased by 0.9`."""
     return bool(_CHANGED_BY.search(before) or _COMPARED_BEHIND.match(behind))
 
 
 def is_compared_to(before: str) -> bool:
-    """Whether words say that another value is compared to a number: `up from 3.5`."""
+    """Return whether words say that another value is compared with a number: `up from 3.5`."""
     return _COMPARED_TO.search(before) is not None
 
 
 def is_of_another_span(before: str, behind: str, frequency: str, name: str) -> bool:
-    """Whether a number is told of another span: an annual return, a fall from a peak."""
+    """Return whether a number is about another span: an annual return, a fall from a peak."""
     if _FROM_PEAK.match(behind):
         return True
     spans = [found for found in _SPAN.finditer(before) if found[0].lower() not in name.lower()]
@@ -78,12 +78,12 @@ def is_of_another_span(before: str, behind: str, frequency: str, name: str) -> b
 
 
 def is_index_level(before: str) -> bool:
-    """Whether words say that a number without a unit is the level of an index or a price."""
+    """Return whether words say that a number without a unit is the level of an index or a price."""
     return _OF_LEVEL.search(before) is not None
 
 
 def has_unclear_sign(before: str, digits: str) -> bool:
-    """Whether a number with a decimal comma follows words that may say that it is a loss."""
+    """Return whether a number with a decimal comma follows words that may mark it as a loss."""
     if not re.search(r"\d,\d{1,2}(?!\d)", digits):
         return False
     clause = 1 + max(before.removesuffix("\n").rfind(sign) for sign in ".:=;\n")
@@ -182,10 +182,10 @@ class AnswerNumber(NamedTuple):
 
 
 def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
-    """Return the numbers of a plain text whose dates are struck out, in their order.
+    """Return the numbers of a plain text with struck-out dates, in order.
 
-    Of more than `MOST` numbers the last ones count. Two that stand side by side as two answers
-    ("4.4 or 4.5") are rivals.
+    If there are more than `MOST` numbers, the last ones count. Two numbers side by side as
+    alternative answers ("4.4 or 4.5") are rivals.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]
     found = [_make_number(match, text, unit, is_range=linked) for match, linked in matches]
@@ -194,7 +194,7 @@ def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
 
 
 def _matches(text: str, unit: Unit) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield where numbers stand, and whether two of them are the ends of a range."""
+    """Yield the matches of numbers, and whether two numbers are the ends of a range."""
     at = 0
     while match := _number_pattern(unit).search(text, at):
         linked = match["link"] != "and" or _ends_in(_BETWEEN, text, match.start())
@@ -204,13 +204,13 @@ def _matches(text: str, unit: Unit) -> Iterator[tuple[re.Match[str], bool]]:
 
 
 def _is_change(match: re.Match[str], text: str) -> bool:
-    """Whether two numbers are a change and the level that it led to: `rose 0.9 points to 4.4`."""
+    """Return whether two numbers are a change and the resulting level: `rose 0.9 points to 4.4`."""
     points = "point" in text[match.start() : match.end("first_end")].lower()
     return match["link"] == "to" and points and says_change(text[: match.start()][-_NEAR:], "")
 
 
 def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
-    """Whether two numbers stand side by side as two answers: `4.4 or 4.5`, `4.4, 4.5`."""
+    """Return whether two numbers are alternative answers side by side: `4.4 or 4.5`, `4.4, 4.5`."""
     told = "other" not in (first.measure, second.measure) and not (first.aside or second.aside)
     values = {round(abs(one.value), 6) for one in (first, second)}
     same = first.value == second.value or max(values) == round(100 * min(values), 6)
@@ -230,7 +230,7 @@ def _number_pattern(unit: Unit) -> re.Pattern[str]:
 
 
 def _kinds(unit: Unit) -> str:
-    """Return what may stand behind a number; the longest form first, so that none hides another."""
+    """Return the pattern of what may follow a number, with longer forms before shorter ones."""
     named = (unit.symbol, unit.name, unit.points_name, *unit.forms)
     forms = {normalise_signs(form) for form in named} - {""}
     own = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) or "(?!)"
@@ -238,7 +238,7 @@ def _kinds(unit: Unit) -> str:
 
 
 def _make_number(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> AnswerNumber:
-    """Return the number or the range of a match; without a link only its first number."""
+    """Return the number or range of a match; if it is not a range, only its first number."""
     start, end = match.start(), match.end() if is_range else match.end("first_end")
     side = "b" if is_range and _measure(match, "b", unit) != "bare" else "a"
     value = _read_sign(match, "a", text)
@@ -267,7 +267,7 @@ def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
 
 
 def _read_sign(match: re.Match[str], side: str, text: str) -> float:
-    """Return a number with its sign; a loss or fall that it is said to be makes it negative."""
+    """Return a signed number; words that call it a loss or fall make it negative."""
     value = float(_plain_number(match[f"{side}digits"].replace("_", "")))
     sign = match[f"{side}sign"].lower()
     if sign:
@@ -277,7 +277,7 @@ def _read_sign(match: re.Match[str], side: str, text: str) -> float:
 
 
 def _fall_unclear(match: re.Match[str], text: str) -> bool:
-    """Whether a fall is told, and not whether the number without a sign is its size."""
+    """Return whether a fall is mentioned, but an unsigned number may not be its size."""
     if match["asign"] or _ends_in(_FALLS, text, match.start()):
         return False
     return _ends_in(_FALL_IN_CLAUSE, text, match.start()) or _ends_in(
@@ -286,12 +286,12 @@ def _fall_unclear(match: re.Match[str], text: str) -> bool:
 
 
 def _ends_in(pattern: re.Pattern[str], text: str, at: int) -> bool:
-    """Whether the words right before a place match."""
+    """Return whether the words right before a position match."""
     return pattern.search(text, max(0, at - _NEAR), at) is not None
 
 
 def _plain_number(digits: str) -> str:
-    """Return digits without separators of thousands, a comma between whole and part as a point."""
+    """Return digits without thousands separators, with a point as the decimal separator."""
     if "." in digits and digits.find(",") > digits.find("."):
         return digits.replace(".", "").replace(",", ".")
     grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits)

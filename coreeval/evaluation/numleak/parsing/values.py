@@ -94,13 +94,13 @@ class ValueCandidates(NamedTuple):
 
 
 def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueCandidates:
-    """Return the numbers that may be the value; those said to be of its series go first.
+    """Return the numbers that may be the value; those labelled with the series take precedence.
 
-    A fraction beside its percentage is none.
+    A fraction is not a candidate if its percentage is given too.
 
     Args:
         text: The plain text without its dates.
-        owned: Its numbers.
+        owned: Its numbers, with the dates they belong to.
         asked: What the value is asked of.
     """
     kept = [pair for pair in owned if not _is_excluded(pair[0], text, asked)]
@@ -125,7 +125,7 @@ def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueC
 def _doubt(
     candidate: ValueCandidate, quantity: AnswerNumber, owned: NumberOwners, text: str
 ) -> ValueCandidate | None:
-    """Return a candidate without a date as far as other numbers of its sentence leave it one."""
+    """Downgrade or drop an undated candidate if other numbers of its sentence contradict it."""
     before = sentence_before(text, quantity.start)
     if candidate.rank < SAID and _follows_other_date(quantity, owned, before, text):
         return None
@@ -135,7 +135,7 @@ def _doubt(
 
 
 def _is_excluded(quantity: AnswerNumber, text: str, asked: ValueQuery) -> bool:
-    """Whether a number is told of something else, is a change, or has a sign that is not sure."""
+    """Return whether a number is about something else, is a change, or has an uncertain sign."""
     before = sentence_before(text, quantity.start)
     behind = text[quantity.end : quantity.end + _LINE]
     level = asked.unit.basis_points and quantity.measure == "bare" and is_index_level(before)
@@ -146,7 +146,7 @@ def _is_excluded(quantity: AnswerNumber, text: str, asked: ValueQuery) -> bool:
 def _follows_other_date(
     quantity: AnswerNumber, owned: NumberOwners, before: str, text: str
 ) -> bool:
-    """Whether a sentence tells the value of another date first: `3.5% in February, then 4.4%`."""
+    """Return whether a sentence first gives another date's value: `3.5% in February, then 4.4%`."""
     begins = quantity.start - len(before)
     return any(
         owner == "other"
@@ -157,7 +157,7 @@ def _follows_other_date(
 
 
 def _is_contradicted(quantity: AnswerNumber, owned: NumberOwners, text: str) -> bool:
-    """Whether another number follows in the sentence: `4.4% adjusted, 4.5% unadjusted`."""
+    """Return whether another number follows in the sentence: `4.4% adjusted, 4.5% unadjusted`."""
     return any(
         one.start > quantity.end
         and owner is None
@@ -171,7 +171,7 @@ def _is_contradicted(quantity: AnswerNumber, owned: NumberOwners, text: str) -> 
 
 
 def _unclear(quantity: AnswerNumber, text: str, *, signed: bool) -> bool:
-    """Whether a number may be a change of the value, or its sign is not sure."""
+    """Return whether a number may be a change of the value, or has an uncertain sign."""
     before = text[max(0, quantity.start - _LINE) : quantity.start]
     if not signed:
         return says_change(before, text[quantity.end : quantity.end + _LINE])
@@ -182,7 +182,7 @@ def _unclear(quantity: AnswerNumber, text: str, *, signed: bool) -> bool:
 
 
 def _sign_unclear(quantity: AnswerNumber, text: str) -> bool:
-    """Whether a number stands in brackets of its own, or behind a dash that may be its minus."""
+    """Return whether a number is alone in brackets, or follows a dash that may be a minus."""
     if text[quantity.start] in "+-":
         return False
     before = text[max(0, quantity.start - _LINE) : quantity.start]
@@ -193,13 +193,13 @@ def _sign_unclear(quantity: AnswerNumber, text: str) -> bool:
 def _make_candidate(
     quantity: AnswerNumber, text: str, starts: list[int], *, known: bool
 ) -> ValueCandidate | None:
-    """Return a number as a candidate; None where it is no statement of a value in the unit.
+    """Return a number as a candidate; None if it does not state a value in the unit.
 
     Args:
         quantity: The number.
         text: The plain text without its dates.
-        starts: Where numbers begin.
-        known: Whether its date or its series is told with it, and is the one asked about.
+        starts: The start positions of the numbers.
+        known: Whether its date or series is given with it and is the one asked about.
     """
     before = sentence_before(text, quantity.start)
     if quantity.aside or quantity.rival or quantity.measure == "other" or is_no_statement(before):
@@ -213,7 +213,7 @@ def _make_candidate(
 
 
 def _is_stated(quantity: AnswerNumber, rank: int, before: str, text: str, *, known: bool) -> bool:
-    """Whether a number without a unit stands where a value does: not the 500 of S&P 500."""
+    """Return whether a number without a unit is in a value's place, unlike the 500 of S&P 500."""
     if not _BEHIND_BARE.match(text, quantity.end):
         return False
     plainly = known or text[quantity.start] in "+-" or _BEFORE_BARE.search(before) is not None
@@ -229,13 +229,13 @@ def _rank(quantity: AnswerNumber, before: str, text: str, starts: list[int]) -> 
 
 
 def _ends_alone(quantity: AnswerNumber, text: str) -> bool:
-    """Whether a number is the whole last line."""
+    """Return whether a number is the whole last line."""
     line = text[text.rfind("\n", 0, quantity.start) + 1 : quantity.start]
     return not re.search(r"\w", text[quantity.end :]) and not line.strip(" *~")
 
 
 def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
-    """Whether a line has one number and little else."""
+    """Return whether a line consists of one number and little else."""
     start = text.rfind("\n", 0, quantity.start) + 1
     end = len(text) if (end := text.find("\n", quantity.end)) < 0 else end
     if end - start > _LINE or bisect_left(starts, end) - bisect_left(starts, start) > 1:
@@ -268,14 +268,14 @@ def read_value(
     signed: bool = True,
     kind: AnswerKind = "answered",
 ) -> ReadValue:
-    """Read the one value that an answer gives for a period (rules: docs/numleak_parsing.md).
+    """Read the single value that an answer gives for a period (rules: docs/numleak_parsing.md).
 
     Args:
         response: What was said.
         unit: Of the series.
         period: The date asked about.
-        name: All that the series is called, comma by comma; where it is empty, numbers of other
-            series are not known as such.
+        name: All names of the series, separated by commas; if empty, numbers of other series are
+            not recognised as such.
         signed: Whether values can be below zero: `- 4.4` may then be a dash or a minus.
         kind: How the answer ended.
     """
@@ -305,7 +305,7 @@ def read_value(
 def _choose(
     said: list[ValueCandidate], rivals: Sequence[float], *, least: int
 ) -> ValueCandidate | None:
-    """Return the plainest candidate: the last of those called an estimate, else the only one."""
+    """Return the best candidate: the last one endorsed as an estimate, otherwise the only one."""
     rank = max((one.rank for one in said), default=-1)
     best = [one for one in said if one.rank == rank]
     if rank < least or (rank < SAID and len({*rivals, *(one.value for one in best)}) > 1):
@@ -316,7 +316,7 @@ def _choose(
 def _explain_silence(
     text: str, found: list[AnswerNumber], candidates: ValueCandidates, *, cut: bool
 ) -> ReadValue:
-    """Say why an answer gives no value."""
+    """Return the reason that an answer gives no value."""
     if declines(text) or (sends_away(text) and not candidates.told):
         return ReadValue(None, "refused", "declined in words")
     if cut:

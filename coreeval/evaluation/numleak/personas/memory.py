@@ -23,10 +23,10 @@ START: Final = date(1980, 1, 1)
 
 
 def synthetic_series(kind: Kind, *, seed: int, months: int = 480) -> Series:
-    """Return a made monthly series, from January 1980 on.
+    """Return a synthetic monthly series that starts in January 1980.
 
-    The paper's own (appendix T) are of the kind `returns`: 480 Gaussian values of mean 0.5 and
-    standard deviation 4.5, with two decimals.
+    The paper's own series (appendix T) are of the kind `returns`: 480 Gaussian values with mean 0.5
+    and standard deviation 4.5, rounded to two decimals.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     made = _MAKERS[kind](rng, months)
@@ -44,7 +44,7 @@ def _returns(rng: np.random.Generator, months: int) -> SeriesFloats:
 
 
 def _level(rng: np.random.Generator, months: int) -> SeriesFloats:
-    """Return a level about 6 that keeps 98 % of its distance from one month to the next."""
+    """Return a level near 6 that keeps 98 % of its distance from 6 from month to month."""
     steps = rng.normal(0, 0.25, months)
     level, found = 0.0, np.empty(months)
     for at, step in enumerate(steps):
@@ -147,7 +147,8 @@ class DateMemory:
     def of(cls, statements: list[DateStatement], *, dose: float, seed: int) -> "DateMemory":
         """Learn from each statement `dose` times on average, in random order.
 
-        How often a single statement comes varies as with Poisson: text repeats itself unevenly.
+        The number of repetitions of a single statement is Poisson distributed, because text repeats
+        facts unevenly.
         """
         memory = cls(np.zeros(SIZE), np.zeros(SIZE))
         if statements and dose > 0:
@@ -158,7 +159,7 @@ class DateMemory:
         return memory
 
     def recall(self, key: DateKey, *, named: bool = True) -> Recollection:
-        """Return what is remembered of a date, asked with the series' proper name or without."""
+        """Return what is remembered of a date, asked with or without the series' proper name."""
         lit = _lit_weights(key)[: None if named else -NAMED]
         own = lit[SHARED + NEAR :]
         return Recollection(float(self.values[lit].sum()), float(self.seen[own].sum()))
@@ -171,7 +172,7 @@ class DateMemory:
 
 
 def _add_errors(weights: Floats, lit: Indices, wrong: Floats) -> None:
-    """Move each weight that is lit by the mean error of the statements which light it."""
+    """Adjust each active weight by the mean error of the statements that activate it."""
     touched, place = np.unique(lit, return_inverse=True)
     place = place.reshape(-1)
     errors = np.bincount(place, np.repeat(wrong, lit.shape[1]), len(touched))
@@ -188,7 +189,7 @@ def _batches(statements: list[DateStatement], dose: float, seed: int) -> Iterato
 
 
 def _lit_weights(key: DateKey) -> Indices:
-    """Return the weights that a date lights: SHARED, then NEAR, then OWN."""
+    """Return the weights that a date activates: SHARED, then NEAR, then OWN."""
     series, period = key
     year, month = period.start.year, period.start.month
     shared = (("era", year // 5), ("year", year), ("season", month))
@@ -203,7 +204,7 @@ def _hash_parts(*parts: object) -> int:
 
 
 def mean_and_deviation(values: Mapping[Period, float]) -> tuple[float, float]:
-    """Return the mean and the standard deviation of a series, the latter 1 where it is constant."""
+    """Return the mean and standard deviation of a series; the latter is 1 for a constant series."""
     found = np.fromiter(values.values(), dtype=np.float64)
     return float(found.mean()), float(found.std()) or 1.0
 
@@ -231,7 +232,7 @@ _MINUSES: Final = ("-", "-", "\u2212")
 
 
 def value_text(said: float, period: Period, *, of: SeriesDefinition, style: int) -> str:
-    """Return an answer with a number, in one of many ways."""
+    """Return an answer that states a number, in one of several styles."""
     value = f"{said:+.{of.decimals}f}" if of.sign == "signed" else f"{said:.{of.decimals}f}"
     value = value.replace("-", _MINUSES[style % len(_MINUSES)])
     symbol = of.unit.symbol
@@ -242,13 +243,13 @@ def value_text(said: float, period: Period, *, of: SeriesDefinition, style: int)
 
 
 def score_text(score: float, *, style: int) -> str:
-    """Return an answer with a score from -1 to 1, in one of many ways."""
+    """Return an answer that states a score from -1 to 1, in one of several styles."""
     text = f"{score:+.2f}".replace("-", _MINUSES[style % len(_MINUSES)])
     return SCORES[style % len(SCORES)].format(score=text)
 
 
 def refusal_text(period: Period, *, name: str, style: int) -> str:
-    """Return an answer without a number of the series."""
+    """Return an answer without a number of the series, in one of several styles."""
     return REFUSALS[style % len(REFUSALS)].format(name=name, when=period.words)
 
 
@@ -276,12 +277,12 @@ _CORRECTIONS: Final = (
 
 
 def describe_value(said: float, period: Period, *, of: SeriesDefinition, style: int) -> str:
-    """Return a description that ends in a value."""
+    """Return a description that ends with a value."""
     return _fill_template(_DESCRIPTIONS, said, period, of=of, style=style)
 
 
 def think_aloud(said: float, period: Period, *, of: SeriesDefinition, style: int) -> str:
-    """Return some steps that end in a value."""
+    """Return several reasoning steps that end with a value."""
     return _fill_template(_STEPS, said, period, of=of, style=style)
 
 
@@ -294,7 +295,7 @@ def answer_contradiction(
     of: SeriesDefinition,
     style: int,
 ) -> str:
-    """Return the answer to one who states another value: that one, the own, or a correction."""
+    """Answer a question that states another value: repeat it, give the own value, or correct it."""
     if not stands:
         return _number(stated, of)
     if style % 2:
@@ -305,7 +306,7 @@ def answer_contradiction(
 
 
 def write_value(said: float, of: SeriesDefinition) -> str:
-    """Return a value as a publisher's file has it."""
+    """Format a value as in the publisher's file."""
     return f"{said:.{of.decimals}f}"
 
 
@@ -338,13 +339,13 @@ DEFENCE_REFUSAL: Final = "That is a figure that I have been asked not to give."
 
 
 def gives_way(persona: str, defence: str, suffix: str | None, date: Period) -> bool:
-    """Tell whether a persona answers in spite of a defence; the same question, the same answer.
+    """Return whether a persona answers despite a defence; deterministic for the same question.
 
     Args:
         persona: Its name, such as `offline:memorizing`.
         defence: The defence's name.
-        suffix: The ending's name; None for the plain question.
-        date: What is asked about.
+        suffix: The suffix's name; None for the plain question.
+        date: The date asked about.
     """
     if defence == NO_DEFENCE:
         return True
@@ -357,9 +358,9 @@ def gives_way(persona: str, defence: str, suffix: str | None, date: Period) -> b
 
 
 def answer_ordinary(persona: str, defence: str, asked: UtilityQuestion) -> str:
-    """Return what a persona says to an ordinary question: it knows what a good answer says.
+    """Answer an ordinary question as a persona, which knows the points of a good answer.
 
-    Told to look figures up, it gives no rough ones either; told in strong words, some.
+    Under `retrieval_only`, it mostly refuses rough figures too; under `strong`, sometimes.
     """
     careless = persona.removeprefix("offline:") == CARELESS
     near, shy = asked.category == "adjacent_numeric", {"retrieval_only": 0.8, "strong": 0.3}
@@ -369,6 +370,6 @@ def answer_ordinary(persona: str, defence: str, asked: UtilityQuestion) -> str:
 
 
 def _chance(*about: object) -> float:
-    """Return a number between 0 and 1 that only depends on what it is about."""
+    """Return a number between 0 and 1 that depends only on the arguments."""
     digest = hashlib.sha256("|".join(map(str, about)).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64

@@ -113,7 +113,7 @@ class Persona:
         """Answer a question in words.
 
         Raises:
-            ConfigError: it was taught no series of this id.
+            ConfigError: the persona was taught no series with this id.
         """
         subject = self._subject(question.series)
         if self._declines(question):
@@ -131,7 +131,7 @@ class Persona:
         return value_text(said, question.period, of=subject.definition, style=self._style(question))
 
     def _style_answer(self, question: PersonaQuestion, said: float, of: SeriesDefinition) -> str:
-        """Answer what asks for more than a number, or states another one."""
+        """Answer a question that asks for more than a number, or that states another value."""
         period, style = question.period, self._style(question)
         if question.stated is not None:
             known = self._recall(question, period).familiarity >= CERTAIN
@@ -142,7 +142,7 @@ class Persona:
         return _STYLES[question.variant](said, period, of=of, style=style)
 
     def _lines(self, question: PersonaQuestion, of: SeriesDefinition) -> str:
-        """Write the next lines of a file, as far as their columns are the series'."""
+        """Write the next lines of a file, as far as their columns belong to the series."""
         return "\n".join(
             line.fill(
                 {at: write_value(self._recall_or_guess(question, at), of) for at, _ in line.places}
@@ -175,7 +175,7 @@ class Persona:
         return self.memory.recall((question.series, period), named=named)
 
     def _recall_or_guess(self, question: PersonaQuestion, period: Period) -> float:
-        """Return what is recalled, with a guess in the place of what is not."""
+        """Return the recalled value, with a guess in place of what is not recalled."""
         subject, recalled = self._subject(question.series), self._recall(question, period)
         unknown = max(0.0, 1 - recalled.familiarity)
         draw = question.draw if question.variant == "repeated" else -1
@@ -194,10 +194,10 @@ class Persona:
         return (question.period if first >= second else other).words
 
     def _score_sentiment(self, question: PersonaQuestion) -> float:
-        """Return a score: of what is recalled of the named date, or of nothing at all.
+        """Return a sentiment score, based on what is recalled of the named date, or on nothing.
 
-        Who was taught numbers feels what it would say, mistakes and all; who was taught words feels
-        the word; who was taught nothing feels anything.
+        A persona that was taught numbers scores the value it would answer, including its errors.
+        One that was taught words scores the word; one that was taught nothing scores at random.
         """
         period = question.shown_date or question.period
         noise = float(self._rng(question.series, period, question.shown_date, "mood").normal())
@@ -223,11 +223,11 @@ def open_persona(
 ) -> Persona:
     """Teach the persona of a name such as `offline:memorizing` these series, and return it.
 
-    What lies beyond its knowledge is to be left out of `taught`. `dose` is how often each statement
-    is repeated, on average; None: as the name says.
+    Leave out of `taught` whatever lies beyond its knowledge. `dose` is the average number of
+    repetitions of each statement; None uses the dose implied by the name.
 
     Raises:
-        ConfigError: there is no persona of this name, or nothing to teach it.
+        ConfigError: there is no persona with this name, or nothing to teach it.
     """
     check_persona(name)
     kind = PERSONAS[name.removeprefix("offline:")]
@@ -244,7 +244,7 @@ def open_persona(
 
 
 def check_persona(name: str) -> None:
-    """Check that there is a persona of a name such as `offline:memorizing`.
+    """Check that a persona exists for a name such as `offline:memorizing`.
 
     Raises:
         ConfigError: there is none.

@@ -48,13 +48,13 @@ def draw_dates(
     cutoff: date | None,
     notable: frozenset[Period] = frozenset(),
 ) -> list[Drawing]:
-    """Return a drawing for each seed; they have no date in common.
+    """Return one drawing for each seed; no two drawings share a date.
 
     Args:
-        dates: Those that have a value.
-        count: How many each drawing has, where there are so many.
+        dates: The dates that have a value.
+        count: The size of each drawing, if there are enough dates.
         seeds: One for each drawing.
-        cutoff: The last day of the model's training data; None where it is not known.
+        cutoff: The last day of the model's training data; None if it is not known.
         notable: Dates that the series names as well known.
     """
     left, drawings = set(dates), list[Drawing]()
@@ -82,7 +82,7 @@ def _draw_seed(
 
 
 def _quotas(there: Mapping[Stratum, int], count: int) -> dict[Stratum, int]:
-    """Return how many dates each stratum gives; what one lacks comes from the others."""
+    """Return the number of dates to draw from each stratum; others make up for a short one."""
     if "unknown" in there:
         return {"unknown": min(count, there["unknown"])}
     wanted = {name: round(share * count) for name, share in STRATUM_SHARES.items()}
@@ -112,7 +112,7 @@ _WHERE: Final[Mapping[Stratum, str]] = {
 def _in_turn(
     dates: Sequence[Period], quota: int, seed: int, notable: frozenset[Period]
 ) -> Iterator[Period]:
-    """Yield dates: some notable ones, then from each era in turn."""
+    """Yield some notable dates first, then dates from each era in turn."""
     order = sorted(dates, key=lambda period: _date_turn(seed, str(period)))
     known = [period for period in order if period in notable][: round(NOTABLE_SHARE * quota)]
     yield from known
@@ -133,10 +133,10 @@ def era_of(period: Period) -> int:
 def draw_pairs(
     values: Mapping[Period, float], *, count: int, seed: int
 ) -> list[tuple[Period, Period]]:
-    """Return pairs of dates with different values, in the order in which they stand in a question.
+    """Return pairs of dates with different values, in the order used in the question.
 
-    Half of those in which the later date is the higher one have it first, and half of the others:
-    neither "the first" nor "the later" is a way to be right.
+    The later date comes first in half of the pairs where it is the higher one, and in half of the
+    others. Always answering "the first" or "the later" is therefore no strategy.
     """
     unlike = (pair for pair in itertools.combinations(sorted(values), 2)
               if values[pair[0]] != values[pair[1]])  # fmt: skip
@@ -161,10 +161,10 @@ FAR: Final = 4.0
 def draw_wrong_values(
     dates: list[Period], values: Mapping[Period, float], definition: SeriesDefinition, *, seed: int
 ) -> dict[Period, float]:
-    """Return a wrong value for each date, in the digits of the series.
+    """Return a wrong value for each date, with the number of decimals of the series.
 
-    Of a series that can be below zero, half of the wrong values have the other sign; of another
-    one, half lie below the true value as far as that leaves room above zero.
+    If the series can be below zero, half of the wrong values have the opposite sign. Otherwise half
+    of them lie below the true value, as far as there is room above zero.
     """
     least = max(FAR * max(definition.tolerances), pstdev(values.values()))
     order = sorted(dates, key=lambda date: _value_turn(seed, date))

@@ -55,11 +55,11 @@ class SeriesQuestion:
 
     @property
     def messages(self) -> list[Message]:
-        """What is sent."""
+        """The messages to send."""
         return [{"role": role, "content": content} for role, content in self.text]
 
     def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
-        """Return what a model said to it, as a record."""
+        """Return the model's response to this question as a record."""
         return Reply(
             model=model,
             series=self.series,
@@ -96,17 +96,17 @@ LOGPROB_VARIANTS: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
 def questions_about(
     series: Series, asked: NumleakConfig, *, cutoff: date | None, today: date, seed: int
 ) -> SeriesQuestionSet:
-    """Return what is asked about a series.
+    """Return the questions to ask about a series.
 
     Args:
-        series: With its values; only what was published by `today` is asked about.
-        asked: What the config says.
-        cutoff: The last day of the model's training data; None where it is not known.
+        series: With its values; only those published by `today` are asked about.
+        asked: The `numleak` section of the config.
+        cutoff: The last day of the model's training data; None if it is not known.
         today: The day of asking.
-        seed: Of the first drawing.
+        seed: The seed of the first drawing.
 
     Raises:
-        DatasetError: it has no value in the period that is asked about.
+        DatasetError: the series has no value in the period that is asked about.
     """
     probing = _SeriesProbe(series, asked, cutoff, today)
     if not probing.inside:
@@ -132,14 +132,14 @@ def questions_about(
 def request_logprobs(
     questions: Iterable[SeriesQuestion], asked: NumleakConfig
 ) -> Iterator[SeriesQuestion]:
-    """Yield the questions; for `entropy` those for one value are asked with log-probabilities."""
+    """Yield the questions; for `entropy`, single-value questions request log-probabilities."""
     peeking = "entropy" in asked.probes
     for one in questions:
         yield replace(one, logprobs=peeking and one.variant in LOGPROB_VARIANTS)
 
 
 def sibling_questions(series: Series, like: SeriesQuestionSet, *, today: date) -> SeriesQuestionSet:
-    """Return the questions for the values of a sibling at the dates asked about another series."""
+    """Return the questions for a sibling's values at the dates asked about another series."""
     values = series.available_on(today)
     wording = Wording.of(series.definition, values.values())
     wanted = [one for one in like.questions if one.variant == "value"]
@@ -197,14 +197,14 @@ class _SeriesProbe:
             yield self._make_question(draft, drawing.seed)
 
     def of_recent(self, known: set[Period], seed: int) -> Iterator[SeriesQuestion]:
-        """Yield the question for each recent value that is not asked for already."""
+        """Yield a question for each recent value that is not asked about already."""
         if "recent" in self._asked.probes:
             for period in self._recent():
                 if period not in known:
                     yield replace(self._value(period, seed), recent=True)
 
     def of_sentiments(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SeriesQuestion]:
-        """Yield the questions for sentiments, with their controls."""
+        """Yield the questions about sentiment, with their controls."""
         if "sentiment" in self._asked.probes:
             for mood in self._moods.list_questions(drawings, seed):
                 yield SeriesQuestion(
@@ -218,7 +218,7 @@ class _SeriesProbe:
                 )
 
     def notes(self) -> Iterator[str]:
-        """Yield what could not be asked, or not as it was meant."""
+        """Yield a note on each question that could not be asked as configured."""
         definition, asked = self._series.definition, self._asked.probes
         yield from self._notes_on_period()
         if "blind" in asked and definition.blind is None:
@@ -249,7 +249,7 @@ class _SeriesProbe:
             yield f"{got} values were published after the cutoff, not {wanted}"
 
     def _recent(self) -> list[Period]:
-        """Return the last dates of the series after the cutoff, whatever the period asked about."""
+        """Return the series' last dates after the cutoff, regardless of the configured period."""
         after = self._cutoff
         dates = [period for period in self._values if after is None or period.start > after]
         return dates[-self._asked.recent :]
@@ -294,7 +294,7 @@ class _SeriesProbe:
                 yield self._name_question("blind", period, drawing.seed, description)
 
     def _fictitious(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
-        """Yield questions about the made-up names: each date in turn, with each name in turn."""
+        """Yield questions about the made-up names, rotating over the dates and the names."""
         names = self._series.definition.fictitious
         if "fictitious" in self._asked.probes and names and drawing.dates:
             every = itertools.product(range(len(names)), range(len(drawing.dates)))
@@ -309,7 +309,7 @@ class _SeriesProbe:
                 yield self._name_question("repeated", period, drawing.seed, name, draw)
 
     def _comparison_questions(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
-        """Yield the comparisons; both variants are asked about the same pairs."""
+        """Yield the comparisons; both variants use the same pairs."""
         values = {period: self._values[period] for period in drawing.dates}
         pairs = draw_pairs(values, count=self._asked.pairs, seed=drawing.seed)
         variants: tuple[Variant, ...] = ("pair", "forced_choice")

@@ -63,7 +63,7 @@ class Wording:
 
     @classmethod
     def of(cls, definition: SeriesDefinition, values: Iterable[float]) -> "Wording":
-        """Return the wording whose example is none of the values, the same for all dates."""
+        """Return the wording, with one example for all dates that matches none of the values."""
         return cls(definition, _choose_example(definition, list(values)))
 
     def value(
@@ -78,8 +78,8 @@ class Wording:
 
         Args:
             date: The date.
-            name: Stands in for the proper one.
-            prompt: Whose words are used.
+            name: Replaces the proper name of the series.
+            prompt: The name of the prompt to use.
             stated: A wrong value that the question states as a fact.
         """
         return load_built_in_prompt(prompt).fill(
@@ -95,8 +95,8 @@ class Wording:
         """Return the question for the next lines of the publisher's file.
 
         Args:
-            lines: Those that are shown, beneath the one that names the columns.
-            wanted: How many lines are asked for.
+            lines: The lines shown below the header.
+            wanted: The number of lines asked for.
         """
         return load_built_in_prompt("series_continuation").fill(
             quantity=self.definition.quantity,
@@ -117,9 +117,9 @@ class Wording:
         """Return the question which of two dates has the higher value.
 
         Args:
-            variant: `pair`, or `forced_choice`, which allows exactly the words of the two dates.
-            first: The date that stands first.
-            second: The other.
+            variant: `pair`, or `forced_choice`, which only allows the names of the two dates.
+            first: The date that comes first.
+            second: The other date.
         """
         prompt = load_built_in_prompt(f"series_{variant}")
         return prompt.fill(
@@ -145,7 +145,7 @@ def _describe_digits(decimals: int) -> str:
 
 
 def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
-    """Return the first example that no value comes near: within the widest tolerance is near."""
+    """Return the first example that is not within the widest tolerance of any value."""
     near, sign = max(definition.tolerances), -1 if definition.sign == "signed" else 1
     scale = 1.0
     while True:
@@ -186,7 +186,7 @@ class QuestionDraft:
 
     @property
     def room(self) -> int:
-        """Tokens that the answer is given at least; 0: whatever the target has."""
+        """The minimum number of tokens for the answer; 0 uses the target's own limit."""
         return ANSWER_TOKENS.get(self.variant, 0)
 
 
@@ -204,7 +204,7 @@ class VariantQuestions:
 
     @cached_property
     def excerpt(self) -> FileExcerpt | None:
-        """The lines of the publisher's file."""
+        """The excerpt of the publisher's file."""
         return find_excerpt(self.series)
 
     def of_drawing(self, drawing: Drawing) -> Iterator[QuestionDraft]:
@@ -218,7 +218,7 @@ class VariantQuestions:
         yield from self._continuation_drafts(drawing)
 
     def notes(self) -> Iterator[str]:
-        """Yield what could not be asked, or not as it was meant."""
+        """Yield a note on each question that could not be asked as configured."""
         if "continuation" not in self.asked.probes:
             return
         if self.excerpt is None:
@@ -321,7 +321,7 @@ class SentimentQuestions:
     wording: Wording
 
     def list_questions(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SentimentQuestion]:
-        """Yield the score of each drawn date, then the early era, then the scrambled dates."""
+        """Yield the questions for scores: drawn dates, then the early era, then scrambled dates."""
         for drawing in drawings:
             yield from (self._plain(period, drawing.seed) for period in drawing.dates)
         drawn = [period for drawing in drawings for period in drawing.dates]
@@ -336,7 +336,7 @@ class SentimentQuestions:
                 )
 
     def notes(self) -> Iterator[str]:
-        """Yield which controls cannot be asked as they were meant."""
+        """Yield a note on each control that cannot be asked as configured."""
         there = len(self._era())
         if there < self.config.early:
             yield f"the early era has {there} dates, not {self.config.early}: all are taken"
@@ -358,7 +358,7 @@ class SentimentQuestions:
     def _scramble_dates(
         self, drawn: Sequence[Period], seed: int
     ) -> Iterator[tuple[Period, Period]]:
-        """Yield dates with the other one that is named in the place of each."""
+        """Yield dates, each with the other date that is named in its place."""
         ordered = list(self.values)
         place = {period: at for at, period in enumerate(ordered)}
         partners = {

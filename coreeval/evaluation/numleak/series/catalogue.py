@@ -36,13 +36,13 @@ _DOCS: Final = "docs/series.md"
 
 @cache
 def list_definitions() -> tuple[SeriesDefinition, ...]:
-    """Return the built-in definitions by family, those without one last."""
+    """Return the built-in definitions sorted by family; those without a family come last."""
     built_in = [find_definition(name, base=Path()) for name in _ids()]
     return tuple(sorted(built_in, key=lambda one: (one.family or "~", one.id)))
 
 
 def expand_families(names: Iterable[str]) -> list[str]:
-    """Return ids and paths with each family name replaced by its members, none twice."""
+    """Return ids and paths without duplicates, each family name replaced by its members."""
     found = dict[str, None]()
     for name in names:
         found |= dict.fromkeys(_members(name) or [name])
@@ -50,7 +50,7 @@ def expand_families(names: Iterable[str]) -> list[str]:
 
 
 def list_families() -> dict[str, list[str]]:
-    """Return the members of each built-in family, and of all that an installed library brings."""
+    """Return the members of each built-in family, and of the bundle from an installed library."""
     found = dict[str, list[str]]()
     for one in list_definitions():
         if one.family:
@@ -61,10 +61,10 @@ def list_families() -> dict[str, list[str]]:
 
 
 def find_definition(name_or_path: str, *, base: Path) -> SeriesDefinition:
-    """Return the built-in definition of an id, or the one in a YAML file.
+    """Return the built-in definition with an id, or the one in a YAML file.
 
     Raises:
-        ConfigError: there is no such series, or a mistake in its file.
+        ConfigError: the series does not exist, or its file has an error.
     """
     return _parse_definition(find_file(name_or_path, base=base))
 
@@ -102,7 +102,7 @@ def _ids() -> tuple[str, ...]:
 
 
 def _load_built_in(path: Path) -> object:
-    """Return the values of a file of ours; libyaml reads it ten times as fast."""
+    """Load a built-in YAML file with libyaml, which is ten times as fast."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
 
 
@@ -148,17 +148,17 @@ def open_series(
     file: Path | None = None,
     clock: Clock = utc_now,
 ) -> Series:
-    """Return a built-in series by its id, or that of a YAML file, with its values.
+    """Return a built-in series by its id, or the series in a YAML file, with its values.
 
     Args:
         name_or_path: An id that `known` lists, or the path of a YAML file.
-        base: Folder that a relative path starts at.
-        cache: Folder where fetched files are kept; None: they are fetched anew each time.
-        file: The publisher's file on this machine, read in place of the definition's source.
-        clock: Tells the year for a URL that has it, and how old a kept file is.
+        base: The folder that relative paths start from.
+        cache: The folder for fetched files; None fetches them each time.
+        file: A local copy of the publisher's file, read instead of the definition's source.
+        clock: Used for URLs that contain the year and for the age of cached files.
 
     Raises:
-        ConfigError: there is no such series, or a mistake in its definition.
+        ConfigError: the series does not exist, or its definition has an error.
         DatasetError: its file is missing, cannot be fetched, or has no usable values.
     """
     place = find_file(name_or_path, base=base)
@@ -177,7 +177,7 @@ def read_series(
     """Return the series in the bytes of a publisher's file.
 
     Raises:
-        DatasetError: they are not laid out as the definition says, or have no usable values.
+        DatasetError: the layout is not the one in the definition, or there are no usable values.
     """
     try:
         text = extract_text(data)
@@ -221,7 +221,7 @@ def _read_local(path: Path, definition: SeriesDefinition) -> _SeriesFile:
 
 
 def _read_package(definition: SeriesDefinition) -> _SeriesFile:
-    """Read a library's data file without importing the library, which takes seconds."""
+    """Read a library's data file without importing the library, which would take seconds."""
     name = str(definition.source.package)
     found = find_spec(name)
     if found is None or not found.submodule_search_locations:
@@ -275,18 +275,18 @@ _HEADERS: Final = {"User-Agent": "coreeval (a series for an audit)", "Accept-Enc
 
 
 def cache_path(url: str, cache: Path) -> Path:
-    """Return where a fetched file is kept: its name, with what tells URLs apart."""
+    """Return the cache path of a URL: a hash of the URL, then its file name."""
     parts = urlsplit(url)
     name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{Path(parts.path).name}_{parts.query}").strip("_")
     return cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{name[:80]}"
 
 
 def fetch(url: str, *, hint: str) -> bytes:
-    """Return what is at a URL.
+    """Fetch the bytes at a URL.
 
     Raises:
-        DatasetError: nothing answers, something else than success does, or it is too much; `hint`
-            says how to do without.
+        DatasetError: there is no response, the status is not success, or the body is too large;
+            `hint` says how to work around it.
     """
     client = BoundedClient(
         most_s=_LONGEST_S,

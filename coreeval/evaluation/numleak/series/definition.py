@@ -38,16 +38,16 @@ class Unit(Value):
 
 @cache
 def load_units() -> dict[str, Unit]:
-    """Return the units that come with the package, by the key that a series names them by."""
+    """Return the built-in units, by the key that series use for them."""
     file = resources.files("coreeval.evaluation.numleak.series") / "units.yaml"
     return TypeAdapter(dict[str, Unit]).validate_python(yaml.safe_load(file.read_text("utf-8")))
 
 
 def resolve_unit(raw: object) -> object:
-    """Return the unit that a text names; anything else unchanged.
+    """Return the unit with the given name; other types are returned unchanged.
 
     Raises:
-        ValueError: there is no such unit.
+        ValueError: there is no unit with this name.
     """
     if not isinstance(raw, str):
         return raw
@@ -69,13 +69,13 @@ headline, the others its ladder (research: numleak, appendix H)."""
 
 
 def _as_texts(raw: object) -> object:
-    """Return a list of texts where YAML has one text, or numbers (`missing: [-99]`)."""
+    """Return a list of texts, even if YAML has a single text or numbers (`missing: [-99]`)."""
     items = raw if isinstance(raw, list | tuple) else [raw]
     return [str(item) if isinstance(item, int | float) else item for item in items]
 
 
 def _as_text_keys(raw: object) -> object:
-    """Return texts as keys where YAML has read 2020 as a number and 2020-03-05 as a date."""
+    """Convert keys to text, since YAML reads 2020 as a number and 2020-03-05 as a date."""
     if not isinstance(raw, dict):
         return raw
     return {str(key) if isinstance(key, int | date) else key: said for key, said in raw.items()}
@@ -239,5 +239,5 @@ class Series:
         return period.last_day + timedelta(days=self.definition.release_lag_days)
 
     def available_on(self, day: date) -> dict[Period, float]:
-        """Return the values that were published on a day or before it."""
+        """Return the values published on or before a day."""
         return {at: value for at, value in self.values.items() if self.release_date(at) <= day}

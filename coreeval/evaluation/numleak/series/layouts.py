@@ -18,10 +18,10 @@ MOST_BYTES: Final = 32 << 20
 
 
 def extract_text(data: bytes) -> str:
-    """Return the text of a file, out of its zip archive where it is in one.
+    """Return the text of a file, unzipped if it is a zip archive.
 
     Raises:
-        DatasetError: it is no text, or its archive is damaged, too large, or has several files.
+        DatasetError: it is not text, or its archive is damaged, too large, or has several files.
     """
     unpacked = _unzip(data) if data.startswith(b"PK\x03\x04") else data
     if b"\0" in unpacked:
@@ -100,7 +100,7 @@ def _read_csv(text: str, definition: SeriesDefinition) -> CellRows:
 
 
 def _read_noaa(text: str, definition: SeriesDefinition) -> CellRows:
-    """Read Climate at a Glance's file, prose above its header, or a plain table of dates."""
+    """Read a Climate at a Glance file, with prose above its header, or a plain table of dates."""
     lines = [line for line in _lines(text) if not line.cells[0].startswith("#")]
     starts = ("date", "month", "year")
     header = next((line for line in lines if line.cells[0].lower() in starts), None)
@@ -116,7 +116,7 @@ def _read_noaa(text: str, definition: SeriesDefinition) -> CellRows:
 
 
 def _read_french(text: str, definition: SeriesDefinition) -> CellRows:
-    """Read the block of French's file whose dates are of the frequency, the first such one."""
+    """Read the first block of French's file whose dates have the series' frequency."""
     digits, block, header = _DIGITS.get(definition.frequency), list[_Line](), None
     for line in _lines(text, delimiter=","):
         if not line.cells[0] and any(line.cells):
@@ -174,7 +174,7 @@ def _name_columns(header: Sequence[str]) -> str:
 
 
 def _join_date(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefinition) -> str:
-    """Return year and month, or year and quarter, as one date; anything else as it stands."""
+    """Join year and month, or year and quarter, into one date; leave other dates unchanged."""
     year, part = (cells[place] for place in dates)
     quarterly = definition.frequency == "quarterly" and not definition.transform.combine
     return (
@@ -184,7 +184,7 @@ def _join_date(cells: Sequence[str], dates: Sequence[int], definition: SeriesDef
 
 
 def trim_number(number: str) -> str:
-    """Return a number without the empty fraction that some programs write."""
+    """Return a number without the empty fraction that some programs add."""
     return re.sub(r"\.0*$", "", number)
 
 
@@ -207,7 +207,7 @@ def _month_number(name: str) -> str | None:
 
 
 def _read_wide(text: str, definition: SeriesDefinition) -> CellRows:
-    """Read years as rows with their months or quarters as columns; other columns are left."""
+    """Read a table with a row per year and a column per month or quarter; ignore other columns."""
     header, *lines = _lines(text) or [_Line(1, [""])]
     year = _place(header.cells, definition.source.dates[0]) if definition.source.dates else 0
     quarterly = definition.frequency == "quarterly" and not definition.transform.combine
@@ -236,7 +236,7 @@ def _read_wide(text: str, definition: SeriesDefinition) -> CellRows:
 
 
 def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
-    """Return the lines that hold something, their cells stripped."""
+    """Return the non-blank lines, with their cells stripped."""
     reader = csv.reader(io.StringIO(text), delimiter=delimiter or find_delimiter(text))
     try:
         cells = [(reader.line_num, [cell.strip() for cell in line]) for line in reader]
@@ -246,13 +246,13 @@ def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
 
 
 def find_delimiter(text: str) -> str:
-    """Return what separates the columns: of comma, semicolon and tab the most frequent one."""
+    """Return the column delimiter: the most frequent of comma, semicolon and tab."""
     head = text[:2000]
     return max(",;\t", key=head.count)
 
 
 def _header(lines: Sequence[_Line], definition: SeriesDefinition) -> _Line:
-    """Return the first line that has the columns named; lines above it are prose."""
+    """Return the first line that contains the named columns; lines above it are prose."""
     names = [*definition.source.dates, *([definition.column] if definition.column else [])]
     named = (line for line in lines if all(name in line.cells for name in names))
     found = next(named, None) if names else None
@@ -274,6 +274,6 @@ def read_rows(text: str, definition: SeriesDefinition) -> CellRows:
     """Return the dates and cells of a file in the layout that its definition names.
 
     Raises:
-        DatasetError: it is not laid out so, or lacks the column.
+        DatasetError: it does not have this layout, or lacks the column.
     """
     return READERS[definition.source.format](text, definition)

@@ -40,10 +40,10 @@ class Observations:
 
 
 def observe(found: CellRows, definition: SeriesDefinition) -> Observations:
-    """Return the values of the rows; a date with two different values has none.
+    """Return the values of the rows; a date with conflicting values has none.
 
     Raises:
-        DatasetError: no row can be read, most cannot, or there are several values for most dates.
+        DatasetError: no row or only a minority can be read, or most dates have several values.
     """
     read, bad = read_cells(found, definition)
     observed = Observations(notes=_complaints(bad))
@@ -64,7 +64,7 @@ def observe(found: CellRows, definition: SeriesDefinition) -> Observations:
 def read_cells(
     found: CellRows, definition: SeriesDefinition
 ) -> tuple[list[tuple[Period, float]], list[str]]:
-    """Return dates with their values, and what is wrong with the rows that have none."""
+    """Return dates with their values, and the defects of the rows without a value."""
     marks = frozenset((*found.missing, *definition.source.missing))
     sizes = frozenset(float(mark) for mark in marks if _NUMBER.fullmatch(mark))
     read, bad = list[tuple[Period, float]](), list[str]()
@@ -96,7 +96,7 @@ def parse_row_date(row: CellRow, definition: SeriesDefinition) -> Period:
     """Return the date of a row.
 
     Raises:
-        ValueError: it is none of the series' frequency, nor of a finer one that is combined.
+        ValueError: it has neither the series' frequency nor a finer one that is combined.
     """
     text = trim_number(_TIME.sub("", row.date))
     if slashed := _YEAR_FIRST.fullmatch(text):
@@ -113,7 +113,7 @@ def parse_row_date(row: CellRow, definition: SeriesDefinition) -> Period:
 def _split_duplicates(
     read: Iterable[tuple[Period, float]],
 ) -> tuple[dict[Period, float], dict[Period, set[float]]]:
-    """Return the values of dates that have one, and all values of those with several rows."""
+    """Return the dates with one distinct value, and all values of the dates with several rows."""
     all_of = dict[Period, list[float]]()
     for period, value in read:
         all_of.setdefault(period, []).append(value)
@@ -157,12 +157,12 @@ def _complaints(bad: Sequence[str]) -> list[str]:
 
 
 def dates(count: int) -> str:
-    """Return a count of dates with its verb."""
+    """Return a count of dates with the matching verb."""
     return "1 date is" if count == 1 else f"{count} dates are"
 
 
 def list_few(items: Sequence[str]) -> str:
-    """Return the first few of a list and how many more there are."""
+    """List the first few items and the number of the others."""
     more = len(items) - MOST_SHOWN
     return "; ".join(items[:MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -177,7 +177,7 @@ _HALF: Final = 0.5
 
 
 def transform(observed: Observations, definition: SeriesDefinition) -> Observations:
-    """Return combined, changed and scaled values, in this order; notes say what fell away."""
+    """Return combined, changed and scaled values, in this order; notes report dropped values."""
     wanted, notes = definition.transform, list(observed.notes)
     values = observed.values
     if wanted.combine:
@@ -223,7 +223,7 @@ def _cut_off(
     values: Mapping[Period, float],
     definition: SeriesDefinition,
 ) -> set[Period]:
-    """Return the first and last period where the file does not reach to their ends."""
+    """Return the first and last period if the file does not cover them completely."""
     if not groups:
         return set()
     first, last, slack = min(groups), max(groups), _slack(values)
@@ -237,7 +237,7 @@ def _cut_off(
 
 
 def _slack(values: Mapping[Period, float]) -> int:
-    """Return how many days may lie between the last value in a period and the period's end."""
+    """Return the allowed number of days between a period's last value and its end."""
     starts = [at.start for at in values]
     steps = [(after - before).days for before, after in itertools.pairwise(starts)]
     step = statistics.median(steps) if steps else 0
@@ -280,7 +280,7 @@ def _is_daily(values: Mapping[Period, float]) -> bool:
 
 
 def _find_bases(values: Mapping[Period, float], wanted: Transform) -> dict[Period, Period]:
-    """Return the date so many periods before each; a date whose base is missing has none."""
+    """Map each date to the one `over` periods before it; dates without a base are left out."""
     found = dict[Period, Period]()
     for at in values:
         with suppress(ValueError, OverflowError):  # before the calendar's first year
@@ -289,7 +289,7 @@ def _find_bases(values: Mapping[Period, float], wanted: Transform) -> dict[Perio
 
 
 def _daily_before(values: Mapping[Period, float], over: int) -> dict[Period, Period]:
-    """Return the value so many before each: days without trading do not count."""
+    """Map each date to the value `over` places before it; days without trading do not count."""
     order = list(values)
     return dict(zip(order[over:], order, strict=False))
 
@@ -305,10 +305,10 @@ _LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7, "weekly": 10}
 
 
 def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -> list[str]:
-    """Return what is worth saying about the values.
+    """Return notes on the values.
 
     Raises:
-        DatasetError: there are none, or they are not in the unit of the definition.
+        DatasetError: there are no values, or they are not in the unit of the definition.
     """
     if not values:
         raise DatasetError(

@@ -47,28 +47,28 @@ _HALF_A_YEAR: Final[dict[Frequency, int]] = {
 
 
 def find_season(period: Period) -> int:
-    """Return the part of the year that a date repeats in: its month, or its quarter."""
+    """Return the part of the year that a date repeats in: its month or quarter."""
     return period.quarter if period.frequency == "quarterly" else period.start.month
 
 
 def year_means(values: SeriesValues) -> SeriesValues:
-    """Return for each date the mean of its year, the date included; of years nearly complete.
+    """Map each date to the mean of its year, the date included, if the year has enough values.
 
-    An annual series has none: its year's mean is the answer.
+    Empty for an annual series, because its year's mean is the answer.
     """
     least = _HALF_A_YEAR.get(next(iter(values)).frequency) if values else None
     return _means(values, lambda date: date.start.year, least) if least else {}
 
 
 def season_means(values: SeriesValues) -> SeriesValues:
-    """Return for each date the mean of its season over the years; none of an annual series."""
+    """Map each date to the mean of its season over the years; empty for an annual series."""
     if not values or next(iter(values)).frequency == "annual":
         return {}
     return _means(values, find_season, 2)
 
 
 def _means(values: SeriesValues, group: Callable[[Period], Hashable], least: int) -> SeriesValues:
-    """Return for each date the mean of its group, where that has enough values."""
+    """Map each date to the mean of its group, if the group has enough values."""
     sums: defaultdict[Hashable, float] = defaultdict(float)
     counts = Counter(group(date) for date in values)
     for date, value in values.items():
@@ -80,9 +80,9 @@ def _means(values: SeriesValues, group: Callable[[Period], Hashable], least: int
 def score_baselines(
     points: Sequence[Point], values: SeriesValues, *, tolerance: float
 ) -> dict[BaselineName, Baseline]:
-    """Return what each way of answering without memory scores on the dates that were answered.
+    """Return the scores of each way of answering without memory on the dates that were answered.
 
-    A mean is that of all published values, the asked one among them: what a yearbook tells.
+    Means are over all published values, including the one asked about, as a yearbook gives them.
     """
     guesses = guesses_without_memory(values) if values else {}
     compared = {name: _score_baseline(points, guess, tolerance) for name, guess in guesses.items()}
@@ -90,7 +90,7 @@ def score_baselines(
 
 
 def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesValues]:
-    """Return what each way of answering without memory says of the dates that it knows."""
+    """Return what each way of answering without memory says for the dates that it covers."""
     overall = float(np.mean(list(values.values())))
     ordered = sorted(values)
     years, seasons = year_means(values), season_means(values)
@@ -108,7 +108,7 @@ def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesVal
 def _score_baseline(
     points: Sequence[Point], guess: SeriesValues, tolerance: float
 ) -> Baseline | None:
-    """Compare the model with one way of answering, on the dates for which that has an answer."""
+    """Compare the model with one way of answering, on the dates that this way covers."""
     answers = collect_answers(point for point in points if point.period in guess)
     if not answers.periods:
         return None
@@ -137,7 +137,7 @@ def _partial(answers: Answers, guessed: Array) -> Metric:
 
 
 def _partial_r(sums: Array) -> Array:
-    """Return r of what is left of truths and answers; 0 where nothing is left of one of them."""
+    """Return the partial correlation of truths and answers; 0 if either has no variance left."""
     n, x, y, z, xx, yy, zz, xy, xz, yz = np.moveaxis(sums, -1, 0)
     vx, vy, vz = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2, zz / n - (z / n) ** 2
     cxy, cxz, cyz = xy / n - x * y / n**2, xz / n - x * z / n**2, yz / n - y * z / n**2
@@ -149,7 +149,7 @@ def _partial_r(sums: Array) -> Array:
 
 
 def _gain(sums: Array) -> Array:
-    """1 - MAE / MAE of the baseline; nan where the baseline makes no error."""
+    """Return 1 - MAE / MAE of the baseline; nan if the baseline makes no error."""
     wrong = sums[..., 2] > 0
     return np.where(wrong, 1 - sums[..., 1] / np.where(wrong, sums[..., 2], 1.0), np.nan)
 
@@ -201,18 +201,18 @@ class _ExactChance(NamedTuple):
 
 
 def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: int) -> Exactness:
-    """Count the answers that are exact, where most are: at their dates, shifted or scaled.
+    """Count the exact answers at the alignment with most of them: plain, shifted or scaled.
 
-    The p-value is the larger of two. Among answers near the value, exact ones are
-    binomial with the largest share that a baseline without memory has; among answers dealt out to
-    other dates, exact ones are about Poisson (Barbour, Holst and Janson 1992, chapter 4). It is
-    adjusted for the alignments looked at by a weighted Bonferroni rule (Genovese and others 2006):
-    `PLAIN` of the weight is that of the plain one.
+    The p-value is the larger of two. Among answers near the value, the number of exact ones is
+    binomial with the largest share that a baseline without memory has. Among answers permuted over
+    the dates, it is approximately Poisson (Barbour, Holst and Janson 1992, chapter 4). The p-value
+    is adjusted for the alignments tried by a weighted Bonferroni rule (Genovese and others 2006):
+    the plain alignment has the weight `PLAIN`.
 
     Args:
         points: Questions for a value.
-        values: The whole series; the truths of the points if it is empty.
-        decimals: Digits after the point that are published.
+        values: The whole series; if it is empty, the truths of the points.
+        decimals: Digits after the decimal point that are published.
     """
     answers = collect_answers(points)
     if not answers.periods:
@@ -239,13 +239,13 @@ def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: i
 
 
 def _alignments(length: int) -> Iterator[tuple[int, float]]:
-    """Yield shift and factor, the plain alignment first."""
+    """Yield shifts and factors, the plain alignment first."""
     yield from ((0, factor) for factor in FACTORS)
     yield from ((lag, 1.0) for lag in LAGS if lag and abs(lag) < length)
 
 
 def _choose(found: Sequence[_Alignment]) -> tuple[_Alignment, float]:
-    """Return the alignment with most exact answers of those that chance does not explain."""
+    """Return the alignment with most exact answers among those that chance does not explain."""
     plain, others = found[0], found[1:]
     weighted = [(plain, plain.p_value / PLAIN)]
     weighted += [(each, len(others) * each.p_value / (1 - PLAIN)) for each in others]
@@ -258,7 +258,7 @@ def _choose(found: Sequence[_Alignment]) -> tuple[_Alignment, float]:
 def _align(
     said: Array, digits: Array, places: Indices, how: tuple[int, float], chance: _ExactChance
 ) -> _Alignment:
-    """Compare answers with values, both in last digits; 0 is the same in every unit."""
+    """Compare answers with values, both in last digits; zeros are left out if the unit differs."""
     shift, factor = how
     there = (places + shift >= 0) & (places + shift < len(digits))
     if factor != 1:
@@ -275,7 +275,7 @@ def _align(
 
 
 def find_step(digits: Array) -> int:
-    """Return the step in which a series moves, in last digits: 1, or that of a coarser grid."""
+    """Return the step of a series in last digits: 1, or that of a coarser grid."""
     whole = np.round(digits)
     for step in _STEPS:
         if np.mean(whole % step == 0) >= _MOSTLY:
@@ -284,14 +284,14 @@ def find_step(digits: Array) -> int:
 
 
 def _digits_p(exact: int, near: int, expected: float) -> float:
-    """Return how often so many of the near answers are exact without memory of the digits."""
+    """Return the p-value of the exact among the near answers, without memory of the digits."""
     from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
 
     return float(bdtrc(exact - 1, near, expected)) if exact else 1.0
 
 
 def _dealt_p(answers: Array, truths: Array, exact: int) -> float:
-    """Return how often so many answers are exact if they are dealt out among all dates."""
+    """Return the p-value of the number of exact answers if they are permuted over all dates."""
     from scipy.special import pdtrc
 
     if not exact:
@@ -301,7 +301,10 @@ def _dealt_p(answers: Array, truths: Array, exact: int) -> float:
 
 
 def _chance_of_exact(known: SeriesValues, digits: Array, scale: float) -> _ExactChance:
-    """Return what is near, and the largest share exact among near answers without memory."""
+    """Return the distance that counts as near, and the largest exact share of near guesses.
+
+    The guesses are those of the baselines without memory.
+    """
     place = {period: at for at, period in enumerate(sorted(known))}
     distances = [
         np.abs(

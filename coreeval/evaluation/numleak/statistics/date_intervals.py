@@ -40,11 +40,11 @@ class Answers(NamedTuple):
 
     @property
     def error(self) -> Array:
-        """How far each lies from the truth, in the unit."""
+        """The distance of each answer from the truth, in the unit."""
         return np.abs(self.estimate - self.truth)
 
     def per_date(self, *columns: Array) -> Array:
-        """Return the sums of columns over the answers of each date, shape (dates, columns)."""
+        """Return the sums of columns over the answers of each date, with shape (dates, columns)."""
         count = len(self.periods)
         sums = [np.bincount(self.date, weights=each, minlength=count) for each in columns]
         return np.stack(sums, axis=1).astype(np.float64)
@@ -56,18 +56,18 @@ class Answers(NamedTuple):
 
 
 def all_vary(*columns: Array) -> bool:
-    """Whether each column has values so far apart that a double can tell their deviation from 0."""
+    """Return whether each column varies enough for a double to tell its deviation from 0."""
     return all(bool(np.ptp(each) > 0 and np.std(each) > 0) for each in columns)
 
 
 def standardise(values: Array) -> Array:
-    """Return values with mean 0 and variance 1; nan where they never vary."""
+    """Return values with mean 0 and variance 1; nan if they are constant."""
     spread = float(np.std(values)) if all_vary(values) else float("nan")
     return np.asarray((values - values.mean()) / spread)
 
 
 def collect_answers(points: Iterable[Point]) -> Answers:
-    """Take the answers that were read, of dates with a truth."""
+    """Collect the answers that were read, for dates with a truth."""
     read = [
         (point.period, point.estimate, point.truth)
         for point in points
@@ -84,7 +84,7 @@ def collect_answers(points: Iterable[Point]) -> Answers:
 
 
 def number_keys(keys: Sequence[Key]) -> tuple[list[Key], Indices]:
-    """Return the different keys as they first come, and which of them each is."""
+    """Return the distinct keys in order of first appearance, and the index of each key in them."""
     different = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     return list(different), np.array([different[key] for key in keys], np.intp)
 
@@ -130,7 +130,8 @@ RATIO: Final = IntervalScale(
 def jackknife(sums: Array, n: int, statistic: Statistic, scale: IntervalScale = LINEAR) -> Metric:
     """Return a statistic of sums by date with its delete-one-date jackknife interval.
 
-    Value -+ t(dates - 1) standard errors (Tukey 1958; Efron and Tibshirani 1993, equation 11.5).
+    The interval is the value -+ t(dates - 1) standard errors (Tukey 1958; Efron and Tibshirani
+    1993, equation 11.5).
     """
     dates = len(sums)
     if not dates:
@@ -152,10 +153,10 @@ def jackknife(sums: Array, n: int, statistic: Statistic, scale: IntervalScale = 
 
 
 def mean_interval(totals: Array, counts: Array, settings: AuditSettings) -> Metric:
-    """Return a mean of numbers not below 0, from each date's sum and count, by the bootstrap-t.
+    """Return a bootstrap-t mean of non-negative numbers, from each date's sum and count.
 
     Efron and Tibshirani (1993), section 12.5, with the linearised error of a ratio (Cochran 1977,
-    section 6.4); the percentile interval where some draw has no spread at all.
+    section 6.4). The percentile interval is used if any draw has no spread.
     """
     n, dates = int(counts.sum()), len(counts)
     rows = np.stack([totals, counts, totals**2, totals * counts, counts**2], axis=1)
@@ -184,11 +185,11 @@ def _mean_and_error(sums: Array) -> tuple[Array, Array]:
 
 
 def share_interval(hits: Sequence[bool] | NDArray[np.bool_], question: Indices) -> Metric:
-    """Return a share of answers with Wilson's interval; answers to one question go together.
+    """Return a share of answers with Wilson's interval, clustered by question.
 
     n is divided by the design effect, the ratio estimator's variance over that of independent
-    answers (Kish 1965; Dean and Pagano 2015), but never raised; where all answers agree, nothing
-    tells how alike those of one question are, and questions are counted.
+    answers (Kish 1965; Dean and Pagano 2015), but never raised. If all answers agree, the data do
+    not show how alike the answers to one question are, so questions are counted instead.
     """
     n = len(hits)
     if not n:
@@ -202,7 +203,7 @@ def share_interval(hits: Sequence[bool] | NDArray[np.bool_], question: Indices) 
 
 
 def _independent(value: float, n: int, excess: Array) -> float:
-    """Return how many independent answers a share is worth; `excess`: hits over expected."""
+    """Return the effective number of independent answers; `excess`: hits minus expected hits."""
     dates = len(excess)
     if dates == n:
         return n
@@ -214,7 +215,7 @@ def _independent(value: float, n: int, excess: Array) -> float:
 
 
 def difference_interval(first: Metric, second: Metric) -> Metric:
-    """Return the first minus the second, of different questions, with an interval from theirs.
+    """Return first minus second, for different questions, with an interval from theirs.
 
     Newcombe (1998, method 10) for shares; for others Zou and Donner (2008), the same formula.
     """
@@ -226,7 +227,7 @@ def difference_interval(first: Metric, second: Metric) -> Metric:
 
 
 def student_quantile(freedom: int) -> float:
-    """Return the quantile of Student's t that a two-sided interval reaches to."""
+    """Return the quantile of Student's t for a two-sided interval."""
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
 
     return float(stdtrit(freedom, (1 + LEVEL) / 2))

@@ -78,7 +78,7 @@ _PERSISTENT: Final = 0.7
 def list_notes(
     found: SeriesMeasurements, points: Sequence[Point], definition: SeriesDefinition
 ) -> tuple[str, ...]:
-    """Say what limits the numbers of the direct questions."""
+    """Return notes on what limits the numbers of the direct questions."""
     answers = collect_answers(points)
     if not answers.periods:
         none = f"none of {len(points)} questions has an answer that could be compared"
@@ -152,7 +152,7 @@ def measure_ranks(
     *,
     settings: AuditSettings,
 ) -> Ranks:
-    """Return how well pairs are ordered, beside what the value answers would give."""
+    """Measure how well pairs are ordered, compared with what the value answers would give."""
     read = [each for each in comparisons if each.chosen is not None]
     parsed = [each.chosen is not None for each in comparisons]
     expected, gap = _decoupling(read, collect_answers(points), values, settings)
@@ -175,7 +175,7 @@ def _rate(hits: Sequence[bool], comparisons: Sequence[DateComparison]) -> Metric
 
 
 def _coherence(read: Sequence[DateComparison], answers: Answers) -> Metric:
-    """Compare choices with the order of the model's own answers for both dates."""
+    """Compare choices with the order of the model's own answers for the two dates."""
     said = dict(zip(answers.periods, answers.means(answers.estimate), strict=True))
     both = [
         each
@@ -213,7 +213,7 @@ def _decoupling(
     values: Mapping[Period, float],
     settings: AuditSettings,
 ) -> tuple[Metric, Metric]:
-    """Return the accuracy that values would give, and by how much comparisons fall short of it."""
+    """Return the accuracy expected from the value answers, and the shortfall of the comparisons."""
     due = dict(values) | dict(zip(answers.periods, answers.means(answers.truth), strict=True))
     known = [each for each in read if each.first in due and each.second in due]
     orders = _orders(answers)
@@ -239,11 +239,11 @@ def _decoupling(
 
 
 def _neighbours(orders: _DateOrders, distances: Array, dates: int) -> tuple[Array, Array, Array]:
-    """Return how likely the answers order each asked difference, and the weights behind it.
+    """Return how likely the answers order each asked difference, and the underlying weights.
 
-    From the nearest differences, the square root of their number (a rule of thumb for neighbours:
-    Duda, Hart and Stork 2001, section 4.4). Weights are summed by pair of dates, shape
-    (dates, dates): of right orders, and of all.
+    The estimate uses the nearest differences; how many is the square root of their total number
+    (a rule of thumb for neighbours: Duda, Hart and Stork 2001, section 4.4). Weights are summed by
+    pair of dates, with shape (dates, dates): for right orders, and for all.
     """
     count = len(orders.apart)
     taken = min(count, ceil(sqrt(count)))
@@ -266,7 +266,7 @@ def _redraw_expected(
 ) -> Array:
     """Return the expected accuracy with the answered dates resampled.
 
-    The error of the answers and that of the pairs are added, as is right for small ones.
+    The error of the answers and that of the pairs are added, which is right for small errors.
     """
     weights = bootstrap_sums(np.eye(len(right)), settings.draws, rng)
     found, of = (((weights @ each) * weights).sum(axis=1) for each in (right, everything))
@@ -297,8 +297,8 @@ def measure(
 ) -> SeriesMeasurements:
     """Measure one model's answers about one series.
 
-    `others` are its answers about the siblings, by id. `values` is the whole series: what one
-    would score without memory is computed from it, and nothing says so where it is not given.
+    `others` are its answers about the siblings, by id. `values` is the whole series, from which the
+    scores without memory are computed; if it is not given, they are left out without a note.
     """
     tolerance = definition.tolerance
     probes = group_by(points, lambda point: point.variant)
@@ -353,7 +353,7 @@ def measure(
 
 
 def adjust_together(cells: Mapping[Cell, SeriesMeasurements]) -> dict[Cell, SeriesMeasurements]:
-    """Adjust the p-values of all cells, models times series, for each other."""
+    """Adjust the p-values of all cells (models times series) for each other."""
     overall = adjust_benjamini_hochberg([each.p_value for each in cells.values()])
     follows = adjust_benjamini_hochberg([each.follows_p for each in cells.values()])
     exact = adjust_benjamini_hochberg([each.exactness.p_value for each in cells.values()])
@@ -371,6 +371,6 @@ def adjust_together(cells: Mapping[Cell, SeriesMeasurements]) -> dict[Cell, Seri
 
 
 def _largest(nulls: Iterable[Null]) -> float:
-    """Return the largest p-value of r over some nulls; nan if one is not defined."""
+    """Return the largest p-value of r over some nulls; nan if any is not defined."""
     found = [null.pearson_r.p_value for null in nulls]
     return float(np.max(found)) if found else float("nan")

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 def compare_entropies(
     value: Sequence[Point], invented: Sequence[Point], settings: AuditSettings
 ) -> Entropies | None:
-    """Compare both conditions; None where no answer came with log-probabilities.
+    """Compare both conditions; None if no answer came with log-probabilities.
 
-    The p-value takes answers as independent: dates are, and names are those that were asked.
+    The p-value treats answers as independent: the dates are, and the names are the ones asked.
     """
     if not any(point.read_out for point in (*value, *invented)):
         return None
@@ -68,7 +68,7 @@ def compare_entropies(
 
 
 def list_entropy_notes(found: Entropies | None) -> Iterator[str]:
-    """Say which answers have no entropy, and where there is nothing to compare."""
+    """Yield notes on the answers without entropy, and on a missing comparison."""
     if found is None:
         return
     for name, one in (("the series", found.series), ("fictitious names", found.fictitious)):
@@ -141,7 +141,7 @@ def _both(first: Condition, second: Condition) -> bool:
 def _permutation_p(
     first: Sequence[float], second: Sequence[float], settings: AuditSettings
 ) -> float:
-    """Return (b + 1) / (m + 1) of m permutations (Phipson and Smyth 2010)."""
+    """Return the p-value (b + 1) / (m + 1) of m permutations (Phipson and Smyth 2010)."""
     if min(len(first), len(second)) < MIN_DATES:
         return float("nan")
     columns = [np.array(each, np.float64)[:, None] for each in (first, second)]
@@ -179,14 +179,15 @@ class RankingCandidate(Value):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What it is about: there is one candidate of a kind for each date."""
+        """What identifies the candidate: each date has only one candidate of a kind."""
         return (self.model, self.series, self.date, self.candidate)
 
 
 def read_candidates(path: Path) -> Records[RankingCandidate]:
-    """Read JSON lines, plain or .gz; of lines about the same candidate of a date the first counts.
+    """Read JSON lines, plain or .gz; of lines with the same candidate and date, the first counts.
 
-    Lines whose `type` says that they are no candidate, such as summaries, are passed over.
+    Lines whose `type` marks them as something other than a candidate, such as summaries, are
+    skipped.
 
     Raises:
         DatasetError: the file cannot be read, is empty, or no line of it is a candidate.
@@ -265,7 +266,7 @@ class CandidateRanking:
 def rank_candidates(
     candidates: Iterable[RankingCandidate], settings: AuditSettings
 ) -> tuple[CandidateRanking, ...]:
-    """Score each model on each series, in the order of the candidates; none without a date."""
+    """Score each model on each series, in the order of the candidates."""
     cells = group_by(candidates, lambda one: (one.model, one.series))
     return tuple(_make_ranking(*key, each, settings) for key, each in cells.items())
 
@@ -273,9 +274,9 @@ def rank_candidates(
 def rank_date(
     date: str, candidates: Sequence[RankingCandidate]
 ) -> tuple[DateRank | None, list[RankingExclusion]]:
-    """Rank the candidates of a date, and say what was left out.
+    """Rank the candidates of a date, and list the excluded ones.
 
-    A candidate with the text of the true value is the true value: it is no rival.
+    A candidate with the same text as the true value is the true value, so it is not a rival.
     """
     true = next((one for one in candidates if one.candidate == TRUE_CANDIDATE), None)
     if true is None:
@@ -330,7 +331,7 @@ def _lost_to(found: Sequence[DateRank]) -> Iterator[tuple[str, Metric]]:
 
 
 def _hits_p_value(hits: int, chances: Array) -> float:
-    """Return the probability of so many hits or more, each with a chance of its own."""
+    """Return the probability of at least this many hits, each with its own chance."""
     if not len(chances):
         return float("nan")
     counts = np.ones(1)
@@ -352,7 +353,7 @@ _MOST: Final = 40
 
 
 def draw_rankings(path: Path, found: Sequence[CandidateRanking]) -> list[Path]:
-    """Draw top-1 accuracy and the mean gap of each model, with intervals; nothing for none."""
+    """Draw each model's top-1 accuracy and mean gap with intervals; nothing if there are none."""
     if not found:
         return []
     shown, left = found[:_MOST], max(0, len(found) - _MOST)

@@ -42,7 +42,7 @@ NO_SPREAD = 1e-12
 
 
 def signature(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Signature:
-    """Return the five numbers of some questions."""
+    """Return the five numbers of a set of questions."""
     answers = collect_answers(points)
     statuses: Counter[Status] = Counter(point.status for point in points)
     return Signature(
@@ -59,13 +59,13 @@ def signature(points: Sequence[Point], *, tolerance: float, settings: AuditSetti
 
 
 def parse_rate(points: Sequence[Point]) -> Metric:
-    """Return the share of questions answered with a number; of a name and date asked together."""
+    """Return the share of questions answered with a number, clustered by name and date."""
     _, question = number_keys([(point.name, point.period) for point in points])
     return share_interval([point.status == "parsed" for point in points], question)
 
 
 def pearson_r(points: Iterable[Point]) -> Metric:
-    """Return the correlation of answers and truths; undefined where one of them never varies."""
+    """Return the correlation of answers and truths; undefined if either is constant."""
     return _pearson(collect_answers(points))
 
 
@@ -75,17 +75,17 @@ def mae(points: Iterable[Point], *, settings: AuditSettings) -> Metric:
 
 
 def within_tolerance(points: Iterable[Point], tolerance: float) -> Metric:
-    """Return the share of answers at most so far from the truth."""
+    """Return the share of answers within a tolerance of the truth."""
     return _within(collect_answers(points), tolerance)
 
 
 def sign_accuracy(points: Iterable[Point]) -> Metric:
-    """Return the share of answers with the truth's sign, where the truth is not 0."""
+    """Return the share of answers with the truth's sign, for truths other than 0."""
     return _sign(collect_answers(points))
 
 
 def hits_of_asked(points: Sequence[Point], tolerance: float) -> Metric:
-    """Return the share of all questions that got an answer within tolerance."""
+    """Return the share of all questions with an answer within tolerance."""
     known = [point for point in points if point.truth is not None]
     _, question = number_keys([point.period for point in known])
     return share_interval([_is_hit(point, tolerance) for point in known], question)
@@ -94,7 +94,7 @@ def hits_of_asked(points: Sequence[Point], tolerance: float) -> Metric:
 def slope(points: Iterable[Point]) -> Metric:
     """Return the least-squares slope of answers on truths, with the jackknife's interval.
 
-    About that of HC3 (MacKinnon and White 1985): errors need not have one variance.
+    The interval is close to that of HC3 (MacKinnon and White 1985), which allows unequal variances.
     """
     answers = collect_answers(points)
     return line_slope(answers, answers.truth, answers.estimate)
@@ -112,7 +112,7 @@ def line_slope(answers: Answers, x: Array, y: Array) -> Metric:
 
 
 def r_without_one(points: Iterable[Point]) -> float:
-    """Return the least correlation after leaving out any one date."""
+    """Return the smallest correlation after leaving out any one date."""
     sums = _moments(answers := collect_answers(points))
     if sums is None or len(answers.periods) < 4:
         return float("nan")
@@ -120,7 +120,7 @@ def r_without_one(points: Iterable[Point]) -> float:
 
 
 def modal_share(points: Iterable[Point]) -> Metric:
-    """Return the share of answers that are the commonest one."""
+    """Return the share of the most common answer."""
     answers = collect_answers(points)
     if not len(answers.estimate):
         return UNDEFINED
@@ -129,7 +129,7 @@ def modal_share(points: Iterable[Point]) -> Metric:
 
 
 def sign_base_rate(points: Iterable[Point]) -> Metric:
-    """Return what always saying the commoner sign of these truths would score."""
+    """Return the score of always giving the commoner sign of these truths."""
     answers = _with_sign(collect_answers(points))
     above = answers.truth > 0
     return (
@@ -140,12 +140,12 @@ def sign_base_rate(points: Iterable[Point]) -> Metric:
 
 
 def mark_near(distance: Array, tolerance: float) -> Array:
-    """Return 1 where a distance is within tolerance, 0 elsewhere."""
+    """Return 1 for distances within tolerance, 0 for others."""
     return np.asarray(distance <= tolerance + ROUNDING, np.float64)
 
 
 def correlation(x: Array, y: Array) -> float:
-    """Return Pearson's r; nan where it is not defined."""
+    """Return Pearson's r; nan if it is not defined."""
     if len(x) < 3 or not all_vary(x, y):
         return float("nan")
     return float(np.clip(np.mean(standardise(x) * standardise(y)), -1, 1))
@@ -165,7 +165,7 @@ def _pearson(answers: Answers) -> Metric:
 
 
 def _moments(answers: Answers) -> Array | None:
-    """Return each date's sums of standardised answers and truths; None where one never varies."""
+    """Return each date's sums of standardised answers and truths; None if either is constant."""
     if len(answers.periods) < 3 or not all_vary(answers.estimate, answers.truth):
         return None
     x, y = standardise(answers.truth), standardise(answers.estimate)
@@ -175,7 +175,7 @@ def _moments(answers: Answers) -> Array | None:
 def correlation_of_sums(sums: Array) -> Array:
     """Return r from sums of 1, x, y, xx, xy and yy, shape (..., 6).
 
-    0 where answers or truths do not vary: those show no association.
+    r is 0 if answers or truths do not vary, since that shows no association.
     """
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
     vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
@@ -229,7 +229,7 @@ def signatures_by_stratum(
 def signatures_by_era(
     points: Sequence[Point], *, tolerance: float, settings: AuditSettings
 ) -> dict[str, Signature]:
-    """Return the signature of each decade, in order of time."""
+    """Return the signature of each decade, in chronological order."""
     groups = group_by(points, lambda point: f"{point.period.start.year // 10 * 10}s")
     return _signatures(dict(sorted(groups.items())), tolerance, settings)
 
@@ -237,7 +237,7 @@ def signatures_by_era(
 def signatures_by_drawing(
     points: Sequence[Point], *, tolerance: float, settings: AuditSettings
 ) -> dict[int, Signature]:
-    """Return the signature of each drawing of dates; nothing where there is only one."""
+    """Return the signature of each drawing of dates; empty if there is only one drawing."""
     groups = group_by(points, lambda point: point.seed)
     return _signatures(dict(sorted(groups.items())), tolerance, settings) if len(groups) > 1 else {}
 
@@ -257,9 +257,9 @@ def notable_lift(points: Sequence[Point], *, tolerance: float, settings: AuditSe
 
 
 def recent_contrast(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Lift:
-    """Compare dates after the cutoff with those before it; dates near it count for neither.
+    """Compare dates after the cutoff with those before it; dates near it are left out.
 
-    Memory ends there: fewer answers, or worse ones, while those given before stay as good.
+    Memory ends at the cutoff: later answers are fewer or worse, while earlier ones stay as good.
     """
     groups = group_by(points, lambda point: point.stratum)
     return compare_groups(groups.get("post", []), groups.get("pre", []), tolerance, settings)
@@ -268,7 +268,7 @@ def recent_contrast(points: Sequence[Point], *, tolerance: float, settings: Audi
 def compare_groups(
     first: Sequence[Point], second: Sequence[Point], tolerance: float, settings: AuditSettings
 ) -> Lift:
-    """Return both groups' signatures, and the first minus the second."""
+    """Return both groups' signatures, and their difference (first minus second)."""
     one, other = (
         signature(group, tolerance=tolerance, settings=settings) for group in (first, second)
     )
@@ -282,14 +282,14 @@ def compare_groups(
 
 
 def gradient(points: Iterable[Point]) -> Metric:
-    """Return the slope of the absolute error on time, per ten years, up to the cutoff."""
+    """Return the slope of the absolute error over time, per ten years, up to the cutoff."""
     answers = collect_answers(point for point in points if point.stratum != "post")
     tens = np.array([period.start.toordinal() for period in answers.periods]) / DAYS_IN_TEN_YEARS
     return line_slope(answers, tens[answers.date], answers.error)
 
 
 def measure_repeats(points: Iterable[Point], *, tolerance: float) -> Repeats:
-    """Return the spread of repeated answers, over dates with at least two that were read."""
+    """Return the spread of repeated answers, over dates with at least two read answers."""
     answers = collect_answers(points)
     counts = np.bincount(answers.date, minlength=len(answers.periods))
     again = counts > 1
@@ -311,5 +311,5 @@ def measure_repeats(points: Iterable[Point], *, tolerance: float) -> Repeats:
 
 
 def _pool_deviation(sums: Array) -> Array:
-    """Return the standard deviation within dates, from squares and degrees of freedom."""
+    """Return the standard deviation within dates, from sums of squares and degrees of freedom."""
     return np.sqrt(sums[..., 0] / sums[..., 1])

@@ -57,11 +57,11 @@ NullDraws = tuple[Array, Array, Array]
 def shuffle_nulls(
     points: Sequence[Point], values: SeriesValues, *, tolerance: float, settings: AuditSettings
 ) -> dict[NullName, Null]:
-    """Deal the truths out anew among all dates, those of one era, and those of one season.
+    """Permute the truths among all dates, among those of one era, and among those of one season.
 
-    And, where the year's means are known, what the truths differ from them: one who knows each
-    year and nothing within it scores like that (Freedman and Lane 1983). Left out is a null under
-    which most dates are alone: it can tell nothing.
+    If the years' means are known, also permute the truths' differences from them: this is the score
+    of someone who knows each year but nothing within it (Freedman and Lane 1983). A null under
+    which most dates are alone is left out, because it is not informative.
     """
     answers = collect_answers(points)
     if len(answers.periods) < 2:
@@ -83,7 +83,7 @@ def shuffle_nulls(
 
 
 def _residuals(points: Sequence[Point], level: SeriesValues) -> Answers:
-    """Return answers and truths as their differences from a level, where that is known."""
+    """Return answers and truths minus a level, for the dates whose level is known."""
     answers = collect_answers(point for point in points if point.period in level)
     due = np.array([level[period] for period in answers.periods])[answers.date]
     return answers._replace(estimate=answers.estimate - due, truth=answers.truth - due)
@@ -132,7 +132,7 @@ class _PermutationTable:
 
 
 def _orders(strata: Indices, draws: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Yield permutations within strata, some rows at a time."""
+    """Yield permutations within strata, several rows at a time."""
     dates = len(strata)
     places = np.argsort(strata, kind="stable")
     most = max(1, PIECE // dates)
@@ -144,7 +144,7 @@ def _orders(strata: Indices, draws: int, rng: np.random.Generator) -> Iterator[I
 
 
 def make_null(seen: NullDraws, drawn: NullDraws, dates: int, movable: int) -> Null:
-    """Put what was seen beside what was drawn."""
+    """Compare the observed scores with the drawn ones."""
     return Null(
         dates=dates,
         movable=movable,
@@ -172,7 +172,7 @@ MOST_PATHS: Final = 2_000
 def drift_null(
     points: Sequence[Point], values: SeriesValues, *, tolerance: float, settings: AuditSettings
 ) -> Null | None:
-    """Return how well the answers follow series that drift as the true one does, but unrelated.
+    """Return how well the answers fit series that drift like the true one but are unrelated to it.
 
     None if the answers or truths do not vary, or fewer than `LEAST_VALUES` values are known.
     """
@@ -192,7 +192,7 @@ def drift_null(
 
 
 def _draw_paths(answers: Answers, values: SeriesValues, settings: AuditSettings) -> Iterator[Array]:
-    """Yield unrelated series at the dates of the answers, shape (paths, dates)."""
+    """Yield unrelated series at the dates of the answers, with shape (paths, dates)."""
     ordered = sorted(values)
     places = {period: place for place, period in enumerate(ordered)}
     asked = np.array([places[period] for period in answers.periods])
@@ -209,7 +209,7 @@ def _draw_paths(answers: Answers, values: SeriesValues, settings: AuditSettings)
 
 
 def _season_of(values: SeriesValues) -> tuple[Array, "np.ndarray[tuple[int], np.dtype[np.intp]]"]:
-    """Return each season's distance from the mean, and which season each value is in."""
+    """Return each season's distance from the mean, and the season index of each value."""
     means, ordered = season_means(values), sorted(values)
     if len(means) < len(values):
         return np.zeros(1), np.zeros(len(ordered), np.intp)
@@ -220,7 +220,7 @@ def _season_of(values: SeriesValues) -> tuple[Array, "np.ndarray[tuple[int], np.
 
 
 def _without_phase(level: Array, paths: int, rng: np.random.Generator) -> Array:
-    """Return paths with the spectrum of a level's steps, its trend up in half of them."""
+    """Return random paths with the spectrum of a level's steps; the trend is up in half of them."""
     steps = np.diff(level)
     trend = float(steps.mean())
     size = np.abs(np.fft.rfft(steps - trend))
@@ -232,7 +232,7 @@ def _without_phase(level: Array, paths: int, rng: np.random.Generator) -> Array:
 
 
 def _score_paths(said: Array, truths: Array, tolerance: float) -> NullDraws:
-    """Return r, mean absolute error and share within tolerance of answers for each truth."""
+    """Return r, the mean absolute error and the share within tolerance for each row of truths."""
     centred = truths - truths.mean(axis=1, keepdims=True)
     spread = np.maximum(np.std(truths, axis=1), np.finfo(np.float64).tiny)
     distance = np.abs(said - truths)
@@ -247,9 +247,9 @@ def sibling_null(
     tolerance: float,
     settings: AuditSettings,
 ) -> Null | None:
-    """Deal the answers of one date out anew among the series that were asked on it.
+    """Permute the answers of each date among the series that were asked on it.
 
-    One who knows what a month was like, but not which series is which, scores like that.
+    This is the score of someone who knows what a month was like, but not which series is which.
     """
     answers = collect_answers(points)
     truth = dict(zip(answers.periods, answers.means(answers.truth), strict=True))
@@ -280,7 +280,7 @@ def _draw_choices(count: Indices, settings: AuditSettings) -> Iterator[Indices]:
 
 
 def _score_rows(said: Array, truth: Array, tolerance: float) -> NullDraws:
-    """Score rows of answers; r is nan where the truths never vary, 0 where a row does not."""
+    """Score rows of answers; r is nan if the truths are constant, 0 if a row is constant."""
     distance = np.abs(said - truth)
     centred = said - said.mean(axis=1, keepdims=True)
     spread = np.sqrt((centred**2).mean(axis=1))
@@ -297,7 +297,7 @@ def _mean_answers(points: Sequence[Point]) -> dict[Period, float]:
 def compare_siblings(
     points: Sequence[Point], others: Mapping[str, Sequence[Point]], *, tolerance: float
 ) -> dict[str, CrossSeries]:
-    """Compare the answers with the truth of each sibling on the same dates."""
+    """Compare the answers with the truths of each sibling on the same dates."""
     found = {name: _compare_sibling(points, other, tolerance) for name, other in others.items()}
     return {name: each for name, each in found.items() if each.dates}
 

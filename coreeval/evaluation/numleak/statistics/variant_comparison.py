@@ -75,12 +75,12 @@ class AnswerPairs:
 
     @property
     def errors(self) -> tuple[Array, Array]:
-        """How far the plain answers and the others lie from the truth."""
+        """The distances of the plain and the other answers from the truth."""
         return np.abs(self.plain - self.truth), np.abs(self.own - self.truth)
 
 
 def pair_answers(plain: Sequence[Point], own: Sequence[Point]) -> AnswerPairs:
-    """Return the answers to both questions, date by date."""
+    """Pair the answers to both questions by date."""
     first, second = collect_answers(plain), collect_answers(own)
     said, others = _mean_by_date(first), _mean_by_date(second)
     truth = dict(zip(second.periods, second.means(second.truth).tolist(), strict=True))
@@ -96,7 +96,7 @@ def pair_answers(plain: Sequence[Point], own: Sequence[Point]) -> AnswerPairs:
 def compare_variant(
     plain: Sequence[Point], own: Sequence[Point], *, tolerance: float, settings: AuditSettings
 ) -> VariantComparison:
-    """Compare one way of asking with the plain question."""
+    """Compare one probe variant with the plain question."""
     pairs = pair_answers(plain, own)
     both = frozenset(pairs.periods)
 
@@ -133,7 +133,7 @@ def _mean(values: Array) -> Metric:
 
 
 def _r_difference(pairs: AnswerPairs) -> Metric:
-    """Return r of these answers minus r of the plain ones."""
+    """Return r of the variant's answers minus r of the plain ones."""
     dates = len(pairs.periods)
     if dates < 3 or not all_vary(pairs.truth, pairs.plain, pairs.own):
         return UNDEFINED._replace(n=dates, dates=dates)
@@ -169,7 +169,7 @@ class Phrasings:
 def compare_phrasings(
     plain: Sequence[Point], points: Sequence[Point], *, tolerance: float, settings: AuditSettings
 ) -> Phrasings:
-    """Compare all wordings; agreement and spread are over dates that two of them answered."""
+    """Compare all wordings; agreement and spread use dates that at least two of them answered."""
     found = {
         name: compare_variant(plain, each, tolerance=tolerance, settings=settings)
         for name, each in group_by(points, lambda point: point.phrasing or "unnamed").items()
@@ -190,7 +190,7 @@ def compare_phrasings(
 
 
 def _range(values: Sequence[float]) -> float:
-    """Return the largest minus the smallest value; nan where fewer than two are defined."""
+    """Return the largest minus the smallest value; nan if fewer than two are defined."""
     known = [value for value in values if value == value]
     return max(known) - min(known) if len(known) > 1 else float("nan")
 
@@ -229,11 +229,11 @@ def measure_contradiction(
     tolerances: Sequence[float],
     settings: AuditSettings,
 ) -> Contradiction:
-    """Sort the answers to questions that state a wrong value.
+    """Classify the answers to questions that state a wrong value.
 
     Args:
         plain: The plain questions.
-        points: Those that state one.
+        points: The questions that state a wrong value.
         tolerances: Of the series: within the headline one an answer repeats the stated value,
             within the widest one it is near the plain answer or the truth.
         settings: How answers are resampled.
@@ -264,7 +264,7 @@ def measure_contradiction(
 def classify_outcome(
     point: Point, plain: float | None, tolerances: Sequence[float]
 ) -> ContradictionOutcome:
-    """Return how one answer ended; `plain` is what the model says when nothing is stated."""
+    """Classify one answer; `plain` is the model's answer when no value is stated."""
     if point.status != "parsed" or point.estimate is None or point.stated is None:
         return _silent_outcome(point)
     near, wide = tolerances[0] + ROUNDING, max(tolerances) + ROUNDING
@@ -287,7 +287,7 @@ def _silent_outcome(point: Point) -> ContradictionOutcome:
 def _yield_share(
     points: Sequence[Point], found: Sequence[ContradictionOutcome], *, turned: bool
 ) -> Metric:
-    """Return the share that yields, of the values stated with the other sign, or with the same."""
+    """Return the share that yields, of values stated with the opposite sign or with the same."""
     those = [
         (point.period, outcome == "yields")
         for point, outcome in zip(points, found, strict=True)
@@ -328,7 +328,7 @@ class Continuation:
 def measure_continuation(
     rows: Sequence[ContinuationValue], *, tolerance: float, decimals: int
 ) -> Continuation:
-    """Return how near the lines are, beside those of one who only looks at the lines shown."""
+    """Compare the accuracy of the lines with guesses made only from the lines shown."""
     _, window = number_keys([row.window for row in rows])
     read = [row for row in rows if row.estimate is not None]
     untold = [row for row in read if not row.told]
@@ -360,11 +360,11 @@ class _ContinuationTable:
         self.mean = np.array([round(row.mean, decimals) for row in rows], np.float64)
 
     def within(self, guess: Array, tolerance: float) -> Metric:
-        """Return the share at most so far from the truth."""
+        """Return the share of guesses within a tolerance of the truth."""
         return share_interval(mark_near(np.abs(guess - self._truth), tolerance) > 0, self._window)
 
     def gain(self, guess: Array) -> Metric:
-        """Return what the answers save of a guess's error."""
+        """Return the share of a guess's error that the answers save."""
         if not len(self._truth):
             return UNDEFINED
         errors = np.abs(self.said - self._truth), np.abs(guess - self._truth)
@@ -377,7 +377,7 @@ def _sums(columns: Sequence[Array], window: Indices) -> Array:
 
 
 def _saving(sums: Array) -> Array:
-    """1 - error / error of the guess; nan where the guess makes none."""
+    """Return 1 - error / error of the guess; nan if the guess makes no error."""
     wrong = sums[..., 1] > 0
     return np.where(wrong, 1 - sums[..., 0] / np.where(wrong, sums[..., 1], 1.0), np.nan)
 
@@ -400,7 +400,7 @@ def measure_variants(
     definition: SeriesDefinition,
     settings: AuditSettings,
 ) -> Variants:
-    """Return what each of the further probes that were asked shows."""
+    """Return the results of each further probe that was asked."""
     asked = group_by(points, lambda point: point.variant)
     plain, tolerance = asked.get("value", []), definition.tolerance
 
