@@ -46,7 +46,7 @@ class Budget:
         self._change = asyncio.Condition()
         self._in_flight = 0
         self._taken = 0.0
-        """Spent, or put aside for requests in flight."""
+        """Spent by this process and those before it, or put aside for its requests in flight."""
         if budget_usd is not None:
             spent = ledger.spent()
             self._taken = spent.billed_usd + spent.unknown_usd
@@ -72,22 +72,26 @@ class Budget:
         async with self._change:
             await self._change.wait_for(lambda: self._fits(most) or not self._in_flight)
             if not self._fits(most):
-                raise self._budget_error(model, most)
+                raise self._budget_error(model, most, self._taken)
             self._taken += most
             self._in_flight += 1
         try:
-            return await self._ledger.reserve(key, most)
+            put_aside = await self._ledger.reserve(key, most, budget_usd=self._budget)
+            if put_aside is None:  # a copy of the run, at work beside it, has taken of the same
+                spent = self._ledger.spent()
+                raise self._budget_error(model, most, spent.billed_usd + spent.unknown_usd)
         except BaseException:
             await self._finish_request(most, 0.0)
             raise
+        return put_aside
 
     def _fits(self, most: float) -> bool:
         return self._budget is None or self._taken + most <= self._budget
 
-    def _budget_error(self, model: Model, most: float) -> BudgetSpent:
+    def _budget_error(self, model: Model, most: float, taken: float) -> BudgetSpent:
         return BudgetSpent(
             f"the budget of {self._budget:.4f} USD does not cover the next call of {model.name}, "
-            f"which may cost {most:.4f}: {self._taken:.4f} USD are spent or unaccounted for",
+            f"which may cost {most:.4f}: {taken:.4f} USD are spent or unaccounted for",
             where="run.budget_usd",
             hint="give a larger one (--budget USD): what was answered is kept",
         )

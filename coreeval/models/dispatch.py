@@ -11,7 +11,7 @@ from coreeval.models.activity import ActiveCall, ActiveCalls
 from coreeval.models.budget import Budget
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.failures import CallFailure, FinalError, to_final_error
-from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions
+from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions, find_impossible_count
 from coreeval.models.rate_limit import Permit, RateLimiter
 from coreeval.models.retry import Retry
 from coreeval.tools.stores.call_store import Reservation
@@ -203,6 +203,7 @@ class Dispatcher:
         except BaseException:
             await self.budget.write_off(reservation)
             raise
+        answer = _drop_impossible_count(answer, question, form)
         if told := answer.response_metadata.get(IMPOSSIBLE_COUNT):
             self.active_calls.record_impossible_count(self.model.name, str(told))
         usage = answer.usage_metadata
@@ -210,3 +211,17 @@ class Dispatcher:
             answer.response_metadata["limits"], usage["total_tokens"] if usage else turn.tokens
         )
         return answer
+
+
+def _drop_impossible_count(
+    answer: "AIMessage", question: ModelRequest, form: RequestOptions
+) -> "AIMessage":
+    """Return an answer with its tokens; without them where its request cannot have had so many."""
+    usage = answer.usage_metadata
+    told = usage and find_impossible_count(
+        usage, prompt_bytes=question.size, max_tokens=form.max_tokens
+    )
+    if not told:
+        return answer
+    metadata = {**answer.response_metadata, IMPOSSIBLE_COUNT: str(told)}
+    return answer.model_copy(update={"usage_metadata": None, "response_metadata": metadata})

@@ -1,7 +1,7 @@
 """A model as the rest of the program holds it, and the options of one request.
 
 Keys come from the environment, and only whole ones are sent. A count of tokens that an endpoint
-cannot have meant is an `ImpossibleCount`.
+cannot have meant, or its request not have had, is an `ImpossibleCount`.
 """
 
 import math
@@ -12,8 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from coreeval.config import Method, ModelConfig
 from coreeval.errors import CredentialError
+from coreeval.tools.catalogs import FRAMING_BYTES
 
 if TYPE_CHECKING:
+    from langchain_core.messages.ai import UsageMetadata
+
     from coreeval.models.chat import ChatModel
 
 
@@ -133,6 +136,9 @@ def mask_key(value: object, key: str) -> object:
 MOST_TOKENS: Final = 20_000_000
 """Tokens of one call: twice the longest context that a model is sold with (Llama 4 Scout, 10
 million). Sums of so many stay below 2**63 for 460 billion calls."""
+THOUGHTS_FACTOR: Final = 4
+"""How many times the longest answer a model may have counted: some leave thoughts out of the limit
+(own choice, twice the factor that an answer which was cut off gets)."""
 IMPOSSIBLE_COUNT: Final = "impossible_count"
 """What an answer's metadata has where its tokens cannot have been counted as they were told."""
 
@@ -150,6 +156,18 @@ def is_count(value: object) -> bool:
     if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
         return False
     return 0 <= value <= MOST_TOKENS
+
+
+def find_impossible_count(
+    usage: "UsageMetadata", *, prompt_bytes: int, max_tokens: int
+) -> ImpossibleCount | None:
+    """Return what a request cannot have had of the tokens that were counted for it, if anything."""
+    prompt, completion = usage["input_tokens"], usage["output_tokens"]
+    if prompt > prompt_bytes + FRAMING_BYTES:
+        return ImpossibleCount(f"{prompt} prompt tokens for {prompt_bytes} bytes")
+    if completion > THOUGHTS_FACTOR * max_tokens:
+        return ImpossibleCount(f"{completion} completion tokens where {max_tokens} were the most")
+    return None
 
 
 def clamp_count(tokens: int) -> int:

@@ -21,8 +21,10 @@ _IN_CACHE = (
 )
 
 """What to do about the hub's cache, all of whose files are links to its folder of blobs."""
-_OF_A_HUB = (".gitattributes", ".cache/huggingface/")
-"""What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""
+_GIT_FILE = ".gitattributes"
+"""The one file that the Hugging Face hub keeps beside those of a release."""
+_CLIENT_FOLDER = ".cache/huggingface/"
+"""Where its client notes what it has fetched."""
 
 
 class Problem(Value):
@@ -141,11 +143,10 @@ def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
 def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Problem]:
     for name, expected in listed.items():
         yield from _file_problem(path, name, expected)
-    others = {name for name in list_names(path) if not name.startswith(_OF_A_HUB)}
-    for name in sorted(others - listed.keys()):
+    for name in sorted(set(list_names(path)) - listed.keys()):
         if kind := special_kind(path / name):
             yield _special_file_problem(name, kind)
-        elif name not in {MANIFEST, DIGEST}:
+        elif name not in {MANIFEST, DIGEST, _GIT_FILE} and not name.startswith(_CLIENT_FOLDER):
             message = "the file does not belong to the release"
             yield Problem(kind="extra", file=name, message=message)
 

@@ -8,10 +8,11 @@ import itertools
 import json
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import IO, Any, Literal
+from typing import IO, Any, Final, Literal
 
 from coreeval.errors import RunLocked
 
@@ -317,3 +318,31 @@ def _special_files_below(path: Path) -> Iterator[Path]:
                 yield from _special_files_below(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
+
+
+MOST_UNPACKED: Final = 64 << 20
+"""Bytes that one packed value of a store or cache may have: 64 MiB (own choice). Of what is kept so
+the longest are answers, 1 MiB, and bodies of responses, 8 MiB."""
+
+
+class TooLarge(ValueError):
+    """A packed value has more bytes than are unpacked."""
+
+
+def decompress_within(packed: bytes, most: int = MOST_UNPACKED) -> bytes:
+    """Return what zlib has packed, and never hold more than is allowed.
+
+    Raises:
+        TooLarge: it is longer.
+        ValueError: it is damaged.
+    """
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(packed, most + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(content) > most:
+        raise TooLarge(f"it has more than {most >> 20} MiB when unpacked")
+    if not unpacking.eof:
+        raise ValueError("its end is missing")
+    return content

@@ -1,9 +1,9 @@
 """What may be lost and made again, on disk as JSON: never as pickle."""
 
+import json
 import os
 import sqlite3
 import time
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -12,11 +12,11 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
-from coreeval.tools.files import is_plain_file, leads_out
+from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
 
 MOST_BYTES = 1 << 30
 """Beyond this size the least recently stored goes (own choice: 1 GiB)."""
-_UNREADABLE = (ValueError, zlib.error, OSError, sqlite3.DatabaseError, diskcache.Timeout)
+_UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
 class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no types
@@ -29,7 +29,7 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         """Read a key."""
         if not raw:
             raise ValueError("a key of the cache is pickled")
-        return super().get(key, raw)
+        return json.loads(decompress_within(key))
 
     def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> object:
         """Read a value from the row, or from a file of the cache's own folder."""
@@ -37,7 +37,12 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
             raise ValueError("a value of the cache is neither bytes nor a file of bytes")
         if filename and leads_out(Path(self._directory), filename):
             raise ValueError("a value of the cache is a file outside of it")
-        return super().fetch(mode, filename, value, read)
+        if filename and (Path(self._directory) / filename).stat().st_size > MOST_UNPACKED:
+            raise ValueError("a value of the cache is too large")
+        packed = diskcache.Disk.fetch(self, mode, filename, value, read)
+        if not isinstance(packed, bytes):
+            raise ValueError("a value of the cache is not packed")
+        return json.loads(decompress_within(packed))
 
     def remove(self, file_path: str) -> None:
         """Delete the file of an entry that goes, if it is one of the cache's own folder.

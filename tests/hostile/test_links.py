@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,11 +18,11 @@ from coreeval.agents.name_finder import NameFinder
 from coreeval.cli import main
 from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.graph.checkpoints import open_checkpoints
-from coreeval.releases.takedown.calls import erase_cache_entries
+from coreeval.releases.takedown.calls import UNREADABLE_FILE, erase_cache_entries, erase_calls
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import list_results
 from coreeval.tools.clock import utc_now
-from coreeval.tools.files import write_text
+from coreeval.tools.files import MOST_UNPACKED, write_text
 from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.local import open_local
@@ -83,6 +84,42 @@ def test_an_entry_with_a_file_of_its_own_is_still_deleted(tmp_path: Path) -> Non
     (found,) = erase_cache_entries(tmp_path, FINDER, dry=False)
     assert (found.count, found.action) == (1, "deleted")
     assert not [*tmp_path.glob("*/*/*.val")]
+
+
+@pytest.mark.parametrize("place", ["value", "file", "key"])
+def test_a_packed_bomb_in_a_cache_is_told_and_never_unpacked(tmp_path: Path, place: str) -> None:
+    """What names somebody beside it is deleted all the same."""
+    most = 2 * MOST_UNPACKED
+    bomb = zlib.compress(b'"' + bytes(most) + b'"')
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("bomb", "x", expire_s=60) and cache.put("key", NAME, expire_s=60)
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as database, database:
+        if place == "file":
+            (tmp_path / "bomb.val").touch()
+            os.truncate(tmp_path / "bomb.val", most)
+            database.execute(
+                "UPDATE Cache SET mode = 2, filename = 'bomb.val', value = NULL WHERE rowid = 1"
+            )
+        else:
+            database.execute(f"UPDATE Cache SET {place} = ? WHERE rowid = 1", (bomb,))
+    tracemalloc.start()
+    named, told = erase_cache_entries(tmp_path, FINDER, dry=False)
+    with JsonCache(tmp_path) as cache:
+        assert cache.get("bomb") is None
+    assert tracemalloc.get_traced_memory()[1] < 2 * most
+    tracemalloc.stop()
+    assert (named.kind, named.count, named.action) == ("cached answers", 1, "deleted")
+    assert (told.kind, told.count, told.action) == (UNREADABLE_FILE, 1, "reported")
+    assert "delete the cache" in told.to_do
+
+
+def test_a_packed_bomb_in_a_call_store_is_told(tmp_path: Path) -> None:
+    open_calls(tmp_path / "calls.db").close()
+    bomb = zlib.compress(bytes(MOST_UNPACKED + 1))
+    with closing(sqlite3.connect(tmp_path / "calls.db")) as database, database:
+        database.execute("INSERT INTO texts VALUES ('x', ?)", (bomb,))
+    with pytest.raises(RunCorrupt, match="more than 64 MiB"):
+        [*erase_calls(tmp_path / "calls.db", FINDER, dry=True)]
 
 
 @pytest.mark.parametrize("way", ["absolute", "above", "link", "linked folder"])

@@ -157,16 +157,16 @@ async def test_why_an_answer_ended(
 async def test_thoughts_are_no_part_of_the_answer_and_tokens_are_told_apart(
     make_asker: MakeAsker, server: LLMServer, store: CallStore
 ) -> None:
-    server.answers = script(Reply(content=GOOD, thinking="{}", cached=1000, written=200))
+    server.answers = script(Reply(content=GOOD, thinking="{}", cached=400, written=20))
     price = PriceConfig(input=1e6, output=0, cached_input=1e3, cache_write=2e6)
     with record_calls() as calls:
         await make_asker(price=price.model_dump()).ask(ASKED, SHAPE)
     (kept,) = store.records()
     assert (kept.response, kept.model_returned) == (GOOD, "stub-20260101")
     fresh = len(json.dumps([TEXT])) // 4
-    assert (kept.prompt_tokens, kept.cached_tokens) == (1200 + fresh, 1000)
+    assert (kept.prompt_tokens, kept.cached_tokens) == (420 + fresh, 400)
     assert kept.completion_tokens == len(GOOD) // 4
-    assert calls[0].usd == pytest.approx(fresh + 1000 / 1000 + 200 * 2)
+    assert calls[0].usd == pytest.approx(fresh + 400 / 1000 + 20 * 2)
 
 
 async def test_what_the_headers_say_about_limits_is_handed_on(

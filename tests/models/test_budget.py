@@ -16,6 +16,7 @@ from coreeval.models import Model, open_model
 from coreeval.models.budget import Budget
 from coreeval.tools.catalogs import MILLION, Price, Prices
 from coreeval.tools.stores.call_store import CallStore, Reservation, SpendingTotal, open_calls
+from tests.tools.stores.call_samples import record
 
 A_DOLLAR = PriceConfig(input=0, output=MILLION)
 """A price at which a request may cost as many dollars as its answer may have tokens."""
@@ -47,6 +48,12 @@ async def reserve(purse: Budget, dollars: int, *, of: Model | None = None) -> Re
     put_aside = await purse.reserve(of or model(), "k", prompt_bytes=0, max_tokens=dollars)
     assert put_aside is not None and put_aside.usd == dollars
     return put_aside
+
+
+async def settle(pays: Budget, put_aside: Reservation, usd: float | None) -> None:
+    """Settle a request as its caller does, whose record in the file says what it cost."""
+    await pays.settle(put_aside, usd)
+    pays._ledger.keep_as_spent(put_aside, usd)
 
 
 def open_in(path: Path) -> float:
@@ -89,8 +96,8 @@ async def test_what_nothing_limits_is_not_reserved(
 
 async def test_a_budget_can_be_used_up_to_the_last_cent_and_no_further(store: CallStore) -> None:
     pays = purse(store, 5)
-    await pays.settle(await reserve(pays, 3), 3)
-    await pays.settle(await reserve(pays, 2), 2)
+    await settle(pays, await reserve(pays, 3), 3)
+    await settle(pays, await reserve(pays, 2), 2)
     with pytest.raises(BudgetSpent, match=r"budget of 5\.0000 USD") as caught:
         await reserve(pays, 1)
     assert (caught.value.exit_code, caught.value.where) == (3, "run.budget_usd")
@@ -111,9 +118,9 @@ async def test_a_call_that_is_too_dear_is_refused_and_a_cheaper_one_goes_on(
 @pytest.mark.parametrize(
     ("end", "left"),
     [
-        (lambda pays, one: pays.settle(one, 1.0), 9),
-        (lambda pays, one: pays.settle(one, 0.0), 10),
-        (lambda pays, one: pays.settle(one, None), 6),
+        (lambda pays, one: settle(pays, one, 1.0), 9),
+        (lambda pays, one: settle(pays, one, 0.0), 10),
+        (lambda pays, one: settle(pays, one, None), 6),
         (lambda pays, one: pays.release(one), 10),
         (lambda pays, one: pays.write_off(one), 6),
     ],
@@ -136,10 +143,10 @@ async def test_who_does_not_fit_waits_for_what_those_in_flight_leave_over(
     first, second = await reserve(pays, 5), await reserve(pays, 5)
     waiting = asyncio.create_task(reserve(pays, 4))
     await asyncio.sleep(0.01)
-    await pays.settle(first, 5)
+    await settle(pays, first, 5)
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    await pays.settle(second, 1)
+    await settle(pays, second, 1)
     assert (await waiting).usd == 4
 
 
@@ -170,7 +177,7 @@ async def test_the_budget_is_never_exceeded_by_many_at_once(
         match chance.choice(["answer", "answer", "refusal", "timeout"]):
             case "answer":
                 at_risk[one.id] *= chance.random()
-                await pays.settle(one, at_risk[one.id])
+                await settle(pays, one, at_risk[one.id])
             case "refusal":
                 at_risk[one.id] = 0
                 await pays.release(one)
@@ -199,6 +206,30 @@ async def test_earlier_processes_of_the_run_are_counted(path: Path) -> None:
     store.close()
 
 
+async def test_two_copies_of_a_run_at_work_at_once_share_one_budget(path: Path) -> None:
+    """Each has looked at what is spent before the other spends; one of them settles its calls."""
+    stores = [open_calls(path, "run") for _ in range(2)]
+    purses = [purse(store, 20) for store in stores]
+    paid, refused = 0, 0
+    for number in range(100):
+        which = number % 2
+        try:
+            put_aside = await reserve(purses[which], 1)
+        except BudgetSpent as error:
+            refused += 1
+            assert "20.0000 USD are spent or unaccounted for" in error.message
+            continue
+        paid += 1
+        await purses[which].settle(put_aside, 1.0)
+        if which:
+            await stores[which].put(record(str(number), usd=1.0), put_aside)
+    assert (paid, refused) == (20, 80)
+    with pytest.raises(BudgetSpent):
+        await reserve(purse(stores[0], 20), 1)
+    for store in stores:
+        store.close()
+
+
 async def test_whoever_is_cancelled_while_waiting_has_taken_nothing(store: CallStore) -> None:
     pays = purse(store, 10)
     first = await reserve(pays, 10)
@@ -217,7 +248,7 @@ async def test_a_reservation_that_could_not_be_committed_holds_nobody_up(
     """What is not in the file was not sent, and those who wait must be told the truth."""
     pays = purse(store, 10)
 
-    async def full(key: str, usd: float) -> Reservation:
+    async def full(key: str, usd: float, *, budget_usd: float) -> Reservation:
         raise RunError("the disk is full")
 
     with monkeypatch.context() as broken:

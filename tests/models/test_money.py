@@ -39,6 +39,8 @@ def counted(prompt: int, completion: int, cached: int = 0) -> Reply:
     return Reply(body=json.dumps({"choices": [{"message": {"content": GOOD}}], "usage": usage}))
 
 
+LONG = "a " * 500
+"""A text that may have a thousand tokens."""
 NOT_COUNTED = Reply(body=json.dumps({"choices": [{"message": {"content": GOOD}}]}))
 
 
@@ -46,7 +48,7 @@ async def test_a_call_costs_what_its_tokens_cost(
     connect: Connect, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(counted(1000, 100, cached=600))
-    call = await ask(asker_of(connect(), server, price=PRICE))
+    call = await ask(asker_of(connect(), server, price=PRICE), LONG)
     assert call.usd == pytest.approx((400 * 10 + 600 * 1 + 100 * 1000) / 1e6)
     assert (call.prompt_tokens, call.cached_tokens, call.completion_tokens) == (1000, 600, 100)
     (kept,) = store.records()
@@ -60,7 +62,33 @@ async def test_what_is_not_known_is_not_free(
     connect: Connect, server: LLMServer, price: object, reply: Reply
 ) -> None:
     server.answers = script(reply)
-    assert (await ask(asker_of(connect(), server, price=price))).usd is None
+    assert (await ask(asker_of(connect(), server, price=price), LONG)).usd is None
+
+
+@pytest.mark.parametrize("prompt", [1, 20_000_000])
+@pytest.mark.parametrize("completion", [1, 400, 401, 20_000_000])
+async def test_tokens_that_a_request_cannot_have_had_are_charged_as_what_was_put_aside(
+    connect: Connect, server: LLMServer, store: CallStore, path: Path, prompt: int, completion: int
+) -> None:
+    """Thoughts may go beyond the longest answer, but not by any number."""
+    server.answers = script(counted(prompt, completion))
+    asked = connect(budget_usd=1)
+    asker = asker_of(asked, server, price=PRICE, max_tokens=100)
+    call = await ask(asker)
+    notes = asker.sender.active_calls.count_notes()
+    if (prompt, completion) in {(1, 1), (1, 400)}:
+        assert call.usd == pytest.approx((10 * prompt + 1000 * completion) / 1e6)
+        assert (open_in(path), notes) == ([], [])
+        return
+    assert (call.usd, call.prompt_tokens, call.completion_tokens) == (None, 0, 0)
+    (put_aside,) = open_in(path)
+    assert store.ledger.spent() == SpendingTotal(billed_usd=0.0, unknown_usd=put_aside)
+    assert 0.1 < put_aside < 0.2
+    odd = (
+        "20000000 prompt tokens for" if prompt > 1 else f"{completion} completion tokens where 100"
+    )
+    (note,) = notes
+    assert odd in note
 
 
 async def test_prices_of_a_table_are_found_by_the_models_name(
@@ -69,7 +97,7 @@ async def test_prices_of_a_table_are_found_by_the_models_name(
     server.answers = script(counted(1000, 0))
     told = Price(input=5, output=1, as_of=date(2026, 1, 1), source="s")
     asker = asker_of(exchange(store, prices={"openai:stub": told}), server)
-    assert (await ask(asker)).usd == pytest.approx(0.005)
+    assert (await ask(asker, LONG)).usd == pytest.approx(0.005)
 
 
 def open_in(path: Path) -> list[float]:
@@ -89,7 +117,7 @@ async def test_a_request_is_paid_for_in_the_file_before_it_is_sent_and_once_it_i
 
     server.answers = answers
     asker = asker_of(connect(budget_usd=5), server, price=PRICE, max_tokens=1000)
-    call = await ask(asker)
+    call = await ask(asker, LONG)
     ((put_aside,),) = seen
     assert call.usd is not None and 1.0 < put_aside < 1.2 and call.usd < put_aside
     assert open_in(path) == []
@@ -200,7 +228,7 @@ async def test_where_the_method_is_changed_the_refused_request_costs_nothing(
 ) -> None:
     server.answers = Taking("text")
     asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
-    call = await ask(asker)
+    call = await ask(asker, LONG)
     assert call.method == "text" and call.usd is not None
     assert open_in(path) == []
 

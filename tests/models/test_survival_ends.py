@@ -330,7 +330,7 @@ async def settled(store: CallStore) -> tuple[float, float]:
     """Return what is billed and what is unknown, once all that was submitted is written."""
     last = await store.ledger.reserve("last", 0.0)
     spent = store.ledger.spent()
-    assert last.usd == 0.0
+    assert last and last.usd == 0.0
     return spent.billed_usd, spent.unknown_usd
 
 

@@ -157,6 +157,7 @@ async def _end(purse: Budget, call: tuple[Reservation, str, float]) -> float:
         return kept.usd
     usd = None if end == "settle unknown" else share * kept.usd
     await purse.settle(kept, usd)
+    purse._ledger.keep_as_spent(kept, usd)  # as the record of the call would
     return kept.usd if usd is None else usd
 
 

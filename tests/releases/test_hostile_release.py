@@ -147,6 +147,20 @@ def test_a_pipe_in_a_release_is_not_waited_for(release: Path) -> None:
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".gitattributes", ".cache/huggingface/download/x.lock"])
+def test_a_name_of_the_hub_is_no_pass_for_links_and_pipes(
+    release: Path, secret: Path, name: str, tmp_path: Path
+) -> None:
+    for kind, make in (("special", os.mkfifo), ("link", lambda path: path.symlink_to(secret))):
+        (release / name).parent.mkdir(parents=True, exist_ok=True)
+        make(release / name)
+        assert [(each.kind, each.file) for each in verify(release).problems] == [(kind, name)]
+        with pytest.raises(ReleaseError):
+            export(release, to="hf", out=tmp_path / "out")
+        (release / name).unlink()
+
+
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize("name", ["release.json", "release.sha256", "README.md"])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(release: Path, name: str) -> None:
     (release / name).unlink()

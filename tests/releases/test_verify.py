@@ -72,6 +72,10 @@ def test_one_flipped_bit_is_found_in_every_file(second: Path, shelf: Path) -> No
         (lambda folder: (folder / "README.md").unlink(), ("missing", "README.md")),
         (lambda folder: (folder / "note.txt").write_text("x"), ("extra", "note.txt")),
         (lambda folder: (folder / "updated" / "x").write_text("x"), ("extra", "updated/x")),
+        (
+            lambda folder: (folder / ".gitattributes-x.py").write_text("x"),
+            ("extra", ".gitattributes-x.py"),
+        ),
         (lambda folder: (folder / "CHANGELOG.md").write_text("x"), ("changed", "CHANGELOG.md")),
         (lambda folder: (folder / "release.sha256").unlink(), ("missing", "release.sha256")),
         (lambda folder: (folder / "release.json").unlink(), ("missing", "release.json")),

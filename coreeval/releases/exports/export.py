@@ -10,6 +10,7 @@ from coreeval.releases.exports.harness_tasks import write_inspect, write_lm_eval
 from coreeval.releases.exports.material import Material, open_material
 from coreeval.releases.exports.tables import write_csv, write_jsonl, write_junit, write_spreadsheet
 from coreeval.releases.folders import create_export_folder
+from coreeval.releases.release import DIGEST, MANIFEST, read_release
 from coreeval.releases.sample_tables import add_dataset_info, iter_dataset_info
 from coreeval.runs.arms import shard_name
 from coreeval.tools.files import special_kind_on_way, write_text
@@ -50,8 +51,8 @@ def _refuse_special_file(folder: Path, file: Path) -> None:
 
 
 def _release_files(folder: Path) -> list[Path]:
-    """Return all files of a release, so that `verify` knows the copy for it."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    """Return the files of a release and what vouches for them: `verify` takes the copy for it."""
+    return [folder / name for name in (*read_release(folder).manifest.files, MANIFEST, DIGEST)]
 
 
 ExportWriter = Callable[[Material, Path], dict[str, int]]

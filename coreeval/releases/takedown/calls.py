@@ -3,7 +3,6 @@
 import json
 import secrets
 import sqlite3
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,13 @@ from typing import Any, Literal
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, RunError, RunLocked
-from coreeval.tools.files import is_plain_file, leads_out
+from coreeval.tools.files import (
+    MOST_UNPACKED,
+    TooLarge,
+    decompress_within,
+    is_plain_file,
+    leads_out,
+)
 from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import refuse_special_file
@@ -40,6 +45,10 @@ class TextMatches:
 
 RETRY_HINT = "see to the disk, then give the same command again: it goes on"
 _PATIENCE_S = 10.0
+_DAMAGED = (
+    "what it holds of the name cannot be deleted alone: delete the file, or restore it from a copy "
+    "and give the command again"
+)
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 
@@ -85,6 +94,10 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise _convert_error(error, path) from None
+    except TooLarge as error:
+        raise RunCorrupt(
+            f"a value of a database is none of CoreEval's: {error}", where=str(path), hint=_DAMAGED
+        ) from None
 
 
 def _read_any_text(text: bytes) -> str:
@@ -109,8 +122,7 @@ def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
         return RunCorrupt(
             f"a database is damaged: {error}",
             where=str(path),
-            hint="what it holds of the name cannot be deleted alone: delete the file, or restore "
-            "it from a copy and give the command again",
+            hint=_DAMAGED,
         )
     if "locked" in str(error):
         return RunLocked(
@@ -139,6 +151,11 @@ _FOREIGN = (
     "neither read nor deleted. Delete the cache: what is in it is asked again"
 )
 
+_TOO_LARGE = (
+    f"entries of more than {MOST_UNPACKED >> 20} MiB, which CoreEval never writes, were not read: "
+    "delete the cache, what is in it is asked again"
+)
+
 
 def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
@@ -150,15 +167,7 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
     """
     path = folder / CACHE_DATABASE
     with open_database(path, dry=dry) as database:
-        rows = database.execute("SELECT rowid, key, filename, value FROM Cache").fetchall()
-        entries = [
-            (row["rowid"], row["filename"])
-            for row in rows
-            if any(
-                map(finder.finds, _cache_texts(folder, row["key"], row["filename"], row["value"]))
-            )
-        ]
-        foreign = sum(leads_out(folder, str(row["filename"])) for row in rows if row["filename"])
+        entries, foreign, too_large = _scan_cache(database, folder, finder)
         if not dry:
             with transaction(database):
                 database.executemany(
@@ -173,12 +182,35 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
         yield TextMatches(
             kind="cached answers", path=path, count=foreign, action="reported", to_do=_FOREIGN
         )
+    if too_large:
+        yield TextMatches(
+            kind=UNREADABLE_FILE, path=path, count=too_large, action="reported", to_do=_TOO_LARGE
+        )
+
+
+def _scan_cache(
+    database: sqlite3.Connection, folder: Path, finder: NameFinder
+) -> tuple[list[tuple[int, str | None]], int, int]:
+    """Return the entries that name somebody, and how many are elsewhere or too large to read."""
+    entries, foreign, too_large = list[tuple[int, str | None]](), 0, 0
+    for row in database.execute("SELECT rowid, key, filename, value FROM Cache"):
+        foreign += bool(row["filename"]) and leads_out(folder, str(row["filename"]))
+        try:
+            texts = [*_cache_texts(folder, row["key"], row["filename"], row["value"])]
+        except TooLarge:
+            too_large += 1
+            continue
+        if any(map(finder.finds, texts)):
+            entries.append((row["rowid"], row["filename"]))
+    return entries, foreign, too_large
 
 
 def _cache_texts(folder: Path, key: object, filename: object, value: object) -> Iterator[str]:
     yield _unpack(key)
     yield _unpack(value)
     if filename and is_plain_file(folder, str(filename)):
+        if (folder / str(filename)).stat().st_size > MOST_UNPACKED:
+            raise TooLarge
         yield _unpack((folder / str(filename)).read_bytes())
 
 
@@ -186,8 +218,10 @@ def _unpack(value: object) -> str:
     if not isinstance(value, bytes):
         return str(value)
     try:
-        return zlib.decompress(value).decode(errors="replace")
-    except zlib.error:
+        return decompress_within(value).decode(errors="replace")
+    except TooLarge:
+        raise
+    except ValueError:
         return value.decode(errors="replace")
 
 
@@ -239,7 +273,7 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
 
     Raises:
         RunLocked: another process uses the store.
-        RunCorrupt: it is damaged.
+        RunCorrupt: it is damaged, or has a value that is too large to be of a call.
         RunError: it cannot be used now.
     """
     open_calls(path).close()  # refuses one of another version
@@ -279,6 +313,8 @@ def _text_of(body: bytes) -> str:
     """Return the text of a row; of a damaged one what can be read."""
     try:
         return decompress(body)
+    except TooLarge:
+        raise
     except ValueError:
         return body.decode(errors="replace")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from coreeval.tools.files import decompress_within
 from coreeval.tools.stores.sqlite import Row
 
 Json = Mapping[str, object]
@@ -110,14 +111,11 @@ def decompress(body: bytes) -> str:
     """Return the text of a row.
 
     Raises:
-        ValueError: the bytes are damaged.
+        ValueError: the bytes are damaged, or longer than any call.
     """
     if body.startswith(_PLAIN):
         return body[1:].decode()
-    try:
-        return zlib.decompress(body).decode()
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
+    return decompress_within(body).decode()
 
 
 def encode_record(record: CallRecord) -> tuple[Row, dict[str, str]]:

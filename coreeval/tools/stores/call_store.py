@@ -6,6 +6,7 @@ What requests in flight may cost is committed before they are sent.
 """
 
 import asyncio
+import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
+    text,
     update,
 )
 from sqlalchemy.engine import URL
@@ -37,7 +39,7 @@ from coreeval.tools.stores.call_records import (
     encode_record,
     text_hash,
 )
-from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.stores.heartbeat import DIGITS, refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
 from coreeval.tools.stores.sqlite import (
     BatchWriter,
@@ -71,6 +73,24 @@ class SpendingTotal:
     """The worst case of requests that nobody knows the end of: those in flight at a kill."""
 
 
+_RESERVE = text("""
+    INSERT INTO reservations (id, payer, key, usd) SELECT :id, :payer, :key, :usd
+    WHERE :billed + :usd
+        + (SELECT coalesce(sum(min(max(usd, 0.0), :most)), 0.0) FROM calls NOT INDEXED
+           WHERE rowid > :seen AND paid_by = :payer)
+        + (SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer) <= :budget
+""")
+"""Looks at the budget and takes from it at once: no other process comes in between."""
+_BILLED_SINCE = text("""
+    SELECT coalesce(max(rowid), :seen),
+        coalesce(sum(CASE WHEN paid_by = :payer THEN min(max(usd, 0.0), :most) END), 0.0)
+    FROM calls NOT INDEXED WHERE rowid > :seen
+""")
+_MOST_ADDED_ANEW = 64
+"""Reservations until what was billed meanwhile is added to what is known: of 100,000 calls all
+take 16 ms to add up, the newest 64 take 0.03 ms."""
+
+
 class Ledger:
     """Reservations beside the calls that settle them, in one file and one transaction.
 
@@ -82,7 +102,10 @@ class Ledger:
         self._engine = engine
         self._writer = writer
         self._payer = payer
-        self._add = InsertStatement(engine, t.reservations, twice="fails")
+        self._seen, self._billed = 0, 0.0
+        """The last row of calls that is added up, and what the payer was billed until there."""
+        self._not_added = _MOST_ADDED_ANEW
+        """Reservations since then."""
 
     def spent(self) -> SpendingTotal:
         """Return what the payer has spent so far: no call less than nothing, none `MOST_USD`."""
@@ -107,16 +130,53 @@ class Ledger:
         with self._engine.connect() as connection:
             return {payer: usd for payer, usd in connection.execute(query)}
 
-    async def reserve(self, key: str, usd: float) -> Reservation:
-        """Put money aside for a request; when this returns, no kill or power cut can undo it."""
+    async def reserve(
+        self, key: str, usd: float, *, budget_usd: float = math.inf
+    ) -> Reservation | None:
+        """Put money aside for a request; when this returns, no kill or power cut can undo it.
+
+        Args:
+            key: Of the request.
+            usd: The most that it can cost.
+            budget_usd: What all processes of the payer may spend together.
+
+        Returns:
+            None where they have not left enough.
+        """
+        if self._not_added >= _MOST_ADDED_ANEW:
+            self._add_up()
+        self._not_added += 1
         reservation = Reservation(id=uuid.uuid4().hex, usd=usd)
-        row = {"id": reservation.id, "payer": self._payer, "key": key, "usd": usd}
+        if await self._insert(reservation, key, budget_usd):
+            return reservation
+        self._seen, self._billed = 0, 0.0  # rows may have been deleted meanwhile
+        self._add_up()
+        return reservation if await self._insert(reservation, key, budget_usd) else None
+
+    def _add_up(self) -> None:
+        about = {"payer": self._payer, "seen": self._seen, "most": MOST_USD}
+        with self._engine.connect() as connection:
+            self._seen, billed = connection.execute(_BILLED_SINCE, about).one()
+        self._billed += billed
+        self._not_added = 0
+
+    async def _insert(self, reservation: Reservation, key: str, budget_usd: float) -> bool:
+        row = {
+            "id": reservation.id,
+            "payer": self._payer,
+            "key": key,
+            "usd": reservation.usd,
+            "billed": self._billed,
+            "seen": self._seen,
+            "most": MOST_USD,
+            "budget": budget_usd + 10**-DIGITS,
+        }
         try:
-            await asyncio.wrap_future(self._writer.submit([(self._add, [row])], lasting=True))
+            written = self._writer.submit([(_RESERVE, [row])], lasting=True)
+            return await asyncio.wrap_future(written) > 0
         except BaseException:
             self.release(reservation)  # what was not sent costs nothing
             raise
-        return reservation
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a request did not cost; lost in a kill, it counts as spent."""

@@ -1,5 +1,6 @@
 """`datasets` reads what is exported for it, as it reads a release."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from datasets import (  # type: ignore[import-untyped]
 
 from coreeval.errors import RunStateError
 from coreeval.releases.exports.export import export
+from coreeval.releases.folders import list_names
 from coreeval.releases.sample_tables import add_dataset_info, size_category
 from coreeval.releases.verify import verify
 from tests.releases.exports.conftest import Sources
@@ -54,6 +56,17 @@ def test_the_copy_of_a_release_verifies(sources: Sources, tmp_path: Path) -> Non
     assert verify(tmp_path / "out").ok
     card = (sources.closed / "README.md").read_text("utf-8")
     assert add_dataset_info(card, sources.closed, "test") == card
+
+
+def test_what_a_hub_left_beside_a_release_is_not_copied(sources: Sources, tmp_path: Path) -> None:
+    fetched = tmp_path / "fetched"
+    shutil.copytree(sources.closed, fetched)
+    for name in (".gitattributes", ".cache/huggingface/download/payload.py"):
+        (fetched / name).parent.mkdir(parents=True, exist_ok=True)
+        (fetched / name).write_text("x")
+    assert verify(fetched).ok
+    export(fetched, to="hf", out=tmp_path / "out")
+    assert [*list_names(tmp_path / "out")] == [*list_names(sources.closed)]
 
 
 def test_a_dataset_that_is_gone_is_missed(tmp_path: Path) -> None:

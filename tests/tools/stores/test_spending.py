@@ -119,9 +119,38 @@ async def test_answers_settle_what_was_put_aside_for_them(store: CallStore, path
 async def test_what_is_given_back_is_not_spent(path: Path) -> None:
     store = open_calls(path, "run")
     kept, back = [await store.ledger.reserve(KEY, usd) for usd in (0.25, 0.5)]
+    assert kept and back
     store.ledger.release(back)
     store.close()
     assert spent(path) == SpendingTotal(billed_usd=0.0, unknown_usd=kept.usd)
+
+
+@pytest.mark.parametrize("settled", [0, 1, 3])
+async def test_a_budget_holds_over_all_processes_of_a_payer(
+    path: Path, settled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was settled before, between or after the sums that each of them has made."""
+    monkeypatch.setattr("coreeval.tools.stores.call_store._MOST_ADDED_ANEW", 2)
+    stores = [open_calls(path, payer) for payer in ("run", "run", "another")]
+    for number in range(9):
+        for store in stores[:2]:
+            kept = await store.ledger.reserve(KEY, 0.5, budget_usd=4.0)
+            assert bool(kept) == (4 * number + 2 * stores.index(store) < 16)
+            if kept and number < settled:
+                await store.put(record(f"{number} {stores.index(store)}", usd=0.5), kept)
+    assert spent(path) == SpendingTotal(billed_usd=settled, unknown_usd=4 - settled)
+    assert await stores[2].ledger.reserve(KEY, 4.0, budget_usd=4.0)
+    for store in stores:
+        store.close()
+
+
+async def test_a_reservation_fits_again_when_rows_before_it_are_gone(path: Path) -> None:
+    store = open_calls(path, "run")
+    await store.put(record(usd=0.75))
+    assert not await store.ledger.reserve(KEY, 0.5, budget_usd=1.0)
+    statement(path, "DELETE FROM calls")
+    assert await store.ledger.reserve(KEY, 0.5, budget_usd=1.0)
+    store.close()
 
 
 async def test_what_nobody_settles_counts_for_ever(path: Path) -> None:
