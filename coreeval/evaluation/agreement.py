@@ -163,7 +163,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
 
 
 def load_calibration() -> dict[str, Calibration]:
-    """Read the packaged table of `benchmarks/calibration.py`; some detectors may be absent."""
+    """Read the packaged table of `benchmarks/calibration.py`, which may lack some detectors."""
     table = resources.files("coreeval.evaluation").joinpath("calibration.json")
     found = json.loads(table.read_text(encoding="utf-8"))
     return {

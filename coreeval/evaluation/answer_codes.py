@@ -87,7 +87,8 @@ def code_answers(
 def find_clusters(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
     """Return the cluster of each sample, from its id, the benchmark's own cluster and its texts.
 
-    Samples without a cluster of their own form one if their texts are equal, as their answers are.
+    Samples without a cluster of their own form one if their texts are equal, because their answers
+    are equal too.
     """
     return {key: cluster or "\x1f".join(texts.values()) for key, cluster, texts in samples}
 

@@ -292,8 +292,8 @@ def _half(seen: TrainingData) -> Sequence[Sample]:
 def _part_of_half(number: int) -> Callable[[TrainingData], Sequence[Sample]]:
     """Return a function that draws a reference's training samples, fewer for higher numbers.
 
-    The share falls from nine tenths of the half to four, so that abilities differ like those of
-    models.
+    The share falls from nine tenths of the half to four tenths, so that abilities differ like those
+    of models.
     """
 
     def part(seen: TrainingData) -> Sequence[Sample]:

@@ -168,7 +168,7 @@ def _no_spread(seen: float, draws: int) -> Excess:
 
 
 def _tails(value: float, errors: Array, weight: Array) -> float:
-    """Return the two-sided tail beyond a value of a mixture of normal distributions about 0."""
+    """Return the two-sided tail probability of a mixture of normal distributions about 0."""
     from scipy.special import ndtr  # type: ignore[import-untyped]  # slow to import
 
     return float(2 * weight @ ndtr(-value / errors))

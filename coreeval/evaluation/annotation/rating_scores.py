@@ -48,7 +48,7 @@ would hold the truth in 0.68 to 0.75 of simulated studies; see docs/annotation.m
 
 
 def count_values(ratings: Ratings, values: Sequence[int]) -> Array:
-    """Return how many raters gave each value, of shape (items, values)."""
+    """Return the number of raters that gave each value, of shape (items, values)."""
     rows = [[list(by.values()).count(value) for value in values] for by in ratings.values()]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(values))
 

@@ -71,7 +71,7 @@ def number(value: int) -> str:
 
 
 def usd(value: float | None) -> str:
-    """Format US dollars; small sums get as many digits as are meaningful."""
+    """Format US dollars, with four decimals for amounts below 1."""
     if value is None:
         return "unknown (no price known)"
     return f"{value:.2f} USD" if value == 0 or value >= 1 else f"{value:.4f} USD"
