@@ -60,9 +60,9 @@ class Panel(Value):
 def measure_standing(
     coded: AnswerCodes, *, metric: Metric = "accuracy", seed: int = 7, draws: int = DRAWS
 ) -> TargetStanding | None:
-    """Return a target's scores on both arms; None where fewer than 20 samples are shared.
+    """Return a target's scores on both arms, or None if they share fewer than 20 samples.
 
-    With the same seed every target of a benchmark has the same draws of samples.
+    With the same seed, every target of a benchmark gets the same draws of samples.
     """
     views = coded.views(("original", "updated"))
     if views is None or int(views[0].counted.any(axis=1).sum()) < MIN_SAMPLES:
@@ -78,7 +78,7 @@ def compare_targets(
     references: Collection[str] = (),
     metric: Metric = "accuracy",
 ) -> Panel:
-    """Test each target but the references against all others; fewer than five are too few."""
+    """Test each target except the references against all others; test none with fewer than five."""
     if len(standings) < MIN_TARGETS:
         note = f"panel too small: {len(standings)} of {MIN_TARGETS} targets"
         return Panel(metric=metric, targets=(), note=note)
@@ -142,11 +142,11 @@ class DetectorAgreement(Value):
 
 
 def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement:
-    """Put side by side what was found of each target; what was not run is not measured.
+    """Compare the findings of all detectors on each target; detectors not run are "not measured".
 
     Args:
         targets: The targets, in the order of the rows.
-        report: report.json, or of it the parts that the detectors read.
+        report: report.json, or the parts of it that the detectors read.
     """
     found = {each.key: list(each.read(report)) for each in DETECTORS.values()}
     return DetectorAgreement(
@@ -163,7 +163,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
 
 
 def load_calibration() -> dict[str, Calibration]:
-    """Read the packaged table of `benchmarks/calibration.py`; detectors without one are absent."""
+    """Read the packaged table of `benchmarks/calibration.py`, which may lack some detectors."""
     table = resources.files("coreeval.evaluation").joinpath("calibration.json")
     found = json.loads(table.read_text(encoding="utf-8"))
     return {
@@ -174,7 +174,7 @@ def load_calibration() -> dict[str, Calibration]:
 
 
 def _merge_findings(found: Sequence[Finding], target: str) -> AgreementCell:
-    """Return what a detector says of a target; of several parts, those that say most of memory."""
+    """Return a detector's finding on a target; of several, the ones that indicate memory most."""
     own = [each for each in found if each.target == target]
     own = own or [each for each in found if each.target == ANY_OTHER]
     for memory in get_args(MemoryFinding):
@@ -198,12 +198,12 @@ class MemoryEvidence:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table: the target, then those of any target."""
+        """The columns of the table: the target first, then the columns of all targets."""
         every = (name for each in self.items for name in each.columns)
         return ("target", *dict.fromkeys(every))
 
     def rows(self) -> Iterator[dict[str, str | int | float | None]]:
-        """Yield the table's rows, a target after the other; an arm nobody asked has no value."""
+        """Yield the rows of the table, target by target; arms that were not asked have no value."""
         for each in self.items:
             for row in each.rows:
                 yield {"target": each.found.target, **row}
@@ -221,18 +221,18 @@ def find_memory_evidence(
     numleak: Json | None,
     draws: int = DRAWS,
 ) -> MemoryEvidence:
-    """Take every target's drop apart and lay beside it what else is known of its memory.
+    """Decompose every target's drop and combine it with the other evidence of its memory.
 
     Args:
-        targets: The targets that verdicts are about, in the order of the matrix.
-        answers: What those said that labelled the arms.
-        texts: How the texts of the arms differ; None if nobody looked.
-        references: Targets that are presumed to remember nothing; what they said is no finding.
-        noise: Share of new texts whose label may be wrong, at most; None where nobody judged.
-        seed: Of the bootstrap.
-        pcr: As report.json has it.
-        numleak: Likewise.
-        draws: Bootstrap draws.
+        targets: The targets to judge, in the order of the matrix.
+        answers: The answers of the targets that labelled the arms.
+        texts: How the texts of the arms differ; None if they were not compared.
+        references: Targets that are presumed to remember nothing; they get no finding.
+        noise: Upper bound on the share of new texts with a wrong label; None if nobody judged them.
+        seed: Seed of the bootstrap.
+        pcr: The `pcr` part of report.json.
+        numleak: The `numleak` part of report.json.
+        draws: Number of bootstrap draws.
     """
     said = list(answers)
     losses = [measure_losses(each, noise=noise, seed=seed, draws=draws) for each in said]
@@ -267,9 +267,9 @@ def _compare_fair_targets(
     seed: int,
     draws: int,
 ) -> Panel:
-    """Hold targets against each other, without those that answer one arm in prose more often.
+    """Compare the targets, except those that fail to give a label more often on one arm.
 
-    An answer without a label says nothing of what a target knows.
+    An answer without a label says nothing about what a target knows.
     """
     alike = [
         coded

@@ -33,16 +33,16 @@ class AnswerCodes:
 
     @cached_property
     def columns(self) -> dict[Arm, dict[int, int]]:
-        """For each arm that was asked, the column of each template."""
+        """The column of each template, for each arm that was asked."""
         found: dict[Arm, dict[int, int]] = {}
         for column, (arm, template) in enumerate(self.ways):
             found.setdefault(arm, {})[template] = column
         return found
 
     def views(self, arms: Sequence[Arm]) -> tuple[AnswerView, ...] | None:
-        """Return each arm on what all of them share: templates, and samples without a refusal.
+        """Return each arm restricted to the shared templates and to samples without a refusal.
 
-        None where an arm was not asked, or where they have no template in common.
+        None if an arm was not asked or the arms have no template in common.
         """
         if not all(arm in self.columns for arm in arms):
             return None
@@ -60,7 +60,7 @@ def code_answers(
     labels: Sequence[str],
     clusters: Mapping[str, str] | None = None,
 ) -> Iterator[AnswerCodes]:
-    """Yield each target's answers as codes, all with the same lines; one without any is left out.
+    """Yield each target's answers as codes on the same lines, skipping targets without answers.
 
     Args:
         answers: Each target with one answer for each arm, template and sample.
@@ -87,13 +87,14 @@ def code_answers(
 def find_clusters(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
     """Return the cluster of each sample, from its id, the benchmark's own cluster and its texts.
 
-    Without a cluster of their own, samples with the same texts are one: their answers are too.
+    Samples without a cluster of their own form one if their texts are equal, because their answers
+    are equal too.
     """
     return {key: cluster or "\x1f".join(texts.values()) for key, cluster, texts in samples}
 
 
 def _units(gold: Mapping[str, str], clusters: Mapping[str, str] | None) -> Numbers | None:
-    """Return the number of each sample's cluster; None if each is its own."""
+    """Return the number of each sample's cluster, or None if each sample is its own."""
     if clusters is None:
         return None
     places = dict[str, int]()
@@ -102,7 +103,7 @@ def _units(gold: Mapping[str, str], clusters: Mapping[str, str] | None) -> Numbe
 
 
 def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:
-    """Return the code of each kind of answer with its label."""
+    """Return the code of each pair of answer kind and label."""
     known = [("answered", label) for label in labels]
     return {said: code for code, said in enumerate([*known, *((fault, "") for fault in FAULTS)])}
 
@@ -113,7 +114,7 @@ def _columns(
     places: Mapping[str, int],
     codes: Mapping[tuple[str, str], int],
 ) -> dict[Way, "array[int]"]:
-    """Put a target's answers, as codes, at the places of their samples; ways in their order."""
+    """Return a target's answers as coded columns by sample, with the ways in their order."""
     found: dict[tuple[str, int], array[int]] = {}
     for source, template, key, answer, kind in said:
         column = found.get((source, template))

@@ -93,10 +93,10 @@ class LabelShape(OutputSchema[TargetAnswer]):
         super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
 
     def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
-        """Read an answer, as JSON, as a bare label or as a sentence that says which label it is.
+        """Parse an answer given as JSON, as a bare label or as a sentence that states the label.
 
         Raises:
-            InvalidAnswer: it is none of them, or names several.
+            InvalidAnswer: the answer is none of these, or names several labels.
         """
         said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
         objects = [value for value, _, _ in iter_objects(said)]
@@ -111,11 +111,11 @@ class LabelShape(OutputSchema[TargetAnswer]):
         return super().parse(text, mend=mend)
 
     def _find_label(self, value: object) -> object:
-        """Return a label as the task spells it."""
+        """Return a label in the task's spelling."""
         return self._by_key.get(_label_key(value), value) if isinstance(value, str) else value
 
     def _in_object(self, value: object) -> str | None:
-        """Return the label of an object: under a key for it, else the only one in its values."""
+        """Return an object's label: under a label key, else the only label among its values."""
         if isinstance(value, list):
             found = {self._in_object(one) for one in value}
             return found.pop() if len(found) == 1 else None
@@ -129,7 +129,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         return told.pop() if len(told) == 1 else None
 
     def _in_words(self, said: str) -> str | None:
-        """Return the label that words say; None where they name several, or none for sure."""
+        """Return the label that a text states, or None if it names several or none for sure."""
         text = _LATEX.sub("", extract_json(said))
         if name := self._by_key.get(_label_key(_DECORATION.sub(" ", text))):
             return None if "?" in text else name
@@ -137,7 +137,7 @@ class LabelShape(OutputSchema[TargetAnswer]):
         return claimed.pop() if len(claimed) == 1 else None
 
     def _find_claims(self, text: str) -> Iterator[str]:
-        """Yield each label that a sentence claims; of a sentence with a question none."""
+        """Yield each label that a sentence claims; sentences with a question claim none."""
         for sentence in _SENTENCE.findall(text):
             if "?" in sentence:
                 continue
@@ -155,14 +155,14 @@ class LabelShape(OutputSchema[TargetAnswer]):
 
 
 def _is_denied(sentence: str, found: re.Match[str]) -> bool:
-    """Whether a label is named to say that it is not the one."""
+    """Return whether a label is named only to be denied."""
     return bool(_NOT.search(_before(sentence, found))) or bool(
         _DENIED_BEHIND.match(sentence, found.end())
     )
 
 
 def _opens_sentence(sentence: str, found: re.Match[str]) -> bool:
-    """Whether a sentence begins with a label and a stop behind it: "Joy. The author smiles."."""
+    """Return whether a sentence starts with a label and a stop: "Joy. The author smiles."."""
     opens = _OPENING.fullmatch(sentence, 0, found.start())
     return bool(opens and _STOP.match(sentence, found.end()))
 
@@ -218,11 +218,11 @@ _SIGNS = " \t\n\r.。\"'`*,;"
 
 
 def read_choice(text: str, options: Mapping[str, str]) -> str:
-    """Return the letter of the option that an answer chooses; empty where that is not clear.
+    """Return the letter of the option that an answer chooses, or "" if the choice is unclear.
 
-    Clear are a letter alone, "the answer is (B)", "答案:B", "选B", a letter with its mark or its
-    option behind it at the beginning, and the very text of one option. Full-width letters are like
-    others, small ones are none, and neither the article A nor the pronoun I is a choice.
+    Clear choices are a letter alone, "the answer is (B)", "答案:B", "选B", a leading letter
+    with its mark or its option after it, and the exact text of one option. Full-width letters
+    count, lower-case letters do not, and neither the article A nor the pronoun I is a choice.
     """
     answer = extract_final_answer(text)[-_LONGEST_OPTION_ANSWER:]
     if objects := [value for value, _, _ in iter_objects(answer) if isinstance(value, dict)]:
@@ -236,7 +236,7 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
 
 
 def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the texts of an object choose, under a key for the answer or else under any."""
+    """Yield the choices in an object's texts, under an answer key if there is one, else any key."""
     sure = [key for key in _SURE_KEYS if key in value][:1]
     for key in sure or [key for key in value if key.lower() not in _REASONS]:
         inner = value[key]
@@ -256,7 +256,7 @@ def _find_letters(pattern: re.Pattern[str], said: str) -> Iterator[str]:
 
 @cache
 def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
-    """Return the ways to name a letter, the surest first."""
+    """Return patterns for naming a letter, in decreasing order of certainty."""
     one = f"[{letters}]"
     joint = r"(?:\s*[、,/&+和与及或]\s*|\s+(?:and|or)\s+)?"
     named = rf"(?<![A-Za-z0-9])({one}(?:{joint}{one})*)(?![A-Za-z0-9])"
@@ -286,7 +286,7 @@ def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
 
 
 def _match_option_text(said: str, options: Mapping[str, str]) -> str:
-    """Return the letter of the one option whose text the answer is, its letter before it or not."""
+    """Return the letter of the only option whose text is the answer, with or without its letter."""
     bare = _strip_signs(_ANSWER_IS.sub("", said))
     found = [
         letter

@@ -58,7 +58,7 @@ class TwoArmScores:
 
 
 def rank_targets(standings: Sequence[TwoArmScores]) -> TargetRanking | None:
-    """Return how alike two arms rank the targets; None with fewer than `FEWEST`."""
+    """Compare how two arms rank the targets, or return None with fewer than `FEWEST` targets."""
     if len(standings) < FEWEST:
         return None
     first = np.stack([each.first for each in standings], axis=1)
@@ -72,14 +72,14 @@ def rank_targets(standings: Sequence[TwoArmScores]) -> TargetRanking | None:
 
 
 def _score_correlation(found: Floats, n: int) -> Score:
-    """Return a correlation with its percentile interval; draws in which all tie have none."""
+    """Return a correlation with its percentile interval, ignoring draws in which all values tie."""
     if not np.isfinite(found[0]):
         return Score(estimate=None, ci_low=None, ci_high=None, n=n)
     return score_draws(found[np.isfinite(found)], n)
 
 
 def kendall_tau_b(first: Floats, second: Floats) -> Floats:
-    """Return Kendall's tau-b of each line, shape (lines, targets) to (lines,); nan if all tie.
+    """Return Kendall's tau-b of each row, from shape (rows, targets) to (rows,); nan if all tie.
 
     Kendall (1945), "The treatment of ties in ranking problems".
     """
@@ -89,7 +89,7 @@ def kendall_tau_b(first: Floats, second: Floats) -> Floats:
 
 
 def spearman_rho(first: Floats, second: Floats) -> Floats:
-    """Return Spearman's rho of each line: Pearson's r of the ranks, ties by their mean rank."""
+    """Return Spearman's rho of each row: Pearson's r of the ranks; ties get their mean rank."""
     from scipy.stats import rankdata  # type: ignore[import-untyped]  # slow to import
 
     x, y = (rankdata(each, axis=1) - (first.shape[1] + 1) / 2 for each in (first, second))
@@ -115,13 +115,13 @@ def compare_arms(
     seed: int = 7,
     draws: int = DRAWS,
 ) -> ArmTable:
-    """Score every target on every arm, and compare arms on the samples that both have.
+    """Score every target on every arm, and compare arms on their shared samples.
 
     `answers` gives each target with one answer for each arm, template and sample, without the rows
     filled by `on_reject`; a target without any answer is left out. `gold` has the label names of
-    the whole benchmark by sample id. `unrecoverable` are the ids that ended as label_unrecoverable.
+    the whole benchmark by sample id. `unrecoverable` has the ids that ended as label_unrecoverable.
     `clusters` has the cluster of each sample by id; None if each is its own.
-    Every bootstrap starts from `seed`: none depends on another.
+    Every bootstrap starts from `seed`, so none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
     targets, standings = list[TargetScores](), list[TwoArmScores]()
@@ -160,7 +160,7 @@ class _Scorer:
         )
 
     def standings(self) -> Iterator[TwoArmScores]:
-        """Yield how it did on the original and the updated arm, if it answered both."""
+        """Yield the target's scores on the original and the updated arm, if it answered both."""
         if RANKED_ARMS not in self._pairs():
             return
         parts: tuple[_Part, _Part] = (False, *RANKED_ARMS), (False, *RANKED_ARMS[::-1])
@@ -178,7 +178,7 @@ class _Scorer:
                 yield known, second, first
 
     def _pairs(self) -> list[tuple[Arm, Arm]]:
-        """Return the comparisons of arms that were asked with a template in common."""
+        """Return the comparisons of arms that share a template."""
         ways = self._ways
         return [
             (first, second)
@@ -187,7 +187,7 @@ class _Scorer:
         ]
 
     def _has(self, part: _Part) -> Mask:
-        """Return which samples a part has."""
+        """Return a mask of the samples in a part."""
         known, arm, beside = part
         found = self._is_asked(arm) & self._is_asked(beside or arm)
         return found & self._known if known else found

@@ -64,7 +64,7 @@ class CovariateCheck(Value):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence for each covariate in which the groups differ, the largest effect first."""
+        """One sentence per covariate in which the groups differ, largest effect first."""
         found = [each for each in self.covariates if each.differs]
         found.sort(key=lambda each: -abs(each.effect))
         return tuple(describe_difference(each, self.weights) for each in found)
@@ -78,18 +78,18 @@ def compare_covariates(
     names: tuple[str, str] = ("first", "second"),
     clusters: Sequence[str] | None = None,
 ) -> CovariateCheck:
-    """Compare two groups of texts.
+    """Compare the covariates of two groups of texts.
 
     Args:
         first: Texts of one group.
-        second: Those of the other; if `paired`, of the same samples in the same order.
+        second: Texts of the other; if `paired`, of the same samples in the same order.
         paired: Whether the groups have the same samples.
-        names: What sentences call the groups.
-        clusters: The cluster of each sample, if not paired those of the second group after those
-            of the first; None if each is its own.
+        names: Names of the groups in sentences.
+        clusters: The cluster of each sample; if not paired, those of the second group after those
+            of the first. None if each sample is its own cluster.
 
     Raises:
-        UsageError: paired groups are not equally many, or a group has fewer than two texts.
+        UsageError: paired groups differ in size, or a group has fewer than two texts.
     """
     weights = {names[0]: 1, names[1]: -1}
     _refuse_few(names, [len(first), len(second)])
@@ -112,9 +112,10 @@ def compare_covariates(
 
 
 def describe_unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
-    """Return by what the texts of two splits differ, as a clause; nothing if they are alike.
+    """Describe how the texts of two splits differ, as a clause; return "" if they are alike.
 
-    Of each split the first 2,000 texts are compared; with fewer than two nothing is known.
+    Only the first 2,000 texts of each split are compared. The result is also empty if a split has
+    fewer than two texts.
     """
     (first, one), (second, other) = texts.items()
     if min(len(one), len(other)) < 2:
@@ -126,11 +127,11 @@ def describe_unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
 def compare_measures(
     measured: TextMeasures, weights: Mapping[str, int], *, clusters: Sequence[str] | None = None
 ) -> CovariateCheck:
-    """Compare texts of the same samples in several groups by what was measured of them.
+    """Compare the measures of texts of the same samples in several groups.
 
     Args:
-        measured: What `measure_texts` says of the groups, samples in the same order in each.
-        weights: How often each group counts: `{"control": 1, "updated": -1}` is a difference,
+        measured: The result of `measure_texts`, with the samples of each group in the same order.
+        weights: The weight of each group: `{"control": 1, "updated": -1}` is a difference,
             `{"original": 1, "semantic": -2, "control": 1}` a difference of differences.
         clusters: The cluster of each sample; None if each is its own.
     """
@@ -150,9 +151,9 @@ def compare_values(
     """Compare one value of the same samples in several groups.
 
     Args:
-        covariate: What it is, a key of `UNITS`.
-        values: By group, one value a sample, in the same order.
-        weights: How often each group counts.
+        covariate: The name of the value, a key of `UNITS`.
+        values: By group, one value per sample, in the same order.
+        weights: The weight of each group.
         units: The number of each sample's cluster.
     """
     each = np.sum([weight * values[name] for name, weight in weights.items()], axis=0)
@@ -173,9 +174,9 @@ def _difference(
     pulls: Floats,
     units: Ints,
 ) -> CovariateDifference:
-    """Return a difference of means with its interval, from how far each sample pulls it.
+    """Return a difference of means with its interval, from each sample's pull on the difference.
 
-    The variance is the sum of squares of what the clusters pull, times C / (C - 1) for C clusters
+    The variance is the sum of the squared pulls of the clusters, times C / (C - 1) for C clusters
     (Liang and Zeger 1986, Biometrika 73, 13-22).
     """
     from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]  # slow to import
@@ -207,7 +208,7 @@ def _difference(
 
 
 def _check(found: Iterable[CovariateDifference], weights: Mapping[str, int]) -> CovariateCheck:
-    """Adjust p-values over all covariates, and say which differ."""
+    """Adjust p-values over all covariates and mark the covariates that differ."""
     some = [each for each in found if each.effect]
     fair = adjust_holm([each.p_value for each in some])
     return CovariateCheck(
@@ -225,7 +226,7 @@ def _check(found: Iterable[CovariateDifference], weights: Mapping[str, int]) -> 
 
 
 def describe_difference(found: CovariateDifference, weights: Mapping[str, int]) -> str:
-    """Return what differs in plain words, each mean and difference with its unit."""
+    """Describe a difference in plain words, with the unit of each mean and difference."""
     unit, of = UNITS[found.covariate], found.difference
     means = ", ".join(f"{found.means[name]:.3g} ({name})" for name in weights)
     if set(weights.values()) == {1, -1}:
@@ -247,7 +248,7 @@ def _refuse_few(names: Sequence[str], sizes: Sequence[int]) -> None:
 
 
 def _numbers(clusters: Sequence[str] | None, n: int) -> Ints:
-    """Return the number of each sample's cluster, from 0."""
+    """Number the clusters from 0 and return the number of each sample's cluster."""
     if clusters is None:
         return np.arange(n)
     return np.unique(np.asarray(clusters, np.str_), return_inverse=True)[1]

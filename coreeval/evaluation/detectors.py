@@ -72,7 +72,7 @@ class Detector:
 
     @property
     def key(self) -> str:
-        """Its name in report.json."""
+        """The detector's key in report.json."""
         return self.column or self.name
 
 

@@ -44,16 +44,16 @@ class Classifier(Protocol):
     """What scikit-learn's classifiers and pipelines have in common here."""
 
     def fit(self, fields: Sequence[Fields], labels: Sequence[str]) -> object:
-        """Learn from texts and their labels."""
+        """Learn from labelled texts."""
         ...
 
     def predict(self, fields: Sequence[Fields]) -> Sequence[str]:
-        """Label texts."""
+        """Return the label of each text."""
         ...
 
 
 def make_classifier(names: Sequence[str], seed: int) -> Classifier:
-    """Return a classifier, not fitted yet, on tf-idf and for several fields on their overlap.
+    """Return an unfitted classifier on tf-idf and, for several fields, on their overlap.
 
     Classes are weighted by their rarity because the score to compare is the macro-F1.
     """
@@ -62,7 +62,7 @@ def make_classifier(names: Sequence[str], seed: int) -> Classifier:
 
 
 def measure_overlap(first: str, second: str) -> dict[str, float]:
-    """Return how much two texts share: words, word pairs and triples, numbers, negation, length."""
+    """Measure what two texts share: words, word pairs and triples, numbers, negation, length."""
     one, two = split_words(first), split_words(second)
     found = {
         f"{measure}_{n}": value
@@ -82,7 +82,7 @@ def measure_overlap(first: str, second: str) -> dict[str, float]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return lower-case words; the `didn 't` of tokenised texts is one of them."""
+    """Return the lower-case words of a text; `didn 't` in tokenised texts counts as one word."""
     return WORD.findall(text.lower().replace("\u2019", "'").replace(" 't", "'t"))
 
 
@@ -91,7 +91,7 @@ def _grams(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
 
 
 def _shares(one: Set[object], two: Set[object]) -> dict[str, float]:
-    """Return Jaccard and containment each way; an empty set is contained in every other."""
+    """Return the Jaccard index and the containment each way; any set contains the empty set."""
     both = len(one & two)
     first, second = (both / len(grams) if grams else 1.0 for grams in (one, two))
     jaccard = both / len(one | two) if one or two else 1.0
@@ -108,14 +108,14 @@ def _logistic(features: object, seed: int) -> Classifier:
 
 
 def _text_features(names: Sequence[str]) -> object:
-    """Return tf-idf of words and of pieces of words, which carry hashtags and spelling."""
+    """Return tf-idf of words and of character n-grams, which capture hashtags and spelling."""
     from sklearn.pipeline import make_union
 
     return make_union(*(_tfidf(name, *kind) for name in names for kind in (WORDS, PIECES)))
 
 
 def _pair_features(names: Sequence[str]) -> object:
-    """Return tf-idf of the words of each field, and the overlap of every two fields."""
+    """Return tf-idf of the words of each field, and the overlap of every pair of fields."""
     from sklearn.feature_extraction import DictVectorizer  # type: ignore[import-untyped]
     from sklearn.pipeline import make_pipeline, make_union
     from sklearn.preprocessing import (  # type: ignore[import-untyped]
@@ -167,7 +167,7 @@ class TextMemory:
         self._known = _hash_runs([sample.fields for sample in samples])
 
     def recall(self, fields: Sequence[Fields]) -> list[str | None]:
-        """Return the label of the remembered text that each of some texts is, or None."""
+        """Return, for each text, the label of the remembered text that it matches, or None."""
         runs = _hash_runs(fields)
         shared = (runs @ self._known.T).tocsr()
         whole = runs.getnnz(axis=1)
@@ -180,10 +180,10 @@ class TextMemory:
 
 
 def split_train(train: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Return the half of a train split that classifiers are fitted on, and the half to compare.
+    """Split the train split into the half that classifiers are fitted on and the half to compare.
 
-    `offline:clean` has seen nothing of the second. A text decides by its words, so that copies of
-    it are in one half.
+    `offline:clean` has seen nothing of the second half. The split depends on a text's words, so
+    copies of a text are in the same half.
     """
     halves: tuple[list[Sample], list[Sample]] = ([], [])
     for sample in train:
@@ -192,13 +192,13 @@ def split_train(train: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
 
 
 def is_held_out(sample: Sample) -> bool:
-    """Tell whether a sample of the train split is in the half to compare."""
+    """Return whether a sample of the train split is in the half to compare."""
     said = " ".join(word for text in sample.fields.values() for word in split_words(text))
     return zlib.crc32(said.encode()) % 2 == 1
 
 
 def _hash_runs(fields: Sequence[Fields]) -> "csr_matrix":
-    """Return which runs of words each text has, a row a text."""
+    """Return the runs of words in each text, as a matrix with one row per text."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     hashing = HashingVectorizer(
@@ -208,7 +208,7 @@ def _hash_runs(fields: Sequence[Fields]) -> "csr_matrix":
 
 
 def _runs(fields: Fields) -> Iterator[str]:
-    """Yield each field's runs of words; a text that is shorter is one run."""
+    """Yield the runs of words of each field; a shorter text is a single run."""
     for name, text in fields.items():
         said = split_words(text)
         for start in range(max(1, len(said) - RUN + 1)):
@@ -225,7 +225,7 @@ class OfflineTarget:
     memory: TextMemory | None = None
 
     def predict(self, fields: Sequence[Fields]) -> list[str]:
-        """Label texts, given as text by field name."""
+        """Return the label of each text, given as text by field name."""
         if not fields:
             return []
         labels = [str(label) for label in self.classifier.predict(fields)]
@@ -243,10 +243,10 @@ class TrainingData:
 
 
 def fit_target(name: str, task: Task, seen: TrainingData, *, seed: int) -> OfflineTarget:
-    """Fit the embedded target of a name such as `offline:classifier`.
+    """Fit the embedded target with a name such as `offline:classifier`.
 
     Raises:
-        ConfigError: there is no embedded target of this name.
+        ConfigError: there is no embedded target with this name.
         DatasetError: the train split has no samples or only one class.
     """
     check_embedded(name)
@@ -260,15 +260,15 @@ def fit_target(name: str, task: Task, seen: TrainingData, *, seed: int) -> Offli
 
 
 def is_classifier(name: str) -> bool:
-    """Tell whether `offline:NAME` is one of these; personas of NumLeak are named alike."""
+    """Return whether `offline:NAME` is an embedded target; NumLeak personas have similar names."""
     return name.partition(":")[::2] in {("offline", each) for each in EMBEDDED}
 
 
 def check_embedded(name: str) -> None:
-    """Check that there is an embedded target of a name such as `offline:classifier`.
+    """Check that there is an embedded target with a name such as `offline:classifier`.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no such target.
         UsageError: scikit-learn is not installed.
     """
     if not is_classifier(name):
@@ -290,9 +290,10 @@ def _half(seen: TrainingData) -> Sequence[Sample]:
 
 
 def _part_of_half(number: int) -> Callable[[TrainingData], Sequence[Sample]]:
-    """Return what draws the samples that a reference learns from, the later the fewer.
+    """Return a function that draws a reference's training samples, fewer for higher numbers.
 
-    From nine tenths of the half down to four, so that abilities differ as those of models do.
+    The share falls from nine tenths of the half to four tenths, so that abilities differ like those
+    of models.
     """
 
     def part(seen: TrainingData) -> Sequence[Sample]:
@@ -322,7 +323,7 @@ def _fit_classifier(task: Task, samples: Sequence[Sample], seed: int) -> Classif
 def predict_samples(
     target: OfflineTarget, samples: Sequence[Sample], *, source: str
 ) -> tuple[Prediction, ...]:
-    """Ask an embedded target about samples that carry the texts of a source; it has no template."""
+    """Label samples that carry the texts of a source with an embedded target; uses no template."""
     answers = target.predict([sample.fields for sample in samples])
     return tuple(
         Prediction(

@@ -49,8 +49,8 @@ class TargetStanding:
 def measure_excess(own: TargetStanding, others: Sequence[TargetStanding]) -> tuple[Score, float]:
     """Return a target's excess over the line of at least four others, and its p-value.
 
-    One-sided, that there is no excess. With the same seed every target of a benchmark has the same
-    draws of samples, so that what samples have in common cancels out.
+    The p-value is one-sided, for the hypothesis of no excess. With the same seed, every target of a
+    benchmark has the same draws of samples, so effects that samples have in common cancel out.
     """
     models = (own, *others)
     front, back = (np.stack([getattr(each, arm) for each in models]) for arm in ("front", "back"))
@@ -97,14 +97,14 @@ class ReferenceLine:
 
     @classmethod
     def of(cls, gaps: Array, ability: Array, *, bend: float, scatter: float) -> "ReferenceLine":
-        """Weigh the references so that their line is read at the target's ability.
+        """Weight the references so that their line is read at the target's ability.
 
         Args:
-            gaps: Of the target, then of each reference, shape (models, 1 + draws).
-            ability: Likewise, shape (models,).
-            bend: Standard deviation of the line's slope, before anything is seen.
-            scatter: How far references are taken to lie from the line, beyond chance, when its
-                slope is drawn towards 0 (ridge regression, with the variances' ratio as penalty).
+            gaps: Gaps of the target, then of each reference, of shape (models, 1 + draws).
+            ability: Abilities in the same order, of shape (models,).
+            bend: Prior standard deviation of the line's slope.
+            scatter: Assumed distance of references from the line, beyond chance, when its slope is
+                shrunk towards 0 (ridge regression, with the ratio of the variances as penalty).
         """
         others, count = gaps[1:], len(gaps) - 1
         across = ability[1:] - ability[1:].mean()
@@ -130,7 +130,7 @@ class ReferenceLine:
         )
 
     def excess(self, prior: float) -> Excess:
-        """Return the excess, with the models' scatter integrated over its posterior."""
+        """Return the excess, integrating the models' scatter over its posterior."""
         seen, drawn = float(self.excess_drawn[0]), self.excess_drawn[1:]
         chance = float(np.var(drawn, ddof=1))
         models, weight = self._models(prior)
@@ -149,7 +149,7 @@ class ReferenceLine:
         )
 
     def _models(self, prior: float) -> tuple[Array, Array]:
-        """Return standard deviations of the models' scatter, and how likely each is."""
+        """Return standard deviations of the models' scatter and the probability of each."""
         grid = np.linspace(0, 4 * prior, _GRID) if prior else np.zeros(1)
         if not self.chance and not self.scatter:
             return grid[:1], np.ones(1)
@@ -168,14 +168,14 @@ def _no_spread(seen: float, draws: int) -> Excess:
 
 
 def _tails(value: float, errors: Array, weight: Array) -> float:
-    """Return the share of a mixture of normal distributions about 0 beyond a value, either side."""
+    """Return the two-sided tail probability of a mixture of normal distributions about 0."""
     from scipy.special import ndtr  # type: ignore[import-untyped]  # slow to import
 
     return float(2 * weight @ ndtr(-value / errors))
 
 
 def _half_width(errors: Array, weight: Array) -> float:
-    """Return the value beyond which 5 % of the mixture are."""
+    """Return the value beyond which 5 % of the mixture lies."""
     low, high = 0.0, 10.0 * float(errors.max())
     for _ in range(60):
         value = (low + high) / 2

@@ -56,16 +56,16 @@ class AnswerTable:
 
     @property
     def is_asked(self) -> Mask:
-        """Where there is an answer of any kind, shape (samples, ways)."""
+        """Whether there is an answer of any kind, of shape (samples, ways)."""
         return np.asarray(self.said != MISSING)
 
     @property
     def is_counted(self) -> Mask:
-        """Where there is a prediction: an answer that is no refusal."""
+        """Whether there is a prediction, that is, an answer other than a refusal."""
         return np.asarray(self.is_asked & (self.said != self.labels + FAULTS.index("refused")))
 
     def kinds(self, ways: Sequence[int], some: Mask) -> dict[AnswerKind, int]:
-        """Return how many answers of each kind some samples have in some ways."""
+        """Count the answers of each kind that the given samples have in the given ways."""
         said = self.said[some][:, list(ways)]
         found: dict[AnswerKind, int] = {
             "answered": int(((said != MISSING) & (said < self.labels)).sum())
@@ -102,7 +102,7 @@ class ViewScores:
 
     @property
     def is_used(self) -> Mask:
-        """Templates that have a sample at all: those that are averaged."""
+        """Whether a template has a sample and so counts in averages."""
         return np.asarray(self.each > 0)
 
 
@@ -132,14 +132,14 @@ def average_templates(values: Floats, found: ViewScores) -> Score:
 
 
 def mean_of_templates(values: Floats, found: ViewScores) -> Floats:
-    """Return the mean over the templates that have a sample, shape (1 + draws,)."""
+    """Return the mean over the templates that have a sample, of shape (1 + draws,)."""
     if not found.is_used.any():
         return np.full(len(values), np.nan)
     return np.asarray(values[:, found.is_used].mean(axis=1))
 
 
 def score_draws(values: Floats, n: int) -> Score:
-    """Return a score from its value and those of the draws; one sample gives no interval."""
+    """Return a score with its interval from the draws; a single sample has no interval."""
     if n == 0:
         return NO_SCORE
     if n == 1:
@@ -150,7 +150,7 @@ def score_draws(values: Floats, n: int) -> Score:
 
 
 def score_share_draws(values: Floats, n: int) -> Score:
-    """Return the same of a score from 0 to 1; if no draw differs its interval is Wilson's."""
+    """Return a score from 0 to 1 with its interval from the draws; Wilson's if all are equal."""
     found = score_draws(values, n)
     if found.estimate is None or found.ci_low is None or found.ci_high is None:
         return found
@@ -159,7 +159,7 @@ def score_share_draws(values: Floats, n: int) -> Score:
 
 
 def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
-    """Draw as many groups as there are, again and again; the first line takes each once."""
+    """Draw as many groups as there are, `draws` times; the first row takes each group once."""
     found = np.ones((1 + draws, groups), np.float32)
     for line in found[1:]:
         line[:] = np.bincount(chance.integers(groups, size=groups), minlength=groups)
@@ -181,9 +181,10 @@ def _score_view(
 
 
 def _sums(table: AnswerTable, groups: Numbers, said: Codes, counted: Mask) -> Weights:
-    """Return what one way's scores need of each group: how often it is counted, then by label.
+    """Return, for each group, the counts that one way's scores need.
 
-    Shape (groups, 1 + 2 labels): hits of each label, then how often it is due or given.
+    Shape (groups, 1 + 2 labels): how often the group is counted, then the hits of each label, then
+    how often each label is due or given.
     """
     number, labels = int(groups.max(initial=-1)) + 1, table.labels
 
@@ -199,7 +200,7 @@ def _sums(table: AnswerTable, groups: Numbers, said: Codes, counted: Mask) -> We
 
 
 def _scores(sums: Weights) -> tuple[Floats, Floats]:
-    """Return macro-F1 and accuracy for each line of sums.
+    """Return macro-F1 and accuracy for each row of sums.
 
     The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
     """
@@ -211,12 +212,12 @@ def _scores(sums: Weights) -> tuple[Floats, Floats]:
 
 
 def expand_interval(values: Floats, n: int, *, units: int | None = None, answers: int = 0) -> Score:
-    """Return a score from its value and those of the draws; one sample gives no interval.
+    """Return a score with its expanded interval; a single cluster has no interval.
 
     Args:
-        values: The value, then those of the draws.
+        values: The value, then the values of the draws.
         n: Number of samples.
-        units: Number of clusters that they are in; None if each is its own.
+        units: Number of clusters of these samples; None if each sample is its own.
         answers: How often one sample's answer counts in a difference; 0 for the score of one arm.
     """
     from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
@@ -238,7 +239,7 @@ def expand_interval(values: Floats, n: int, *, units: int | None = None, answers
 
 
 def score_difference(first: Floats, second: Floats, shared: ViewScores) -> Score:
-    """Return second minus first, averaged over templates; the same samples count for both."""
+    """Return second minus first, averaged over templates, on the same samples."""
     gained = mean_of_templates(second, shared) - mean_of_templates(first, shared)
     return expand_interval(gained, shared.n, units=shared.units, answers=1)
 
@@ -246,11 +247,11 @@ def score_difference(first: Floats, second: Floats, shared: ViewScores) -> Score
 def two_sided_p(
     values: Floats, n: int, *, units: int | None = None, answers: int = 0
 ) -> float | None:
-    """Return the p-value of 0: one less the level of the interval that just holds it.
+    """Return the p-value of 0: one minus the level of the interval that just includes 0.
 
-    A difference that is no larger than what one answer makes has 1.
+    A difference no larger than the effect of one answer has p-value 1.
 
-    One is added to the draws on either side (Phipson and Smyth 2010), so that none is 0.
+    One is added to the draws on either side (Phipson and Smyth 2010), so no p-value is 0.
     """
     from scipy.special import ndtri, stdtr
 

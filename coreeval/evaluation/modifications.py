@@ -30,11 +30,11 @@ TRIES = 1000
 
 
 def derange(texts: Sequence[str], *, seed: int, key: str) -> list[int] | None:
-    """Return an order of the texts' places in which no place has its own text again.
+    """Return an order of the texts' indices in which no index gets its own text.
 
-    Equal texts count as one, so a place gets no text that it had. Drawn evenly among all such
-    orders, unless equal texts make them so rare that groups of equal ones are moved on instead; the
-    same for the same seed and key. None where there is no such order.
+    Equal texts count as one, so no index gets a text equal to its own. The order is drawn uniformly
+    from all such orders, unless equal texts make them too rare: then groups of equal texts are
+    rotated. The same seed and key give the same order. Return None if there is no such order.
     """
     most = max(Counter(texts).values(), default=1)
     if 2 * most > len(texts):
@@ -70,9 +70,9 @@ MOST_BETWEEN = 12
 
 
 def shuffle_label_order(item: Item, labels: Sequence[str], *, seed: int) -> ItemTwin | NoTwin:
-    """Let every label of the list in the input stand where another one stood; the answer stays.
+    """Move every label in the input's list of labels to another place; the answer stays the same.
 
-    The list is the last place where all labels follow each other with nothing but marks, numbers,
+    The list is the last place where all labels follow each other with only punctuation, numbers,
     `or` and `and` between them.
     """
     found = _label_list(item.input, labels)
@@ -115,9 +115,9 @@ _REFERS = re.compile(
 
 
 def shuffle_options(item: Item, *, seed: int) -> ItemTwin | NoTwin:
-    """Give every option letter the text of another one, and the answer its new letter.
+    """Assign the text of another option to every option letter, and update the answer's letter.
 
-    The paper's authors only see to it that the order differs; here no option stays where it was.
+    The paper's authors only ensure that the order differs; here no option keeps its place.
     """
     letters, texts = list(item.options), list(item.options.values())
     answer = item.output.strip()
@@ -178,7 +178,7 @@ class ParaphraseClient(Protocol):
         *,
         check: Callable[[Answer], None],
     ) -> Answer:
-        """Return a valid answer; raise NoValidAnswer where there is none."""
+        """Return a valid answer, or raise NoValidAnswer if there is none."""
         ...
 
 
@@ -213,10 +213,10 @@ class Paraphraser:
         self._shape = OutputSchema(Paraphrase)
 
     async def __call__(self, item: Item) -> ItemTwin | NoTwin:
-        """Return the item in other words, or why there is none.
+        """Return a paraphrase of the item, or the reason that there is none.
 
         Raises:
-            ModelCallError: the model was not reached.
+            ModelCallError: the model could not be reached.
         """
         shown = {"input": item.input, "keep": dict(_count_fixed_parts(item))}
         messages = self._prompt.fill(item=to_prompt_json(shown))
@@ -245,8 +245,8 @@ class Paraphraser:
 def similarity(first: str, second: str, embeds: Embedder) -> float:
     """Return the cosine similarity of two texts of any length.
 
-    A text's vector is the mean over its pieces: a small model reads no more than a few hundred
-    words, and the end of a long text would not count.
+    A text's vector is the mean over its pieces, because a small model reads at most a few hundred
+    words and would ignore the end of a long text.
     """
     one, other = (embeds(_pieces(text)).astype(np.float64).mean(axis=0) for text in (first, second))
     length = float(np.linalg.norm(one) * np.linalg.norm(other))
@@ -263,7 +263,7 @@ def _count_numbers(text: str) -> Counter[str]:
 
 
 def _count_fixed_parts(item: Item, text: str | None = None) -> Counter[str]:
-    """Return what must stay, as often as it occurs: numbers, blanks, and the texts of options."""
+    """Count the parts of a text that must not change: numbers, blanks and the texts of options."""
     where = item.input if text is None else text
     marks = (mark for mark in (*item.options.values(), _BLANK) if mark in where)
     return _count_numbers(where) | Counter({mark: where.count(mark) for mark in marks})
@@ -276,9 +276,9 @@ DECADE_SHIFTS = (-60, -40, -20, 20, 40, 60)
 
 
 def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
-    """Move all years of the input by one shift, drawn by seed and item; the output stays.
+    """Shift all years in the input by the same amount, drawn from seed and item; keep the output.
 
-    An item whose answer is one of its years is left alone: the right answer would move too.
+    Items whose answer is one of their years are left out, because the right answer would change.
     """
     years = [*find_years(item.input)]
     if not years:
@@ -296,7 +296,7 @@ def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
 
 
 def _list_possible_shifts(years: Sequence[Year]) -> list[int]:
-    """Return the shifts after which every year is still written as one and read as the same."""
+    """Return the shifts that keep every year's format and leave it readable as the same year."""
     shifts = DECADE_SHIFTS if any(year.decade for year in years) else SHIFTS
     return [
         shift for shift in shifts if all(_is_shiftable(year, year.value + shift) for year in years)

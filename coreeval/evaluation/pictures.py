@@ -22,10 +22,10 @@ _NAME = 28
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a file that is no picture, or cannot be drawn here, before anything is computed.
+    """Check that a file can be drawn as a picture, before anything is computed.
 
     Raises:
-        UsageError: another ending than .svg or .png, or matplotlib is not installed.
+        UsageError: the suffix is not .svg or .png, or matplotlib is not installed.
     """
     check_extra("plots", "matplotlib", "a picture", where=str(path))
     if path.suffix.lower() not in FORMATS:
@@ -38,10 +38,10 @@ def require_picture(path: Path) -> None:
 
 @contextmanager
 def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
-    """Give a figure to draw on, written whole when the block ends well; sizes are in inches.
+    """Yield a figure of a size in inches, and write the file if the block ends without an error.
 
-    Names come from outside: a dollar sign is no formula, and a letter that the font lacks is drawn
-    as a box without a warning; text of an SVG stays text, for whoever shows it to find a font.
+    Names are untrusted: a dollar sign does not start a formula, and a letter that the font lacks is
+    drawn as a box without a warning. The text of an SVG stays text, so the viewer chooses the font.
     """
     import warnings
 
@@ -62,6 +62,6 @@ def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
 
 
 def shorten_name(name: str, most: int = _NAME) -> str:
-    """Return a name as long as there is room for; what cannot be drawn is a box."""
+    """Shorten a name to the space available and replace unprintable characters by boxes."""
     drawn = "".join(one if one.isprintable() else _BOX for one in " ".join(name.split()))
     return drawn if len(drawn) <= most else f"{drawn[: most - 1]}…"

@@ -33,7 +33,7 @@ NO_SCORE = Score(estimate=None, ci_low=None, ci_high=None, n=0)
 
 
 def score_accuracy(pairs: Mapping[LabelPair, int]) -> Score:
-    """Return the share of right answers, given how often each pair occurs, with its interval."""
+    """Return the share of right answers with its interval, given the count of each pair."""
     hits = sum(times for (gold, answer), times in pairs.items() if gold == answer)
     return score_proportion(hits, sum(pairs.values()))
 
@@ -41,7 +41,8 @@ def score_accuracy(pairs: Mapping[LabelPair, int]) -> Score:
 def score_proportion(hits: int, n: int) -> Score:
     """Return a share with its interval.
 
-    Wilson (1927), no continuity correction: it keeps a width when all are hits or none is.
+    Wilson (1927), without continuity correction: the interval keeps a width if all or none are
+    hits.
     """
     if not n:
         return NO_SCORE

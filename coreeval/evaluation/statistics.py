@@ -39,10 +39,10 @@ class StatisticReplicates(NamedTuple):
 
 
 def influence_of(left_out: Array) -> Array:
-    """Return what each item adds to a statistic, from the statistic without it.
+    """Return each item's contribution to a statistic, from the statistic without it.
 
-    (n - 1) (mean - value) / n: Efron and Tibshirani (1993), section 14.3, over n, so that several
-    groups can be put together (Davison and Hinkley 1997, equation 5.28).
+    (n - 1) (mean - value) / n: Efron and Tibshirani (1993), section 14.3, divided by n so that
+    several groups can be combined (Davison and Hinkley 1997, equation 5.28).
     """
     n = len(left_out)
     return np.asarray((n - 1) * (left_out.mean() - left_out) / n)
@@ -56,7 +56,7 @@ def percentile_interval(found: StatisticReplicates) -> tuple[float, float]:
 def bca_interval(found: StatisticReplicates) -> tuple[float, float]:
     """Return the bias-corrected and accelerated interval (Efron 1987, equations 2.3 and 6.6).
 
-    The correction counts ties by half; the acceleration is the jackknife's, over all groups.
+    The correction counts half of the ties; the acceleration is the jackknife's, over all groups.
     """
     from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # slow to import
 
@@ -83,7 +83,7 @@ INTERVALS: Final[dict[Interval, Callable[[StatisticReplicates], tuple[float, flo
 
 
 def make_estimate(found: StatisticReplicates, interval: Interval) -> Estimate:
-    """Return the statistic with its interval; none where any replicate is undefined."""
+    """Return the statistic with its interval, or without one if any replicate is undefined."""
     parts = (found.drawn, found.influence)
     if not np.isfinite(found.value) or not all(np.isfinite(part).all() for part in parts):
         return Estimate(found.value, np.nan, np.nan)
@@ -91,9 +91,9 @@ def make_estimate(found: StatisticReplicates, interval: Interval) -> Estimate:
 
 
 def permutation_p(value: float, permuted: Array) -> float:
-    """Return the two-sided p-value, with the value seen as one of the permutations.
+    """Return the two-sided p-value, counting the observed value as one of the permutations.
 
-    (1 + those at least as far from 0) / (1 + all): Phipson and Smyth (2010).
+    (1 + the number at least as far from 0) / (1 + all): Phipson and Smyth (2010).
     """
     if np.isnan(value) or np.isnan(permuted).any():
         return float("nan")
@@ -102,7 +102,7 @@ def permutation_p(value: float, permuted: Array) -> float:
 
 
 def wilson_interval(share: float, n: float) -> tuple[float, float]:
-    """Return the score interval of a share of n trials (Wilson 1927); n need not be whole."""
+    """Return the score interval of a share of n trials (Wilson 1927); n need not be an integer."""
     from scipy.special import ndtri
 
     z = float(ndtri((1 + LEVEL) / 2))
@@ -113,18 +113,18 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
 
 
 def ensure_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:
-    """Return an interval of a score from 0 to 1; Wilson's if all draws are the same.
+    """Return an interval of a score from 0 to 1, or Wilson's if all draws are equal.
 
-    Where all n samples are right, or all wrong, no draw of them differs, and a percentile interval
-    has no width; that says nothing of how sure the score is.
+    If all n samples are right, or all wrong, all draws are equal and a percentile interval has no
+    width, although the score is uncertain.
     """
     return wilson_interval(min(max(value, 0.0), 1.0), n) if low == high and n else (low, high)
 
 
 def adjust_benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return p-values that hold for all comparisons together (Benjamini and Hochberg 1995).
+    """Return p-values adjusted for all comparisons together (Benjamini and Hochberg 1995).
 
-    Those that are not defined stay so and do not count.
+    Undefined p-values stay undefined and do not count.
     """
     from scipy.stats import false_discovery_control  # type: ignore[import-untyped]
 
@@ -136,7 +136,7 @@ def adjust_benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def standard_error(found: StatisticReplicates) -> float:
-    """Return the standard deviation over bootstrap draws; nan where one is undefined."""
+    """Return the standard deviation over bootstrap draws, or nan if a draw is undefined."""
     if len(found.drawn) < 2 or not np.isfinite(found.drawn).all():
         return float("nan")
     return float(np.std(found.drawn, ddof=1))
@@ -154,7 +154,7 @@ def detectable_difference(error: float) -> float:
 
 
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted so that any false one is as rare as each was (Holm 1979)."""
+    """Return p-values adjusted to control the family-wise error rate (Holm 1979)."""
     found = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(found, kind="stable")
     steps = found[order] * np.arange(len(found), 0, -1)
@@ -168,9 +168,9 @@ PIECE = 1 << 20
 
 
 def bootstrap_sums(sums: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Return the sums over items of each bootstrap draw, of shape (draws, statistics).
+    """Return the sums over items for each bootstrap draw, of shape (draws, statistics).
 
-    Efron (1979): n items with replacement, that is multinomial weights with equal chances.
+    Efron (1979): n items with replacement, which is multinomial weights with equal chances.
     """
     n = len(sums)
     made = [_multinomial(n, size, rng) @ sums for size in _pieces(draws, n)]
@@ -178,7 +178,7 @@ def bootstrap_sums(sums: Array, draws: int, rng: np.random.Generator) -> Array:
 
 
 def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
-    """Return rows of weights: counting drawn items is several times faster than multinomial()."""
+    """Return rows of weights, counted from drawn items: several times faster than multinomial()."""
     drawn = rng.integers(n, size=(size, n))
     drawn += np.arange(size)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
@@ -187,7 +187,7 @@ def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
 def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Array:
     """Return the sums over the items of each cluster, of shape (clusters, statistics).
 
-    Questions about one document stand or fall together: resampled as one, they count as one
+    Questions about one document depend on each other: they are resampled and counted as one
     (Davison and Hinkley 1997, section 3.8).
     """
     known, cluster = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
@@ -199,14 +199,14 @@ def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Arr
 
 
 def leave_one_out(sums: Array) -> Array:
-    """Return the sums over all items but one, for each of them (the jackknife)."""
+    """Return, for each item, the sums over all other items (the jackknife)."""
     return np.asarray(sums.sum(axis=0) - sums)
 
 
 def permute_sums(
     first: Array, second: Array, draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return the sums of two groups after the items were dealt out anew, draw by draw."""
+    """Return the sums of two groups after randomly reassigning the items, for each draw."""
     pooled = np.concatenate([first, second])
     chosen = np.repeat([1.0, 0.0], [len(first), len(second)])
     made = [
@@ -218,7 +218,7 @@ def permute_sums(
 
 
 def _pieces(draws: int, n: int) -> Iterator[int]:
-    """Yield how many draws to make at a time."""
+    """Yield the numbers of draws to make at a time."""
     most = max(1, PIECE // n)
     for start in range(0, draws, most):
         yield min(most, draws - start)

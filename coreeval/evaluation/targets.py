@@ -54,15 +54,15 @@ class TargetConnection:
 
     @property
     def is_open(self) -> bool:
-        """True while another question may be sent."""
+        """Whether another question may be sent."""
         return self._in_a_row < GIVE_UP_AFTER and not self._hung_up()
 
     def note_answer(self) -> None:
-        """Note that the target was reached."""
+        """Record that the target was reached."""
         self._in_a_row = 0
 
     def note_failure(self, reason: str) -> None:
-        """Note that a question did not get through."""
+        """Record that a question did not get through."""
         self.troubles.append(reason)
         self._in_a_row += 1
 
@@ -92,7 +92,7 @@ def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[TargetQue
 
 
 def ignore_prediction(_: Prediction) -> None:
-    """Tell nobody."""
+    """Do nothing with a prediction."""
 
 
 async def ask_target(
@@ -106,22 +106,22 @@ async def ask_target(
     concurrency: int,
     heard: Callable[[Prediction], None] = ignore_prediction,
 ) -> tuple[Prediction, ...]:
-    """Put questions to one target; one that was not sent or did not get through has no prediction.
+    """Ask one target and return its predictions; unsent or failed questions have none.
 
     Args:
-        target: The target's name as the config spells it; the predictions carry it.
-        questions: What is asked, the texts of the source in the fields of the samples.
-        source: Which texts these are.
-        task: Gives the templates and the labels that an answer may be.
+        target: The target's name as spelled in the config; the predictions carry it.
+        questions: The questions, with the texts of the source in the fields of the samples.
+        source: The source of the texts.
+        task: Provides the templates and the allowed labels.
         asker: The target, opened with the parameters of its config.
-        line: Tells when to send no more, and is told what did not get through.
-        concurrency: Most questions open at the same time.
-        heard: Told of each answer as it comes.
+        line: Decides when to stop sending, and records the questions that did not get through.
+        concurrency: Maximum number of open questions.
+        heard: Called with each prediction as it arrives.
 
     Raises:
         PromptError: a template names a variable that the task does not have.
         ModelUnusable: the target cannot be used at all; no prediction is made up for it.
-        CredentialError: its key was refused.
+        CredentialError: the target's key was refused.
     """
     shape, version = LabelShape(task), hash_question(task)
 
@@ -160,13 +160,13 @@ class _TargetReply(NamedTuple):
 
 
 def hash_question(task: Task) -> str:
-    """Return the hash of all that a target is asked besides the text."""
+    """Return the hash of everything that a target is asked except the text."""
     words = (*task.templates, FORMAT, task.target or "", *(label.name for label in task.labels))
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
 def make_message(task: Task, fields: Mapping[str, str], template: int) -> Message:
-    """Return the message that asks for the label of one text with a template, numbered from 1.
+    """Return the message that asks for the label of a text with a template, numbered from 1.
 
     Raises:
         PromptError: the template cannot be filled from the task's fields, labels and target.
@@ -175,10 +175,10 @@ def make_message(task: Task, fields: Mapping[str, str], template: int) -> Messag
 
 
 def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
-    """Return a template, numbered from 1, with one text in it.
+    """Fill a template, numbered from 1, with one text.
 
     Raises:
-        PromptError: it cannot be filled from the task's fields, labels and target.
+        PromptError: the template cannot be filled from the task's fields, labels and target.
     """
     known = {
         **{name: fields[name] for name in task.fields},
@@ -202,10 +202,10 @@ async def _each(
     concurrency: int,
     go_on: Callable[[], bool],
 ) -> list[Found]:
-    """Work on items, at most `concurrency` at a time, taking a new one only while told to go on.
+    """Work on at most `concurrency` items at a time, taking new ones only while `go_on` is true.
 
-    Returns what was found, in the order of the items. After an error no item is taken, and those at
-    work are waited for: what a target answers has been paid for.
+    Return the results in the order of the items. After an error no new item is taken, and running
+    work is awaited because a target's answers have been paid for.
     """
     waiting = iter(enumerate(items))
     done: dict[int, Found] = {}

@@ -45,7 +45,7 @@ _FIRST: Final = re.compile(r"\b[^\W\d_]")
 
 
 def measure_texts(groups: Mapping[str, Sequence[str]]) -> TextMeasures:
-    """Measure every text; texts at the same place of several groups are of the same sample."""
+    """Measure every text; texts at the same index in several groups belong to the same sample."""
     rare, odd = _rare_words(groups), _oddness(groups)
     found = dict[str, dict[str, Floats]]()
     for name, texts in groups.items():
@@ -59,7 +59,7 @@ _OWN: Final = ("words", "characters", "numbers", "capitals", "grade")
 
 
 def _measures_of(text: str) -> tuple[float, ...]:
-    """Return what a text says of itself, in the order of `_OWN`."""
+    """Return the measures that depend on the text alone, in the order of `_OWN`."""
     count = max(1, len(find_words(text)))
     letters = len(_NO_LETTER.sub("", text))
     sentences = max(1, len(_SENTENCE_END.findall(text)))
@@ -73,7 +73,7 @@ def _measures_of(text: str) -> tuple[float, ...]:
 
 
 def _rare_words(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Return the share of each text's words that no other sample has, in %."""
+    """Return the percentage of each text's words that occur in no other sample."""
     read = {name: [find_words(text[:READ]) for text in texts] for name, texts in groups.items()}
     samples = Counter[str]()
     for own in zip_longest(*read.values(), fillvalue=()):
@@ -95,7 +95,7 @@ def _oddness(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
 
 
 def _cross_entropy(texts: Sequence[str], fold: Ints) -> Floats:
-    """Return bits a character of each text, by what follows what in the other fold."""
+    """Return the bits per character of each text, predicted from the contexts in the other fold."""
     joined = "".join(f"\0\0{text}" for text in texts)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     letters, code = np.unique(codes, return_inverse=True)
@@ -117,7 +117,7 @@ def _cross_entropy(texts: Sequence[str], fold: Ints) -> Floats:
 
 
 def _inside(lengths: Ints) -> NDArray[np.bool_]:
-    """Return which characters are of a text, where two others stand before each text."""
+    """Mark the characters that belong to a text, given two other characters before each text."""
     found = np.ones(int(lengths.sum()) + 2 * len(lengths), np.bool_)
     starts = np.cumsum(lengths + 2) - lengths - 2
     found[starts] = found[starts + 1] = False
@@ -125,14 +125,14 @@ def _inside(lengths: Ints) -> NDArray[np.bool_]:
 
 
 def _number_keys(keys: Ints) -> Ints:
-    """Return keys as numbers without gaps."""
+    """Renumber keys without gaps."""
     if int(keys.max(initial=0)) < 2 * len(keys):
         return keys
     return np.unique(keys, return_inverse=True)[1]
 
 
 def _count_in_other_fold(keys: Ints, fold: Ints) -> Ints:
-    """Return for each key how often it is in the other fold; `fold` says where to look."""
+    """Return how often each key occurs in a fold; `fold` gives the fold to look in."""
     size = int(keys.max(initial=-1)) + 1
     counts = np.bincount(keys + (1 - fold) * size, minlength=2 * size)
     return np.asarray(counts[keys + fold * size])

@@ -70,7 +70,7 @@ class Year(NamedTuple):
 
 
 def find_years(text: str) -> Iterator[Year]:
-    """Yield the years of a text, from left to right."""
+    """Yield the years in a text, from left to right."""
     cells = _value_cells(text)
     for match in _FORMS.finditer(text):
         kind = match.lastgroup or "skip"
@@ -91,7 +91,7 @@ def _is_no_year(text: str, match: re.Match[str], cells: set[int]) -> bool:
 
 
 def _range(match: re.Match[str]) -> Iterator[Year]:
-    """Yield both ends of 2013-14; only the first where the second is no later year within 30."""
+    """Yield both ends of 2013-14, or only the first if the second is not 1 to 30 years later."""
     start, end = match.span("from")
     first = int(match["from"])
     yield Year(start, end, first)
@@ -106,9 +106,9 @@ def _complete_year(digits: str) -> int:
 
 
 def _value_cells(text: str) -> set[int]:
-    """Return where numbers like years stand in the body of a table with `|` between its cells.
+    """Return the positions of year-like numbers in the body of a table with `|` between its cells.
 
-    The first row and the first cell of a row name things; so does a row headed by year or date.
+    The first row and the first cell of a row are headings, and so are rows headed by year or date.
     """
     found, first, at = set[int](), True, 0
     for line in text.split("\n"):

@@ -48,22 +48,22 @@ would hold the truth in 0.68 to 0.75 of simulated studies; see docs/annotation.m
 
 
 def count_values(ratings: Ratings, values: Sequence[int]) -> Array:
-    """Return how many raters gave each value, of shape (items, values)."""
+    """Return the number of raters that gave each value, of shape (items, values)."""
     rows = [[list(by.values()).count(value) for value in values] for by in ratings.values()]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(values))
 
 
 def measure_agreement(ratings: Ratings, values: Sequence[int]) -> Score:
-    """Return the share of pairs of raters who say the same, averaged over items with two or more.
+    """Return the share of pairs of raters that agree, averaged over items with two or more ratings.
 
-    Wilson's interval, of as many trials as there are items: no share of an item varies more.
+    The interval is Wilson's with one trial per item: no item's share can vary more than a trial.
     """
     counts = _pair_mask(count_values(ratings, values))
     return average_shares([float(each) for each in _same(counts)])
 
 
 def average_shares(shares: Sequence[float]) -> Score:
-    """Return the mean of shares, 0 to 1, with Wilson's interval; each counts as one trial."""
+    """Return the mean of shares from 0 to 1 with Wilson's interval, counting each as one trial."""
     n = len(shares)
     if not n:
         return NO_SCORE
@@ -75,7 +75,7 @@ def average_shares(shares: Sequence[float]) -> Score:
 def measure_fleiss_kappa(
     ratings: Ratings, values: Sequence[int], *, raters: int, seed: int, draws: int = DRAWS
 ) -> Score:
-    """Return kappa on the items that all raters rated (Fleiss 1971, equations 1 to 7)."""
+    """Return Fleiss' kappa over the items that all raters rated (Fleiss 1971, equations 1 to 7)."""
     counts = count_values(ratings, values)
     counts = counts[counts.sum(axis=1) == raters]
     if raters < 2:
@@ -87,7 +87,7 @@ def measure_fleiss_kappa(
 def measure_krippendorff_alpha(
     ratings: Ratings, values: Sequence[int], level: Level, *, seed: int, draws: int = DRAWS
 ) -> Score:
-    """Return alpha on all items with two ratings or more (Krippendorff 2019, chapter 12)."""
+    """Return alpha over all items with two or more ratings (Krippendorff 2019, chapter 12)."""
     counts = _pair_mask(count_values(ratings, values))
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
     weight = counts.sum(axis=1) - 1
@@ -102,7 +102,7 @@ def _pair_mask(counts: Array) -> Array:
 
 
 def _same(counts: Array) -> Array:
-    """Return each item's share of pairs of ratings that are the same value."""
+    """Return the share of pairs of ratings with the same value, for each item."""
     n = counts.sum(axis=1)
     return np.asarray((counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
 
@@ -114,7 +114,7 @@ def _kappa(total: Array) -> Array:
 
 
 def _alpha(total: Array, values: int, level: Level) -> Array:
-    """Return 1 - (n - 1) sum(o delta) / sum(n n delta) of coincidence matrices o, a row each."""
+    """Return 1 - (n - 1) sum(o delta) / sum(n n delta) for coincidence matrices o, one per row."""
     matrix = total.reshape(-1, values, values)
     margins = matrix.sum(axis=2)
     apart = _apart(margins, level)
@@ -125,9 +125,10 @@ def _alpha(total: Array, values: int, level: Level) -> Array:
 
 
 def _apart(margins: Array, level: Level) -> Array:
-    """Return the squared difference of each two values, of shape (draws, values, values).
+    """Return the squared difference between every two values, of shape (draws, values, values).
 
-    Ordinal: all ratings between the two, and half of theirs, that is between their mid-ranks.
+    For ordinal values it is the difference of their mid-ranks: all ratings between the two values
+    and half of the ratings with either value.
     """
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(margins.shape[1]), (*margins.shape, margins.shape[1]))
@@ -136,7 +137,7 @@ def _apart(margins: Array, level: Level) -> Array:
 
 
 def _over(above: Array, below: Array) -> Array:
-    """Return a quotient; nan where nothing is expected to differ."""
+    """Return the quotient, or nan if no disagreement is expected."""
     defined = np.abs(below) > _SETTLED
     return np.asarray(np.divide(above, below, out=np.full(len(below), np.nan), where=defined))
 
@@ -144,10 +145,10 @@ def _over(above: Array, below: Array) -> Array:
 def _bootstrap_score(
     counts: Array, sums: Array, statistic: Statistic, seed: int, draws: int
 ) -> Score:
-    """Return a statistic with its expanded percentile interval (see `expanded`).
+    """Return a statistic with its expanded percentile interval (see `expand_interval`).
 
-    There is none where all agree, or hardly an item has another rating than the commonest: the
-    resamples would say the same, however few items there are.
+    There is no interval if all raters agree, or if hardly any item has a rating other than the most
+    common one: the resamples would all agree, however few items there are.
     """
     n = len(sums)
     value = statistic(sums.sum(axis=0, keepdims=True)) if n else np.array([np.nan])
@@ -160,7 +161,7 @@ def _bootstrap_score(
 
 
 def count_uncommon(counts: Array) -> int:
-    """Return how many items have a rating other than the commonest."""
+    """Return the number of items with a rating other than the most common one."""
     commonest = counts.sum(axis=0).argmax()
     return int(np.count_nonzero(counts.sum(axis=1) > counts[:, commonest]))
 
@@ -179,15 +180,15 @@ def score_ratings(
     at: str,
     draws: int = DRAWS,
 ) -> Annotation:
-    """Return what ratings show.
+    """Return the results of a rating study.
 
     Args:
         collected: All ratings that count.
-        key: What each item is.
-        texts: By item, as the raters saw them.
+        key: The sample and arm of each item.
+        texts: The texts by item, as the raters saw them.
         run: Name of the run.
-        at: When they are scored, ISO.
-        draws: Of the bootstrap, which starts from the key's seed.
+        at: Time of scoring, ISO.
+        draws: Number of bootstrap draws; the bootstrap starts from the key's seed.
     """
     return Annotation(
         study=key.study,
@@ -255,9 +256,9 @@ def _score_criterion(
 def _score_mean(ratings: Ratings, criterion: Criterion) -> Score:
     """Return the mean over items of their mean rating.
 
-    The interval is Wilson's of the mean as a share of the scale, each item one trial: no rating
-    between the ends of a scale varies more than one of either end, and it keeps a width where all
-    are the same. It is about other texts, rated by these raters.
+    The interval is Wilson's, of the mean as a share of the scale with one trial per item: no rating
+    within a scale varies more than one at either end, and the interval keeps a width if all ratings
+    are equal. It is about other texts rated by these raters.
     """
     low, span = criterion.values[0], criterion.values[-1] - criterion.values[0]
     found = average_shares(
@@ -270,7 +271,7 @@ def _score_mean(ratings: Ratings, criterion: Criterion) -> Score:
 
 
 def _numbers(score: Score) -> tuple[float, float, float]:
-    """Return a number and the ends of its interval; nan for what there is not."""
+    """Return an estimate and the ends of its interval, with nan for missing values."""
     parts = (score.estimate, score.ci_low, score.ci_high)
     number, low, high = (nan if part is None else part for part in parts)
     return number, low, high
@@ -306,7 +307,7 @@ def _measure_reliability(
 
 
 def _notes(told: Counter[int], raters: int, found: Reliability, rare: int) -> Iterator[str]:
-    """Yield what a reader of kappa and alpha must know; `rare` items differ from the commonest."""
+    """Yield notes for readers of kappa and alpha; `rare` items differ from the commonest value."""
     if not told:
         yield "nobody has rated it"
     elif raters < 2:
@@ -319,7 +320,7 @@ def _notes(told: Counter[int], raters: int, found: Reliability, rare: int) -> It
 
 
 def _note_skew(value: int, share: float, found: Reliability, rare: int) -> Iterator[str]:
-    """Yield what a value that prevails does to kappa and alpha."""
+    """Yield notes on how a prevalent value affects kappa and alpha."""
     if share == 1:
         yield f"all ratings are {value}: the raters agree, and kappa and alpha are not defined"
         return

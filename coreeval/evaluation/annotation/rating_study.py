@@ -68,9 +68,9 @@ def draw_study(
     """Draw blocks in proportion to the labels; return the study's name and its items in order.
 
     Args:
-        candidates: Each has an original and an updated text; some have a semantic one.
-        blocks: Originals that are wanted, and as many updated texts; fewer if there are not enough.
-        seed: Of all that is left to chance.
+        candidates: Samples with an original and an updated text; some also have a semantic one.
+        blocks: Number of originals wanted, and of updated texts; fewer if there are not enough.
+        seed: Seed of all random choices.
     """
     rng = random.Random(seed)
     made = list(_make_blocks(candidates, rng))
@@ -88,8 +88,8 @@ def _make_blocks(
 ) -> Iterator[list[tuple[RatedArm, RatingCandidate]]]:
     """Yield the pool in blocks: neighbours in a random order of the samples of each label.
 
-    Those with all three arms come first; one or two of them that make no block go with the others.
-    One of a label that is left over then is in none.
+    Samples with all three arms come first; one or two of them that do not fill a block join the
+    others. A single sample of a label that is then left over is in no block.
     """
     left = rng.sample(candidates, len(candidates))
     for arms in (RATED_ARMS, ("original", "updated")):
@@ -102,7 +102,7 @@ def _make_blocks(
 
 
 def _group_by_label(candidates: Iterable[RatingCandidate]) -> list[list[RatingCandidate]]:
-    """Return the samples of each label, in the order of labels."""
+    """Return the samples grouped by label, with the labels sorted."""
     found = defaultdict[str, list[RatingCandidate]](list)
     for each in candidates:
         found[each.label].append(each)
@@ -114,7 +114,7 @@ def _has_arms(candidate: RatingCandidate, arms: Sequence[RatedArm]) -> bool:
 
 
 def _sample_evenly(items: Sequence[T], wanted: int, rng: random.Random) -> list[T]:
-    """Return items at equal distances from a random start (systematic sampling)."""
+    """Return items at equal intervals from a random start (systematic sampling)."""
     if wanted >= len(items):
         return list(items)
     step = len(items) / wanted
@@ -123,13 +123,13 @@ def _sample_evenly(items: Sequence[T], wanted: int, rng: random.Random) -> list[
 
 
 def _name_study(chosen: Sequence[tuple[RatedArm, RatingCandidate]], seed: int) -> str:
-    """Return six signs that tell a study from another."""
+    """Return six hexadecimal digits that identify the study."""
     told = f"{seed} " + " ".join(f"{candidate.sample}:{arm}" for arm, candidate in chosen)
     return hashlib.sha256(told.encode()).hexdigest()[:6]
 
 
 def shuffle_for_rater(rater: str, items: Sequence[T], *, seed: int) -> list[T]:
-    """Return the items in a rater's own order, so that weariness falls on others each time."""
+    """Return the items in an order of the rater's own, so that fatigue affects different items."""
     return random.Random(f"{seed} {rater}").sample(items, len(items))
 
 
@@ -149,7 +149,7 @@ class Criterion(Value):
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The values that may be given, the worst first."""
+        """The values that a rater may give, worst first."""
         return tuple(self.anchors)
 
 
@@ -246,7 +246,7 @@ class StudyKey(Value):
 
 
 def write_key(path: Path, key: StudyKey) -> None:
-    """Write a key that only its owner may read."""
+    """Write a key that only its owner can read."""
     write_json(path, key.model_dump(mode="json"))
     path.chmod(0o600)
 
@@ -255,7 +255,7 @@ def read_key(path: Path) -> StudyKey:
     """Read a key.
 
     Raises:
-        UsageError: there is none, or it is damaged.
+        UsageError: the key does not exist or is damaged.
     """
     try:
         return StudyKey.model_validate_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))

@@ -85,14 +85,14 @@ _About = tuple[CriterionName, str, str]
 
 
 def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCollection:
-    """Return the ratings of sheets.
+    """Collect the ratings from the rows of all sheets.
 
     Args:
-        rows: Of all sheets.
-        items: The study's, as the key has them.
+        rows: The rows of all sheets.
+        items: The items of the study, as listed in the key.
 
     Raises:
-        UsageError: they name more than `MOST_RATERS` raters.
+        UsageError: the sheets name more than `MOST_RATERS` raters.
     """
     problems: list[RatingProblem] = []
     remarks: list[Remark] = []
@@ -128,7 +128,7 @@ def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCol
 
 
 def _find_row_problem(row: SheetRow, known: Collection[str]) -> RatingProblem | None:
-    """Return what is wrong with a row that is about nothing or by nobody."""
+    """Return the problem of a row without a known item or without a rater, or None."""
     if row.item not in known:
         return RatingProblem(kind="unknown_item", rater=row.rater, item=row.item, where=row.where)
     if not row.rater:
@@ -137,7 +137,7 @@ def _find_row_problem(row: SheetRow, known: Collection[str]) -> RatingProblem | 
 
 
 def _take_rating(row: SheetRow, criterion: Criterion, into: _RatingCell) -> Iterator[RatingProblem]:
-    """Put a row's rating where it belongs; yield what is none."""
+    """Add a row's rating to its cell; yield a problem if it is not a valid rating."""
     said = row.cells.get(criterion.name, "").strip()
     if not said:
         return
@@ -157,7 +157,7 @@ def _take_rating(row: SheetRow, criterion: Criterion, into: _RatingCell) -> Iter
 
 
 def _parse_rating(said: str) -> int:
-    """Return a whole number, be it written as 3.0; one that is no rating for anything else."""
+    """Parse a whole number, also written as 3.0; return -1 for anything else."""
     whole, _, rest = said.replace(",", ".").partition(".")
     short = len(whole) < 4 and whole.isascii() and whole.isdigit()
     return int(whole) if short and not rest.strip("0") else -1
@@ -183,7 +183,7 @@ def _find_missing(
     raters: Sequence[str],
     seen: Iterable[str],
 ) -> Iterator[RatingProblem]:
-    """Yield the ratings that nobody gave; a rater without any is named once."""
+    """Yield the ratings that are missing; a rater without any rating is reported once."""
     yield from (RatingProblem(kind="empty", rater=rater) for rater in seen if rater not in raters)
     for rater in raters:
         for item in items:

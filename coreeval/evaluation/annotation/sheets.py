@@ -65,10 +65,10 @@ class SheetItem:
 
 
 def make_sheet_item(drawn: StudyItem) -> SheetItem:
-    """Return what a rater is shown of an item.
+    """Return the part of an item that a rater sees.
 
-    Spaces and signs written as HTML (`&amp;`) are made alike: some benchmarks end every text with
-    a space or have such signs, and rewritten texts do not.
+    Whitespace and HTML entities (`&amp;`) are normalised: some benchmarks end every text with a
+    space or contain entities, and rewritten texts do not.
     """
     candidate = drawn.candidate
     return SheetItem(
@@ -86,7 +86,7 @@ def _join_lines(text: str) -> str:
 
 
 def make_cells(each: SheetItem, rater: str) -> list[str]:
-    """Return an item's row, without ratings."""
+    """Return the row of an item, with the ratings left empty."""
     news = "\n".join(
         " ".join(filter(None, (one.published_at[:10], one.domain, one.snippet, one.url)))
         for one in each.evidence
@@ -104,10 +104,10 @@ def write_sheet_csv(path: Path, items: Sequence[SheetItem], *, study: str, rater
 
 
 def read_sheets(paths: Sequence[Path]) -> Iterator[SheetRow]:
-    """Yield the rows of filled sheets.
+    """Yield the rows of filled-in sheets.
 
     Raises:
-        UsageError: one of them is no sheet.
+        UsageError: a file is not a sheet.
     """
     for path in paths:
         yield from _read_rows(path, READERS[_check_suffix(path)](path))
@@ -184,7 +184,7 @@ def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rate
     """Write a sheet as a workbook.
 
     Raises:
-        UsageError: a text is longer than a cell can be, or openpyxl is not installed.
+        UsageError: a text is too long for a cell, or openpyxl is not installed.
     """
     with require_extra("sheets", "an XLSX sheet", where=str(path), otherwise="write CSV"):
         from openpyxl import Workbook
@@ -213,7 +213,7 @@ def _fitting(text: str, item: str) -> str:
 
 
 def _format_cells(page: "Worksheet") -> None:
-    """Make every cell plain text, wrapped, and keep the first line in view."""
+    """Format every cell as plain, wrapped text and freeze the first row."""
     from openpyxl.styles import Alignment, Font
     from openpyxl.utils import get_column_letter
 
@@ -230,7 +230,7 @@ def _format_cells(page: "Worksheet") -> None:
 
 
 def _add_choices(page: "Worksheet", last: int) -> None:
-    """Let ratings be chosen from their values, with their meanings beside."""
+    """Add a drop-down list of values to each rating cell, with a prompt that explains them."""
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet.datavalidation import DataValidation
 
@@ -246,7 +246,7 @@ def _add_choices(page: "Worksheet", last: int) -> None:
 
 
 def _prompt(anchors: dict[int, str]) -> str:
-    """Return the meanings, as long as a prompt may be (255 characters)."""
+    """Return the meanings of the values, cut to the longest prompt allowed (255 characters)."""
     return "\n".join(f"{value}: {meaning}" for value, meaning in anchors.items())[:255]
 
 
@@ -270,10 +270,10 @@ def _write_guideline(page: "Worksheet", study: str) -> None:
 
 
 def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
-    """Yield the rows of a workbook's ratings, numbered from 1.
+    """Yield the rows of the ratings in a workbook, numbered from 1.
 
     Raises:
-        UsageError: it cannot be read, or unpacks to more than anybody can have filled in.
+        UsageError: the workbook cannot be read, or unpacks to more than a rater could have entered.
     """
     with require_extra("sheets", "an XLSX sheet", where=str(path), otherwise="save it as CSV"):
         from openpyxl import load_workbook
@@ -312,7 +312,7 @@ def _refuse_bomb(path: Path, file: BinaryIO) -> None:
 
 
 def write_sheet_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
-    """Write a sheet as a page that keeps the ratings in the browser and downloads them as CSV."""
+    """Write a sheet as a page that stores the ratings in the browser and downloads them as CSV."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -343,7 +343,7 @@ def _hash_source(text: str) -> str:
 
 
 def _script_data(items: Sequence[SheetItem], study: str, rater: str) -> str:
-    """Return what the script reads: in ASCII, and with no `<` that could end its element."""
+    """Return the data for the page's script, in ASCII and without any `<` that ends its element."""
     told = {
         "study": study,
         "rater": rater,

@@ -92,14 +92,14 @@ def _parquet_rows(config: DatasetConfig, tables: list[tuple[Path, TableColumns]]
 
 
 def read_parquet_records(path: Path) -> Iterator[ItemRecord]:
-    """Yield the rows of a file as they are, numbered from 1."""
+    """Yield the rows of a file unchanged, numbered from 1."""
     for line, values in enumerate(_values(path), start=1):
         defect = "a text of the row is not UTF-8" if values is None else ""
         yield ItemRecord(line, values or {}, defect)
 
 
 def _values(path: Path) -> Iterator[Values | None]:
-    """Yield the rows of a file; None for one that cannot be decoded."""
+    """Yield the rows of a file, or None for a row that cannot be decoded."""
     arrow_error: type[Exception] = importlib.import_module("pyarrow").ArrowException
     try:
         for batch in _open_parquet(path).iter_batches(batch_size=BATCH):
@@ -193,7 +193,7 @@ def _hub_rows(config: DatasetConfig, records: HubRecords, columns: TableColumns)
 
 
 def _hub_digest(config: DatasetConfig, split: str) -> str:
-    """Hash the rows themselves: the hub's files are not here to be hashed."""
+    """Hash the rows themselves, because the hub's files are not available locally."""
     digest = hashlib.sha256()
     for record in _hub_records(config, split):
         digest.update(repr(sorted(record.items())).encode("utf-8", "backslashreplace"))

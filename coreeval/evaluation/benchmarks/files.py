@@ -37,7 +37,7 @@ class TextLine(NamedTuple):
 
 
 def read_lines(path: Path) -> Iterator[TextLine]:
-    """Yield the lines of a file; U+2028 and other separators inside a line do not split it."""
+    """Yield the lines of a file, which U+2028 and other separators inside a line do not split."""
     with _open_text(path) as file:
         try:
             yield from decode_lines(iter_raw_lines(file))
@@ -46,7 +46,7 @@ def read_lines(path: Path) -> Iterator[TextLine]:
 
 
 def decode_lines(raw_lines: Iterable[bytes]) -> Iterator[TextLine]:
-    """Yield lines that were cut already, each with its end, decoded one by one."""
+    """Decode raw lines, including their line ends, and yield each one."""
     for number, raw in enumerate(raw_lines, start=1):
         cut = raw.removeprefix(BOM) if number == 1 else raw
         yield _decode_line(number, cut.removesuffix(b"\n").removesuffix(b"\r"))
@@ -75,7 +75,7 @@ def _decode_line(number: int, raw: bytes) -> TextLine:
 
 
 def file_digest(paths: Iterable[Path]) -> str:
-    """Return the sha256 over the names, sizes and bytes of files, read in pieces."""
+    """Return the SHA-256 of the names, sizes and bytes of files, read in chunks."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
@@ -88,12 +88,12 @@ def file_digest(paths: Iterable[Path]) -> str:
 def make_digest(
     files: Callable[[DatasetConfig, str], list[Path]],
 ) -> Callable[[DatasetConfig, str], str]:
-    """Return the digest function of a format from the one that lists a split's files."""
+    """Return a format's digest function, given the function that lists a split's files."""
     return lambda config, split: file_digest(files(config, split))
 
 
 def display_path(path: Path, config: DatasetConfig) -> str:
-    """Return how messages call a file: relative to the dataset's folder."""
+    """Return the name of a file in messages: its path relative to the dataset's folder."""
     root = Path(config.path)
     return path.relative_to(root).as_posix() if path != root else path.name
 
@@ -121,13 +121,13 @@ class Records(Generic[R]):
     """Lines that are not meant to be records."""
 
     def require_records(self, path: Path, *, what: str, whats: str, prose: str) -> "Records[R]":
-        """Return them if there is one.
+        """Return the records if there is at least one.
 
         Args:
             path: The file, for messages.
-            what: What a record is called.
-            whats: Several.
-            prose: What a line looks like.
+            what: The name of a record, in the singular.
+            whats: The name of records, in the plural.
+            prose: Description of a valid line.
 
         Raises:
             DatasetError: the file is empty, or no line of it is a record.
@@ -150,13 +150,13 @@ def read_records(
     key: Callable[[R], Hashable],
     twice: Callable[[R, int], str],
 ) -> Records[R]:
-    """Read JSON lines, plain or .gz, without blank ones; of records with one key the first counts.
+    """Read JSON lines, plain or .gz, skipping blank lines; the first record with a key counts.
 
     Args:
         path: The file.
-        make: Makes a record of an object; None passes it over.
-        key: What a record is about.
-        twice: Says that a record is there twice, and where it was first.
+        make: Makes a record from an object; None skips the object.
+        key: Returns the key of a record, which must be unique.
+        twice: Returns the message for a repeated record, given the line of the first one.
 
     Raises:
         DatasetError: the file cannot be read.
@@ -182,7 +182,7 @@ def read_records(
 
 
 def parse_object(line: TextLine) -> Object | BadRecord:
-    """Return the JSON object in a line, or why there is none."""
+    """Return the JSON object in a line, or the reason that there is none."""
     if not line.valid:
         return BadRecord("the line is not UTF-8")
     try:
@@ -193,7 +193,7 @@ def parse_object(line: TextLine) -> Object | BadRecord:
 
 
 def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:
-    """Return an object as a checked value, or the first thing that is wrong with it."""
+    """Return an object as a validated model, or its first defect."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -203,7 +203,7 @@ def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadReco
 
 @contextmanager
 def _open_records(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, packed or not; what goes wrong while it is read is told as well."""
+    """Open a file, compressed or not; raise DatasetError for errors while reading it as well."""
     try:
         with open_file(path) as file:
             packed = path.suffix.lower() == _ENDING

@@ -74,7 +74,7 @@ def _rte_places(config: DatasetConfig) -> dict[str, _SplitFile]:
 def _places(
     config: DatasetConfig, inside: Callable[[DatasetConfig], dict[str, _SplitFile]]
 ) -> dict[str, _SplitFile]:
-    """Return the splits that are there; a path to one file is the split that the config names."""
+    """Return the existing splits; a path to one file is the split named in the config."""
     root = Path(config.path)
     if root.is_file():
         return {config.split: _SplitFile(root)}
@@ -143,7 +143,7 @@ def _premise(values: Mapping[str, str]) -> str:
 
 
 def _cluster_by_sentence(path: Path, names: list[str]) -> Callable[[Mapping[str, str]], str]:
-    """Return what tells the cluster of a pair: its first sentence, of those tied by pairs."""
+    """Return a function that gives a pair's cluster: the first sentence that pairs link it to."""
     tied: dict[str, str] = {}
 
     def first(sentence: str) -> str:

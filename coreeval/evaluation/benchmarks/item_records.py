@@ -33,10 +33,10 @@ class ItemRecord(NamedTuple):
 
 
 def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
-    """Return the file of a split: the path itself if it is one, else the first name that is there.
+    """Return the file of a split: the path itself if it is a file, else the first existing name.
 
     Raises:
-        DatasetError: there is none.
+        DatasetError: there is no such file.
     """
     if path.is_file():
         return path
@@ -53,7 +53,7 @@ def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
 
 
 def list_splits_in(path: Path, names: Sequence[str]) -> list[str]:
-    """Return the names of the splits that a folder has files of, by the first name that fits."""
+    """Return the splits that a folder has files for, using the first naming scheme that matches."""
     files = [file.name.removesuffix(".gz") for file in path.glob("*")]
     for before, after in (name.split(PLACE) for name in names):
         if found := {
@@ -66,10 +66,10 @@ def list_splits_in(path: Path, names: Sequence[str]) -> list[str]:
 
 
 def read_json_list(path: Path) -> Iterator[ItemRecord]:
-    """Yield the objects of a file that is one JSON list.
+    """Yield the objects in a file that contains a single JSON list.
 
     Raises:
-        DatasetError: the file cannot be read, or is no such list.
+        DatasetError: the file cannot be read, or is not such a list.
     """
     try:
         with open_file(path) as file:
@@ -88,7 +88,7 @@ def read_json_list(path: Path) -> Iterator[ItemRecord]:
 
 
 def read_json_lines(path: Path) -> Iterator[ItemRecord]:
-    """Yield the objects of a file with one on each line; blank lines are passed over.
+    """Yield the objects in a file with one per line, skipping blank lines.
 
     Raises:
         DatasetError: the file cannot be read.
@@ -123,20 +123,20 @@ class OptionSpan(NamedTuple):
 
 
 def find_bracketed_options(text: str) -> dict[str, str]:
-    """Return the options of FinEval's form `['A': one, 'B': two, …]`; none where it has not it."""
+    """Return the options in FinEval's form `['A': one, 'B': two, …]`, or none without it."""
     found = _FINEVAL.search(text)
     return dict(zip("ABCD", map(str.strip, found.groups()), strict=True)) if found else {}
 
 
 def letter_options(texts: list[str]) -> dict[str, str]:
-    """Give each text a letter, from A on; 26 at most."""
+    """Assign letters from A on to the texts, at most 26."""
     return dict(zip(_LETTERS, texts, strict=False))
 
 
 def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, OptionSpan] | None:
-    """Return where each option's text stands, each behind its letter and in their order.
+    """Return the span of each option's text, given that each follows its letter, in their order.
 
-    None where they do not stand so. Of several such lists the last counts.
+    None if the text has no such list. If there are several such lists, the last one counts.
     """
     patterns = [_option_pattern(letter, option) for letter, option in options.items()]
     for first in reversed([*patterns[0].finditer(text)]):
@@ -169,19 +169,19 @@ class ItemEntry:
 
     @classmethod
     def of(cls, values: Mapping[str, object], *, id_key: str = "id") -> Self:
-        """Take the keys input and output, and the id under a key of its own."""
+        """Create an entry from the keys input and output, and from the id under `id_key`."""
         return cls(input=values.get("input"), output=values.get("output"), id=values.get(id_key))
 
     def with_options(self, options: Mapping[str, str]) -> Self:
-        """Return the entry with the text of each option letter."""
+        """Return the entry with the given options, which map letters to texts."""
         return replace(self, options=options)
 
 
 def make_own_entry(record: ItemRecord) -> ItemEntry | str:
-    """Return the entry of a user's own line: input, output, and what it has of the other keys.
+    """Return the entry of a line in a user's file: input, output and any of the other keys.
 
-    Options are a list of texts, lettered from A on, or an object from letter to text. Where the
-    input does not show them, they are put below it, a line each.
+    Options are a list of texts, lettered from A on, or an object from letter to text. If the input
+    does not show them, they are added below it, one per line.
     """
     entry, given = ItemEntry.of(record.values), record.values.get("options")
     entry = replace(entry, cluster=record.values.get("cluster"))
@@ -197,7 +197,7 @@ def make_own_entry(record: ItemRecord) -> ItemEntry | str:
 
 
 def _read_options(given: object) -> dict[str, str] | str:
-    """Return options by letter, or what is wrong with them."""
+    """Return options by letter, or the reason that they are invalid."""
     found = letter_options(given) if isinstance(given, list) else given
     if not isinstance(found, dict) or len(found) != len(
         given if isinstance(given, list) else found
@@ -218,7 +218,7 @@ def check_items(
     split: str,
     file: str,
 ) -> Iterator[Item | BadRow]:
-    """Yield each record as an item, or as what is wrong with it; ids are there once."""
+    """Yield each record as an item, or as a bad row if it is invalid or repeats an id."""
     seen: set[str] = set()
     for record in records:
         entry = record.defect or make(record)

@@ -39,7 +39,7 @@ FINQA_PROMPT = (
 
 
 def finqa_entry(record: ItemRecord) -> ItemEntry | str:
-    """Return what an item is made of: input and output as they stand, or an original record's."""
+    """Return an item's entry from input and output as given, or from an original FinQA record."""
     if "qa" not in record.values:
         return _finqa_cap_entry(record)
     asked = record.values["qa"]
@@ -60,19 +60,19 @@ def finqa_entry(record: ItemRecord) -> ItemEntry | str:
 
 
 def _finqa_cap_entry(record: ItemRecord) -> ItemEntry:
-    """The form of CAP's files; what stands before the question is the document."""
+    """Return the entry of a record in CAP's format; text before the question is the document."""
     made = ItemEntry.of(record.values)
     report, question, _ = str(made.input).rpartition(FINQA_QUESTION)
     return replace(made, cluster=_document_name(report)) if question else made
 
 
 def _document_name(report: str) -> str:
-    """Return a name for a document that has none: equal texts have the same."""
+    """Return a name for an unnamed document; equal texts get the same name."""
     return f"report {sha256(report.encode(errors='replace')).hexdigest()[:16]}"
 
 
 def _finqa_answer(asked: dict[str, object]) -> str:
-    """Return the answer as written; the computed one where none is."""
+    """Return the written answer, or the computed one if there is none."""
     written, computed = asked.get("answer"), asked.get("exe_ans")
     return str(written or ("" if computed is None else computed))
 
@@ -97,12 +97,12 @@ ECTSUM_PROMPT = (
 
 
 def has_ectsum_texts(path: Path, split: str) -> bool:
-    """Tell whether a folder has the transcripts of a split."""
+    """Return whether a folder has the transcripts of a split."""
     return (path / split / CALLS).is_dir()
 
 
 def read_ectsum(path: Path, split: str) -> Iterator[ItemRecord]:
-    """Yield a record for each transcript, in the order of names; the name is the id."""
+    """Yield a record for each transcript, sorted by name; the name is the id."""
     for place, call in enumerate(sorted((path / split / CALLS).glob("*.txt")), start=1):
         summary = path / split / SUMMARIES / call.name
         try:
@@ -143,7 +143,7 @@ class ItemLayout:
 
 
 def _cap_entry(record: ItemRecord) -> ItemEntry:
-    """The form of CAP's files: input, output, sometimes idx."""
+    """Return the entry of a record in CAP's format: input, output and sometimes idx."""
     return ItemEntry.of(record.values, id_key="idx")
 
 
@@ -183,17 +183,17 @@ LAYOUTS: dict[str, ItemLayout] = {
 
 
 def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
-    """Read a split whole: each entry as an item, or as what is wrong with it.
+    """Load a whole split: each entry as an item or as a bad row.
 
     Args:
         benchmark: A key of `LAYOUTS`.
-        path: The folder with a file for each split, or one file. ECTSum may also be its folder of
-            transcripts and summaries.
-        split: The name of the split, as the benchmark's files have it.
+        path: The folder with a file for each split, or one file. For ECTSum, it may also be the
+            folder of transcripts and summaries.
+        split: The name of the split as in the benchmark's files.
 
     Raises:
         ConfigError: there is no such benchmark.
-        DatasetError: there is nothing to read, or not one entry is an item.
+        DatasetError: there is nothing to read, or no entry is an item.
     """
     layout = _find_layout(benchmark)
     if benchmark == "ectsum" and has_ectsum_texts(path, split):
@@ -203,16 +203,16 @@ def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
 
 
 def load_modified(benchmark: str, path: Path, split: str) -> BenchmarkItems:
-    """Read recorded modified items of a split; each has the id, or else the place, of its item.
+    """Load the recorded modified items of a split, matched to items by id, or else by place.
 
     Args:
         benchmark: A key of `LAYOUTS`.
-        path: The folder with a file for each split, that of the benchmark or another.
+        path: The folder with a file for each split: the benchmark's own or another.
         split: The name of the split.
 
     Raises:
         ConfigError: there is no such benchmark.
-        DatasetError: there is nothing to read, or not one entry is an item.
+        DatasetError: there is nothing to read, or no entry is an item.
     """
     layout = _find_layout(benchmark)
     file = find_file(path, split, (layout.modified, *layout.names))
@@ -220,7 +220,7 @@ def load_modified(benchmark: str, path: Path, split: str) -> BenchmarkItems:
 
 
 def list_item_splits(benchmark: str, path: Path) -> list[str]:
-    """Return the names of the splits that a folder has, sorted."""
+    """Return the sorted names of the splits in a folder."""
     found = list_splits_in(path, _find_layout(benchmark).names)
     if benchmark == "ectsum":
         found += [folder.name for folder in path.glob("*/") if has_ectsum_texts(path, folder.name)]
@@ -269,6 +269,6 @@ class ItemDefaults(Value):
 
 @cache
 def load_defaults() -> dict[str, ItemDefaults]:
-    """Return the defaults by name of the benchmark: those of the CAP paper."""
+    """Return the defaults of the CAP paper by benchmark name."""
     text = (files("coreeval.evaluation.benchmarks") / "defaults.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, ItemDefaults]).validate_python(yaml.safe_load(text))

@@ -35,10 +35,10 @@ RTE: Counts = {"train": 2490, "dev": 277, "test": 277}
 
 
 def find_row_count(config: DatasetConfig, split: str) -> int | None:
-    """Return the number of rows that a split should have; None where that is not known.
+    """Return the number of rows that a split should have, or None if it is unknown.
 
-    Known are only folders that bear the official name and hold all of its files, so that an excerpt
-    of a benchmark is not taken for a damaged copy.
+    It is known only for folders with the official name and all of its files, so that an excerpt of
+    a benchmark is not mistaken for a damaged copy.
     """
     if config.format == "tweeteval":
         return _tweeteval_count(config, split)
@@ -101,7 +101,7 @@ class Benchmark:
 
 
 def load_benchmark(config: DatasetConfig, task: Task, *, split: str | None = None) -> Benchmark:
-    """Read a whole split (by default the config's); see `iter_benchmark`."""
+    """Load a whole split, by default the config's; see `iter_benchmark`."""
     chosen = resolve_split(config, split)
     found = list(_open_samples(config, task, chosen))
     return Benchmark(
@@ -115,15 +115,15 @@ def load_benchmark(config: DatasetConfig, task: Task, *, split: str | None = Non
 def iter_benchmark(
     config: DatasetConfig, task: Task, *, split: str | None = None
 ) -> Iterator[Sample | BadRow]:
-    """Stream a split, by default the config's: each row as a sample, or as what is wrong with it.
+    """Stream a split, by default the config's: each row as a sample or as a bad row.
 
     Ids are the source's own (`id`, RTE's `index`, MRPC's two joined by `-`), else
-    `<task>/<split>/<number>`: the line of a text or JSON lines file, and the row, header not
-    counted, of any other. They do not depend on which other rows are bad.
+    `<task>/<split>/<number>`: the line number in a text or JSON Lines file, otherwise the row
+    number without the header. They do not depend on which other rows are bad.
 
     Raises:
-        DatasetError: at once for missing files, columns or splits; at the end of the stream for a
-            split that has not a single sample.
+        DatasetError: at once for missing files, columns or splits; at the end of the stream if a
+            split does not have a single sample.
     """
     return _open_samples(config, task, resolve_split(config, split))
 
@@ -160,10 +160,10 @@ def _no_rows_error(
 
 
 def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
-    """Return the name that a format has for a split, by default the config's.
+    """Return a format's own name for a split, by default the config's.
 
     Raises:
-        DatasetError: the split is not there.
+        DatasetError: the split does not exist.
     """
     source, asked = FORMATS[config.format], split or config.split
     name = source.spellings.get(asked, asked)
@@ -178,19 +178,19 @@ def resolve_split(config: DatasetConfig, split: str | None = None) -> str:
 
 
 def list_splits(config: DatasetConfig) -> list[str]:
-    """Return the names of the splits there, sorted."""
+    """Return the sorted names of the existing splits."""
     return FORMATS[config.format].splits(config)
 
 
 def fingerprint(config: DatasetConfig, split: str | None = None) -> str:
-    """Return the sha256 over the files that a split (by default the config's) is read from."""
+    """Return the SHA-256 of the files of a split, by default the config's."""
     return FORMATS[config.format].digest(config, resolve_split(config, split))
 
 
 def counts_note(config: DatasetConfig, rows: int, *, split: str | None = None) -> str | None:
-    """Return a warning when a known benchmark has not the number of rows that it should have.
+    """Return a warning if a known benchmark does not have the expected number of rows.
 
-    `rows` counts good and bad ones.
+    `rows` counts good and bad rows.
     """
     return _count_note(config, rows, resolve_split(config, split))
 

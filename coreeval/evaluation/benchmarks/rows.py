@@ -58,13 +58,13 @@ class BenchmarkFormat:
 
 
 def make_bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
-    """Return a row that is no sample, with its text cut short."""
+    """Return a bad row with its text truncated."""
     text = raw.encode("utf-8", "replace").decode()[:SHOWN]
     return BadRow(file=file, line=line, reason=reason, text=text)
 
 
 def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow]:
-    """Return a function that turns the rows of one split into samples, one after the other."""
+    """Return a function that turns the rows of one split into samples, called once per row."""
     find, seen = make_label_finder(task), set[str]()
 
     def check(row: RowOrBad) -> Sample | BadRow:
@@ -101,11 +101,11 @@ def _find_row_id_defect(row: SourceRow, seen: set[str]) -> str | None:
 
 
 def find_id_defect(own: str, seen: Container[str]) -> str | None:
-    """Return why a source's own id cannot be used, if it cannot.
+    """Return the reason that a source's own id cannot be used, or None.
 
     Args:
         own: The id.
-        seen: Those of the rows before.
+        seen: The ids of the previous rows.
     """
     if not own.strip():
         return "the id is empty"
@@ -135,7 +135,7 @@ def _defect(name: str, text: object) -> str | None:
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON may hold half a character."""
+    """Return whether a text can be encoded as UTF-8; JSON may contain lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -169,7 +169,7 @@ class TableColumns:
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
     ) -> SourceRow:
-        """Return the row that a record's values by column make."""
+        """Return the row for a record's values by column."""
         own = None if self.id is None else values.get(self.id)
         cluster = None if self.cluster is None else values.get(self.cluster)
         return SourceRow(
@@ -187,10 +187,10 @@ class TableColumns:
 def find_columns(
     config: DatasetConfig, task: Task, present: Sequence[str], *, where: str
 ) -> TableColumns:
-    """Find the columns by `dataset.columns`, else by the task's own names.
+    """Find the columns named in `dataset.columns`, or else those with the task's own names.
 
     Raises:
-        DatasetError: a column that is not there, or a name in `dataset.columns` that is no field.
+        DatasetError: a column does not exist, or a name in `dataset.columns` is not a field.
     """
     ours = (*task.fields, "label", *_OPTIONAL)
     for name in config.columns:
@@ -232,7 +232,7 @@ def _suggest_name(word: str, known: Iterable[str]) -> str:
 
 
 def text_fields(config: DatasetConfig, task: Task, count: int) -> tuple[str, ...]:
-    """Return the fields of a task that suits a format with so many texts for each sample."""
+    """Return the task's fields; raise DatasetError unless there are `count` of them."""
     if len(task.fields) == count:
         return task.fields
     wants = ", ".join(task.fields)

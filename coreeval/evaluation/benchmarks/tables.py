@@ -42,7 +42,7 @@ Reader = Callable[[Path], Iterator[TableRecord]]
 
 
 def read_tab_records(path: Path) -> Iterator[TableRecord]:
-    """Yield the records of a tab-separated file; quotation marks are text, blank lines are none."""
+    """Yield the records of a tab-separated file, skipping blank lines; quotation marks are text."""
     for line in read_lines(path):
         if line.raw.strip():
             yield TableRecord(line.number, line.raw, line.raw.split("\t"), _encoding(line))
@@ -51,7 +51,7 @@ def read_tab_records(path: Path) -> Iterator[TableRecord]:
 def read_csv_records(path: Path) -> Iterator[TableRecord]:
     """Yield the records of a comma-separated file, quoted as in RFC 4180.
 
-    A record that cannot be parsed costs only its first line: reading goes on with the next one.
+    If a record cannot be parsed, only its first line is lost: reading resumes at the next line.
     """
     source, again = read_lines(path), deque[TextLine]()
 
@@ -69,7 +69,7 @@ def read_csv_records(path: Path) -> Iterator[TableRecord]:
 def _csv_record(
     first: TextLine, following: Callable[[], TextLine | None]
 ) -> tuple[TableRecord, list[TextLine]]:
-    """Return the record that starts with a line, and the lines taken that are none of it."""
+    """Return the record that starts at a line, and the lines read that do not belong to it."""
     taken = [first]
     while True:
         try:
@@ -91,10 +91,10 @@ def _encoding(line: TextLine) -> str:
 
 
 def read_header(path: Path, records: Reader) -> list[str]:
-    """Return the names in a table's first record.
+    """Return the column names in a table's first record.
 
     Raises:
-        DatasetError: the file is empty, its header cannot be read, or it names a column twice.
+        DatasetError: the file is empty, its header cannot be read, or a column name is repeated.
     """
     first = next(records(path), None)
     if first is None:
@@ -108,7 +108,7 @@ def read_header(path: Path, records: Reader) -> list[str]:
 
 
 def read_body(path: Path, records: Reader, width: int) -> Iterator[TableRecord]:
-    """Yield the records after the header; one with another number of cells gets a defect."""
+    """Yield the records after the header; a wrong number of cells is a defect."""
     rows = records(path)
     next(rows, None)
     for record in rows:
@@ -125,11 +125,11 @@ _SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})")
 def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
     """Return the files by split.
 
-    A file is the split that `dataset.split` names. In a folder the names tell: `test.csv`, or
-    `test-00000-of-00002.csv` and its sequels.
+    A single file is the split named in `dataset.split`. In a folder the file names give the split:
+    `test.csv`, or `test-00000-of-00002.csv` and the parts that follow.
 
     Raises:
-        DatasetError: nothing there, or a part is missing.
+        DatasetError: there are no files, or a part is missing.
     """
     root, split = Path(config.path), config.split
     if root.is_file():
@@ -225,7 +225,7 @@ def _json_row(
 
 
 def _object(text: str) -> dict[str, object] | str:
-    """Return the JSON object in a line, or what is wrong with it."""
+    """Return the JSON object in a line, or the reason that it is invalid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -234,7 +234,7 @@ def _object(text: str) -> dict[str, object] | str:
 
 
 def _keys(path: Path) -> list[str]:
-    """Return the keys of a file's first objects, in the order met."""
+    """Return the keys of a file's first objects, in order of first appearance."""
     objects = list(islice(_objects(path), PEEKED))
     if objects:
         return list(dict.fromkeys(key for found in objects for key in found))

@@ -33,13 +33,13 @@ _ID = re.compile(r"[^/]+/([^/]+)/[^/]+/[0-9]+")
 
 
 def find_target(sample_id: str) -> str | None:
-    """Return the stance target in an id made here; None where it has none."""
+    """Return the stance target in an id created by this module, or None if it has none."""
     match = _ID.fullmatch(sample_id)
     return match and match[1]
 
 
 def list_targets(config: DatasetConfig) -> list[str]:
-    """Return the stance targets that a folder has, in the order that `all` reads them."""
+    """Return the stance targets in a folder, in the order that `all` reads them."""
     return sorted(_spell_target(folder.name) for folder in _subfolders(Path(config.path)))
 
 
@@ -57,7 +57,7 @@ def _has_texts(folder: Path) -> bool:
 
 
 def folders(config: DatasetConfig) -> dict[str, Path]:
-    """Return the folders to read by target; the target is empty for a task without one."""
+    """Return the folders to read by target; the target is empty for a task without targets."""
     root = Path(config.path)
     if not root.is_dir():
         raise DatasetError(
@@ -151,7 +151,7 @@ def _row(
 
 
 def _length(text: Path, labels: Path) -> int:
-    """Return the number of samples; blank lines at the end of a file are none."""
+    """Return the number of samples, ignoring trailing blank lines."""
     if not labels.is_file():
         hint = f"they go with {text.name}"
         raise DatasetError("the labels are missing", where=str(labels), hint=hint)
@@ -167,7 +167,7 @@ def _length(text: Path, labels: Path) -> int:
 
 
 def _extent(path: Path) -> tuple[int, int]:
-    """Return the number of lines and that of the last one with something in it."""
+    """Return the number of lines and the number of the last line that is not blank."""
     total = last = 0
     with open_file(path) as file:
         for total, line in enumerate(iter_raw_lines(file), start=1):

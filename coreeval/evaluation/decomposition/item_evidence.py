@@ -75,7 +75,7 @@ class SampleScores:
 
 
 def score_items(coded: AnswerCodes) -> SampleScores | None:
-    """Score every sample; None if fewer than 20 have an answer in all four arms."""
+    """Score every sample, or return None if fewer than 20 have an answer in all four arms."""
     views = coded.views(PATH)
     if views is None:
         return None
@@ -110,9 +110,9 @@ def _score_kind(bout: ContrastPair, share: Mapping[Arm, Floats], weight: Floats)
 def shrinkage(hits: Numbers, asked: Numbers) -> Floats:
     """Return m / (m + s) for each sample, from hits of shape (arms, samples) out of those asked.
 
-    1 / (1 + s) is how far two templates of a text agree beyond chance: the pairwise estimator of
+    1 / (1 + s) is the agreement beyond chance of two templates on a text: the pairwise estimator of
     Ridout, Demétrio and Firth (1999), Biometrics 55, 137-148, over all texts. With a single
-    template, which tells nothing of it, 1.
+    template, which gives no information on agreement, the result is 1.
     """
     pairs = float((asked * (asked - 1)).sum()) * len(hits)
     if not pairs:
@@ -125,7 +125,7 @@ def shrinkage(hits: Numbers, asked: Numbers) -> Floats:
 
 
 def _round_equal(values: Floats) -> Floats:
-    """Return values of which those that differ in their last bits only are equal."""
+    """Round values so that those that differ only in their last bits become equal."""
     return np.round(values, 9)
 
 
@@ -195,8 +195,8 @@ def find_items(
 ) -> ItemFindings:
     """Score every sample and flag those that seem remembered, at most `false_share` falsely.
 
-    Nothing is said of a kind of memory without a check, or if a harder arm would explain it; no
-    sample is flagged if the target loses no more than others do.
+    A kind of memory is left out if it has no check or if a harder arm would explain it. No sample
+    is flagged if the target loses no more than the others.
     """
     scored = score_items(coded)
     open_questions = {kind: tuple(_open_questions(checks.get(kind))) for kind in BACK}
@@ -226,7 +226,7 @@ def find_items(
 
 
 def _open_questions(check: LossCheck | None) -> Iterator[str]:
-    """Yield why nothing can be said of single samples."""
+    """Yield the reasons that single samples cannot be judged."""
     if check is None:
         yield "no other targets or texts were compared"
         return
@@ -242,7 +242,7 @@ def _levels(
     told: Collection[MemoryKind],
     false_share: float,
 ) -> dict[MemoryKind, _Levels]:
-    """Return the evidence of each kind that can be told, on all lines of a table."""
+    """Return the evidence for each kind of memory in `told`, for all lines of the table."""
     found: dict[MemoryKind, _Levels] = {}
     for kind, scores in scored.kinds.items():
         if kind not in told:
@@ -261,7 +261,7 @@ def _levels(
 
 
 def _at_least(values: Floats, ends: Floats) -> Numbers:
-    """Return how many values are at least each end."""
+    """Return, for each end, the number of values that are at least as large."""
     return np.asarray(len(values) - np.searchsorted(np.sort(values), ends, side="left"))
 
 
@@ -287,7 +287,7 @@ def _notes(
     open_questions: Mapping[MemoryKind, Sequence[str]],
     templates: int,
 ) -> Iterator[str]:
-    """Yield how far the lists reach, a sentence each."""
+    """Yield notes on the limits of the lists, one sentence each."""
     if scored is None:
         yield (
             f"fewer than {MIN_SAMPLES} samples have an answer in all four arms: nothing is said of "

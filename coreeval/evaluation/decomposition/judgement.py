@@ -76,7 +76,7 @@ def _few_samples(case: DropCase) -> Why | None:
 
 
 def _remembered(case: DropCase) -> Why | None:
-    """Hold if something is lost beyond label noise and rewriting that no harder arm explains."""
+    """Hold if a loss exceeds label noise and rewriting, and no harder arm can explain it."""
     found = tuple(
         f"{_lost(case, kind)}: {_MEMORY[kind]}, {_excess(case.checks[kind])}"
         for kind in _list_claims(case)
@@ -86,7 +86,7 @@ def _remembered(case: DropCase) -> Why | None:
 
 
 def _arms_differ(case: DropCase) -> Why | None:
-    """Hold if something is lost beyond label noise and rewriting that a harder arm may explain."""
+    """Hold if a loss exceeds label noise and rewriting, but a harder arm may explain it."""
     found = tuple(
         f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, and so does a harder arm, since "
         f"{'; '.join(_explanations(case, kind))}"
@@ -100,13 +100,13 @@ def _list_claims(case: DropCase) -> list[MemoryKind]:
 
 
 def _holds(parts: DropParts, kind: MemoryKind) -> bool:
-    """Tell whether a loss is above 0 beyond label noise, and what the control arm leaves of it."""
+    """Return whether a loss beyond label noise, and what the control arm leaves of it, exceed 0."""
     found = [_beyond(parts.terms.get(name)) for name in CLAIMS[kind]]
     return all(each is not None and _above_one_sided(each) for each in found)
 
 
 def _explanations(case: DropCase, kind: MemoryKind) -> Iterator[str]:
-    """Yield what else than memory explains a loss."""
+    """Yield explanations of a loss other than memory."""
     claim, check = case.losses.claims[kind], case.checks[kind]
     yield from check.unlike
     if claim.lenient and claim.no_label and not _holds(claim.parts, kind):
@@ -131,7 +131,7 @@ def _lost(case: DropCase, kind: MemoryKind) -> str:
 
 
 def _not_separable(case: DropCase) -> Why | None:
-    """Hold where something is lost and no control arm, or too little of one, says to what."""
+    """Hold if there is a loss, but no control arm or too few of its samples to attribute it."""
     parts = case.losses.accuracy
     lost = tuple(
         f"{name} ({_span(raw)}) is lost beyond label noise; {_without_control(parts, beside)}"
@@ -166,9 +166,9 @@ def _nothing(case: DropCase) -> Why:
 
 
 def _decisive(parts: DropParts, name: TermName, beside: TermName) -> str:
-    """Return the term that decides, with its interval: what the control arm leaves of a loss.
+    """Return the decisive term with its interval: the part of a loss that the control arm leaves.
 
-    A loss that is not above 0 itself decides whatever the control arm leaves of it.
+    If the loss itself is not above 0, it is decisive, whatever the control arm leaves of it.
     """
     raw, left = _beyond(parts.terms.get(name)), _beyond(parts.terms.get(beside))
     if left is None or raw is None or not _above_one_sided(raw):
@@ -181,7 +181,7 @@ def _words(name: TermName) -> str:
 
 
 def _detectable(parts: DropParts, *names: TermName) -> float:
-    """Return the smallest true loss that shows in all of some terms."""
+    """Return the smallest true loss that can be detected in all of the given terms."""
     found = [parts.terms[name].detectable for name in names if name in parts.terms]
     return max(each for each in found if each is not None)
 
@@ -197,7 +197,7 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
 
 
 def _beyond(term: Term | None) -> Score | None:
-    """Return what is lost beyond label noise; all of it where nobody judged labels."""
+    """Return the loss beyond label noise, or the whole loss if nobody judged labels."""
     if term is None or term.lost.n < MIN_SAMPLES:
         return None
     return term.beyond_noise or term.lost
@@ -208,9 +208,10 @@ def _above(score: Score) -> bool:
 
 
 def _above_one_sided(score: Score) -> bool:
-    """Tell whether a score is above 0 by a one-sided test at 5 %, the level of the excess too.
+    """Return whether a score is above 0 by a one-sided test at 5 %, the level of the excess too.
 
-    Memory loses, it never gains; the end of the 90 % interval is taken from that of the 95 % one.
+    The test is one-sided because memory can only cause losses; the end of the 90 % interval is
+    derived from that of the 95 % interval.
     """
     if score.estimate is None or score.ci_low is None:
         return False
@@ -246,8 +247,8 @@ def compare_arm_texts(
     """Compare the texts of the four arms on the samples that all of them have.
 
     Args:
-        texts: By arm, the text of each sample by id; no more of them are needed than
-            `covariates.MOST` that all arms have.
+        texts: By arm, the text of each sample by id; at most `covariates.MOST` samples that all
+            arms share are used.
         clusters: The cluster of each sample by id; None if each is its own.
     """
     own = [texts.get(arm, {}) for arm in PATH]
@@ -268,7 +269,7 @@ def compare_arm_texts(
 def decompose(
     coded: AnswerCodes, *, noise: float | None = None, seed: int = 7, draws: int = DRAWS
 ) -> Decomposition:
-    """Take the drop of a single target apart; alone it is never said to remember anything.
+    """Decompose the drop of a single target; without other targets, memory is never the verdict.
 
     See `measure_losses` for `noise`, and `judge_losses` for several targets.
     """
@@ -278,14 +279,14 @@ def decompose(
 def judge_losses(
     found: Sequence[Losses], *, texts: ArmTexts | None = None, references: Collection[str] = ()
 ) -> tuple[Decomposition, ...]:
-    """Return the verdict about each target, from its own losses, the texts and the other targets.
+    """Return the verdict on each target, from its losses, the texts and the other targets.
 
     Args:
-        found: What each target loses, all with the same seed and number of draws.
-        texts: How the texts of the arms differ; None if nobody looked, which leaves every loss
-            unexplained.
-        references: Targets that are presumed to remember nothing: the others are held against them
-            alone if there are four.
+        found: The losses of each target, all with the same seed and number of draws.
+        texts: How the texts of the arms differ; None if they were not compared, which leaves every
+            loss unexplained.
+        references: Targets that are presumed to remember nothing; if there are at least four, the
+            other targets are compared with them alone.
     """
     checks: dict[MemoryKind, dict[str, LossCheck]] = {
         kind: _checks(kind, found, texts, frozenset(references)) for kind in BACK
@@ -314,9 +315,9 @@ def _judge_target(losses: Losses, checks: Mapping[MemoryKind, LossCheck]) -> Dec
 def _checks(
     kind: MemoryKind, found: Sequence[Losses], texts: ArmTexts | None, references: frozenset[str]
 ) -> dict[str, LossCheck]:
-    """Return what else may explain each target's loss, p-values adjusted over all of them.
+    """Return the alternative explanations of each target's loss, with p-values adjusted over all.
 
-    References are a family of their own: nobody asks whether they remember anything.
+    References are a separate family: whether they remember anything is not in question.
     """
     tested = {each.target: _compare_with_others(kind, each, found, references) for each in found}
     fair = dict[str, float]()
@@ -345,9 +346,10 @@ class _OtherTargets(NamedTuple):
 def _compare_with_others(
     kind: MemoryKind, own: Losses, found: Sequence[Losses], references: frozenset[str]
 ) -> _OtherTargets:
-    """Hold a target against the references if there are four, else against all others.
+    """Compare a target with the references if there are at least four, else with all others.
 
-    Those whose answers lack a label more often on the arm behind say nothing about its difficulty.
+    Targets whose answers lack a label more often on the arm behind are left out, because they say
+    nothing about its difficulty.
     """
     there = [
         standing
@@ -388,7 +390,7 @@ def _too_few(others: Sequence[str]) -> str:
 
 
 def _unlike_texts(kind: MemoryKind, texts: ArmTexts | None) -> Iterator[str]:
-    """Yield why the texts leave open that an arm is harder."""
+    """Yield the reasons that, judging by the texts, an arm may be harder."""
     if texts is None:
         yield "the texts of the arms were not compared"
     elif kind not in texts.kinds:

@@ -147,12 +147,12 @@ class Decomposition(Value):
 
 
 def macro_f1_cost(table: AnswerTable, view: AnswerView, share: float) -> float:
-    """Return a bound on what wrong labels cost macro-F1, the mean over templates.
+    """Return an upper bound on the cost of wrong labels in macro-F1, averaged over templates.
 
-    A wrong label costs what correcting it adds: an answer counted as wrong becomes a hit of the
-    label given, and is no longer due for another. Hits are given to the labels that gain most,
-    which is exact since each gain shrinks; every label loses as many that were due as it can, which
-    is more than all can lose together.
+    A wrong label costs the gain from correcting it: an answer counted as wrong becomes a hit of the
+    label given, and is no longer due for another. Hits go to the labels that gain most, which is
+    exact because each gain shrinks. Every label loses as many due answers as it can, which is more
+    than all labels can lose together.
     """
     costs = [
         _correct_way(table, way, view.counted[:, place], share)
@@ -176,7 +176,7 @@ def _correct_way(table: AnswerTable, way: int, counted: Mask, share: float) -> f
 
 
 def _fill_hits(hits: Floats, size: Floats, room: Floats, wrong: int) -> Floats:
-    """Return the F1 of each label after hits were given, one by one, to where they add most."""
+    """Return the F1 of each label after adding hits greedily where each gains most."""
     hits, size, room = hits.copy(), size.copy(), room.copy()
     for _ in range(min(wrong, int(room.sum()))):
         gain = 2 * (hits + 1) / (size + 1) - 2 * hits / np.maximum(size, 1)
@@ -197,7 +197,7 @@ Costs = Mapping[Arm, float]
 
 
 def replicate(coded: AnswerCodes, *, seed: int, draws: int) -> Replicates:
-    """Score the arms of every term, and those of the path, on the same draws of samples."""
+    """Score the arms of every term and of the path on the same draws of samples."""
     views = {arms: each for arms in _groups(coded) if (each := coded.views(arms))}
     flat = [view for each in views.values() for view in each]
     found = iter(resample(coded.table, flat, seed=seed, draws=draws))
@@ -209,18 +209,18 @@ def _groups(coded: AnswerCodes) -> Iterable[Arms]:
 
 
 def list_path(coded: AnswerCodes) -> Arms:
-    """Return the arms that were asked, from the original on."""
+    """Return the arms that were asked, starting with the original."""
     return tuple(arm for arm in PATH if arm in coded.columns)
 
 
 def measure_accuracy_parts(coded: AnswerCodes, found: Replicates, share: float | None) -> DropParts:
-    """Return the parts of what accuracy loses."""
+    """Return the parts of the loss in accuracy."""
     costs = dict[Arm, float]() if share is None else dict.fromkeys(REWRITTEN, share)
     return _make_parts(coded, found, lambda each: each.accuracy, costs)
 
 
 def measure_macro_f1_parts(coded: AnswerCodes, found: Replicates, share: float | None) -> DropParts:
-    """Return the parts of what macro-F1 loses."""
+    """Return the parts of the loss in macro-F1."""
     costs = {
         arm: macro_f1_cost(coded.table, view, share)
         for arm in REWRITTEN
@@ -263,9 +263,9 @@ def _term(name: TermName, found: Mapping[Arm, ViewScores], metric: Metric, costs
 
 
 def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
-    """Return what is lost where wrong labels cost each arm that is taken off as much as they can.
+    """Return the loss that remains if wrong labels cost each subtracted arm as much as they can.
 
-    Those of the control arm count as none: they would make what it leaves smaller.
+    Wrong labels of the control arm cost nothing here: they would reduce what the arm leaves.
     """
     against = {arm: -weight for arm, weight in CONTRASTS[name].items() if weight < 0}
     if name == "rewriting" or not against.keys() <= costs.keys():
@@ -325,9 +325,9 @@ class Losses:
 def measure_losses(
     coded: AnswerCodes, *, noise: float | None = None, seed: int = 7, draws: int = DRAWS
 ) -> Losses:
-    """Take one target's drop from the original to the updated arm apart.
+    """Decompose a target's drop from the original to the updated arm.
 
-    `noise` is the share of new texts whose label may be wrong, at most: the one-sided bound of
+    `noise` is an upper bound on the share of new texts with a wrong label: the one-sided bound of
     `coreeval.runs.quality.estimate_noise_bound`. Terms whose arms were not asked are left out.
     """
     found = replicate(coded, seed=seed, draws=draws)
@@ -357,7 +357,7 @@ def measure_losses(
 def _standing(
     coded: AnswerCodes, path: Mapping[Arm, ViewScores], kind: MemoryKind
 ) -> TargetStanding | None:
-    """Return what a target scores where memory helps, and where it does not."""
+    """Return a target's scores where memory helps and where it does not."""
     if not path or not next(iter(path.values())).n:
         return None
     scores = {arm: mean_of_templates(found.accuracy, found) for arm, found in path.items()}
@@ -366,7 +366,7 @@ def _standing(
 
 
 def _no_label(coded: AnswerCodes, kind: MemoryKind) -> CovariateDifference | None:
-    """Compare how many answers have no label, on the samples that all four arms have."""
+    """Compare the shares of answers without a label, on the samples that all four arms have."""
     views = coded.views(PATH) if list_path(coded) == PATH else None
     if views is None:
         return None
@@ -390,13 +390,13 @@ def _no_label_share(coded: AnswerCodes, view: AnswerView, some: Mask) -> Floats:
 
 
 def _without(coded: AnswerCodes, ways: tuple[int, ...]) -> Mask:
-    """Return which answers are none of the task's labels, refusals apart."""
+    """Return a mask of the answers, other than refusals, that are not among the task's labels."""
     codes = [coded.table.labels + FAULTS.index(fault) for fault in ("unparsed", "truncated")]
     return np.isin(coded.table.said[:, list(ways)], codes)
 
 
 def _lenient(coded: AnswerCodes, arm: Arm) -> AnswerCodes:
-    """Return the answers with those of an arm that have no label as right ones."""
+    """Return the answers with an arm's answers without a label counted as right."""
     ways, table = tuple(coded.columns[arm].values()), coded.table
     said = table.said.copy()
     said[:, list(ways)] = np.where(_without(coded, ways), table.due[:, None], said[:, list(ways)])

@@ -33,12 +33,12 @@ class TwinAnswers(Protocol):
 
     @property
     def original_choice(self) -> str | None:
-        """The option letter read off the answer; empty or several letters where it is unclear."""
+        """The option letter read from the answer; empty or several letters if it is unclear."""
         ...
 
     @property
     def modified_choice(self) -> str | None:
-        """The option letter read off the answer to the twin."""
+        """The option letter read from the answer to the twin."""
         ...
 
     @property
@@ -56,15 +56,15 @@ Consistency = Callable[[Sequence[TwinAnswers]], PerItem]
 
 
 def exact_consistency(items: Sequence[TwinAnswers]) -> PerItem:
-    """Return the share of items whose two answers are equal, outer blanks apart."""
+    """Return the share of items with two equal answers, ignoring leading and trailing blanks."""
     same = [item.original_output.strip() == item.modified_output.strip() for item in items]
     return mean_score(same, notes=_silent(items))
 
 
 def option_consistency(items: Sequence[TwinAnswers]) -> PerItem:
-    """Return the share of items whose two choices point at the same option text.
+    """Return the share of items whose two choices refer to the same option text.
 
-    A choice counts when it is exactly one of the item's letters; all other pairs are inconsistent.
+    A choice counts if it is exactly one of the item's letters; all other pairs are inconsistent.
 
     Raises:
         UsageError: an item has no choices or no options.
@@ -103,7 +103,7 @@ def jaccard_consistency(items: Sequence[TwinAnswers]) -> PerItem:
 
 
 def cosine(embeds: Embedder, *, threshold: float = THRESHOLD) -> Consistency:
-    """Return the share of items whose two answers are at least so alike in meaning."""
+    """Return a measure of the share of items whose answers' cosine similarity meets a threshold."""
     return lambda items: at_least(cosine_similarity(items, embeds), threshold, _silent(items))
 
 

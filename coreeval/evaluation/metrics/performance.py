@@ -46,11 +46,14 @@ class PerItem:
 
     @property
     def score(self) -> float:
-        """The score of all items, each taken once."""
+        """The score over all items, each counted once."""
         return float(self.value(self.sums.sum(axis=0)))
 
     def resample(self, weights: Floats) -> Floats:
-        """Return the score for each row of weights, shape (draws, n): how often an item counts."""
+        """Return the score for each row of weights, which give the count of each item.
+
+        Weights are of shape (draws, n).
+        """
         return self.value(weights @ self.sums)
 
 
@@ -59,14 +62,14 @@ def mean_score(
     counted: Sequence[bool] | None = None,
     notes: tuple[str, ...] = (),
 ) -> PerItem:
-    """Return the mean of one value an item, over the items that are counted (all by default)."""
+    """Return the mean of one value per item, over the counted items (all by default)."""
     each = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(each) if counted is None else np.asarray(counted, dtype=np.float64)
     return PerItem(np.column_stack([each * weight, weight]), divide_sums, notes)
 
 
 def average_scores(parts: Sequence[PerItem]) -> PerItem:
-    """Return the mean of several scores of the same items, each of which counts with all of its."""
+    """Return the mean of several scores of the same items, each computed from all its answers."""
     ends = np.cumsum([part.sums.shape[-1] for part in parts])[:-1]
 
     def value(sums: Floats) -> Floats:
@@ -79,7 +82,7 @@ def average_scores(parts: Sequence[PerItem]) -> PerItem:
 
 
 def divide_sums(sums: Floats) -> Floats:
-    """Return first sum over second, nan where the second is 0."""
+    """Return the first sum divided by the second, or nan if the second is 0."""
     top, bottom = sums[..., 0], sums[..., 1]
     found = np.full(np.shape(top), np.nan)
     return np.asarray(np.divide(top, bottom, out=found, where=bottom != 0))
@@ -89,10 +92,10 @@ BLEU_ORDER = 4
 
 
 def bleu(references: Sequence[str], outputs: Sequence[str]) -> PerItem:
-    """Return BLEU over all items, 0 to 1: sacrebleu's, with its default smoothing.
+    """Return sacrebleu's BLEU over all items, from 0 to 1, with its default smoothing.
 
-    Tokens are sacrebleu's `13a`; `zh` where most references are in Han characters. Items with an
-    empty reference are not counted.
+    The tokenizer is sacrebleu's `13a`, or `zh` if most references are in Han characters. Items with
+    an empty reference are not counted.
     """
     from sacrebleu.metrics.bleu import BLEU  # slow to import
 
@@ -121,7 +124,7 @@ def _bleu_of_counts(sums: Floats) -> Floats:
 
 
 def rouge_n(reference: str, output: str, n: int) -> float:
-    """Return the F-measure of n-grams (Lin 2004); 0 where either text has none."""
+    """Return the F-measure of n-grams (Lin 2004), or 0 if either text has none."""
     due, said = (_grams(tokens, n) for tokens in _tokens(reference, output))
     return _f_measure((due & said).total(), due.total(), said.total())
 
@@ -164,7 +167,7 @@ MOST_CLASSES = 200
 
 
 def _average_items(each: Callable[[str, str], float]) -> Performance:
-    """Return the mean over items of a value of (reference, output)."""
+    """Return a score that averages a value of (reference, output) over the items."""
 
     def score(references: Sequence[str], outputs: Sequence[str]) -> PerItem:
         values = [each(*pair) for pair in zip(references, outputs, strict=True)]
@@ -175,13 +178,13 @@ def _average_items(each: Callable[[str, str], float]) -> Performance:
 
 
 def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> PerItem:
-    """Return the mean F1 of the classes that occur as references, case and outer blanks apart.
+    """Return the mean F1 of the classes among the references, ignoring case and outer blanks.
 
-    An answer that is none of them is wrong and no class of its own. A class that a resample has not
-    is 0 there (scikit-learn's `zero_division=0`).
+    An answer outside these classes is wrong and not a class of its own. A class missing from a
+    resample scores 0 there (scikit-learn's `zero_division=0`).
 
     Raises:
-        UsageError: the references are no classes.
+        UsageError: the references are not classes.
     """
     due, said = [*map(_label_key, references)], [*map(_label_key, outputs)]
     classes = sorted(set(due) - {""})

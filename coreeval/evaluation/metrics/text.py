@@ -24,7 +24,7 @@ _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA")
 
 
 def find_ascii_words(text: str) -> list[str]:
-    """Return runs of a-z and 0-9 in lower case: the tokens of rouge-score without its stemmer."""
+    """Return runs of a-z and 0-9 in lower case, the tokens of rouge-score without its stemmer."""
     return _ASCII_WORD.findall(text.lower())
 
 
@@ -34,21 +34,22 @@ def find_words(text: str) -> list[str]:
 
 
 def has_only_ascii_letters(text: str) -> bool:
-    """Tell whether a text has no letter beyond A to Z; other marks do not matter."""
+    """Return whether a text has no letters other than A to Z; other characters are ignored."""
     return text.isascii() or not any(char.isalpha() and not char.isascii() for char in text)
 
 
 def split_spaces(text: str) -> Iterator[str]:
-    """Yield what stands between single spaces, case and punctuation kept, for Jaccard.
+    """Yield the parts between single spaces, keeping case and punctuation, for Jaccard.
 
-    CAP's published code splits so: two spaces running, and an empty text, have an empty word.
+    CAP's published code splits this way: two consecutive spaces or an empty text give an empty
+    word.
     """
     for chunk in text.strip().split(" "):
         yield from _PIECE.findall(chunk) or [chunk]
 
 
 def normalise_squad(text: str) -> str:
-    """Return a text as SQuAD compares it: lower case, without ASCII punctuation and a, an, the.
+    """Normalise a text as SQuAD does: lower case, without ASCII punctuation and a, an, the.
 
     The gold letter `A` becomes the empty text, as does an answer without a letter or digit.
     """
@@ -56,7 +57,7 @@ def normalise_squad(text: str) -> str:
 
 
 def find_script(text: str) -> str:
-    """Return the script of most letters, as Unicode names it (LATIN, CJK, …); empty without any."""
+    """Return the script of most letters, by Unicode name (LATIN, CJK, …), or "" without letters."""
     found = Counter(_script_of(char) for char in text if char.isalpha())
     return found.most_common(1)[0][0] if found else ""
 
@@ -70,7 +71,7 @@ def _script_of(letter: str) -> str:
 def list_script_notes(references: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
     """Return a note on answers in another script than their reference, if there are any.
 
-    Such an answer shares hardly a word with its reference and scores 0 however right it is.
+    Such answers share hardly any words with their reference and score 0 even if they are right.
     """
     scripts = {text: find_script(text) for text in {*references, *outputs}}
     pairs = Counter(

@@ -33,7 +33,7 @@ class Banding:
 
     @property
     def hashes(self) -> int:
-        """How many hashes a set has."""
+        """The number of hashes of a set."""
         return self.bands * self.rows
 
 
@@ -64,9 +64,9 @@ class CandidatePairs:
 
 
 def sign_sets(shingles: Shingles, banding: Banding) -> Signatures:
-    """Return the least hashes of each set, none of which may be empty: texts x hashes.
+    """Return the minimum hashes of non-empty sets, of shape (texts, hashes).
 
-    The hashes are multiply-shift (Dietzfelbinger 1996), from a fixed seed: the same for all sets.
+    The hashes are multiply-shift (Dietzfelbinger 1996) with a fixed seed: the same for all sets.
     """
     rng = np.random.default_rng(_SEED)
     factors = rng.integers(0, 1 << 63, banding.hashes, np.uint64) * np.uint64(2) + np.uint64(1)
@@ -100,9 +100,9 @@ def find_candidates(
 
     Args:
         left: Signatures.
-        right: Others; None for pairs within the first.
-        banding: The one that the signatures were made with.
-        floor: What the estimate of the Jaccard index must reach.
+        right: Other signatures; None for pairs within the first.
+        banding: The banding that the signatures were made with.
+        floor: Minimum of the estimated Jaccard index.
     """
     other = left if right is None else right
     width = np.uint64(len(other))
@@ -120,7 +120,7 @@ def find_candidates(
 
 
 def _likely(codes: Keys, left: Signatures, right: Signatures, floor: float) -> Keys:
-    """Return the pairs whose hashes agree often enough."""
+    """Return the pairs that share at least a share `floor` of their hashes."""
     kept = [np.zeros(0, np.uint64)]
     for start in range(0, len(codes), _BATCH):
         some = codes[start : start + _BATCH]
@@ -144,7 +144,7 @@ def _keys(rows: Signatures) -> Keys:
 
 
 def _buckets(keys: Keys) -> tuple[Places, Places, Places]:
-    """Return the texts by bucket, and where each bucket of two or more begins and ends."""
+    """Return the texts sorted by bucket, and the start and end of each bucket of two or more."""
     order = np.argsort(keys, kind="stable")
     cuts = np.flatnonzero(np.diff(keys[order])) + 1
     starts, ends = np.concatenate([[0], cuts]), np.concatenate([cuts, [len(keys)]])
@@ -155,7 +155,7 @@ def _buckets(keys: Keys) -> tuple[Places, Places, Places]:
 def _pairs(
     buckets: tuple[Places, Places, Places], first_right: int | None, width: np.uint64
 ) -> tuple[Keys, int]:
-    """Return the pairs of all buckets as left x width + right, and how many were too full."""
+    """Return the pairs of all buckets as left x width + right, and the number of full buckets."""
     order, starts, ends = buckets
     if first_right is None:
         middles, begins = ends, starts
@@ -183,7 +183,7 @@ def _pairs(
 def _expand_buckets(
     starts: Places, wide: Places, begins: Places, deep: Places
 ) -> tuple[Places, Places]:
-    """Return the places of every pair of every bucket."""
+    """Return the indices of all pairs of all buckets."""
     sizes = wide * deep
     bucket = np.repeat(np.arange(len(sizes)), sizes)
     within = np.arange(len(bucket)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -191,7 +191,7 @@ def _expand_buckets(
 
 
 def _star(start: int, middle: int, begin: int, end: int) -> tuple[Places, Places]:
-    """Return the pairs of either side's first with all of the other."""
+    """Pair the first text of each side with all texts of the other side."""
     left, right = np.arange(start, middle), np.arange(begin, end)
     i = np.concatenate([left, np.full(len(right), start)])
     return i, np.concatenate([np.full(len(left), begin), right])
@@ -226,14 +226,14 @@ class _Side:
 def find_near_pairs(
     left: Sequence[str], right: Sequence[str] | None, threshold: float
 ) -> NearPairs:
-    """Return the pairs between two lists of texts, or within one, that resemble each other.
+    """Return the pairs of similar texts between two lists, or within one.
 
-    What many texts of the lists share does not count.
+    Passages that many texts of the lists share do not count.
 
     Args:
         left: Texts.
-        right: Other texts; None for pairs within the first.
-        threshold: The least Jaccard index of their shingles.
+        right: Other texts; None for pairs within the first list.
+        threshold: Minimum Jaccard index of their shingles.
     """
     sides = [[normalise_words(text) for text in each] for each in (left, right) if each is not None]
     boilerplate = Boilerplate(sides)
@@ -243,12 +243,12 @@ def find_near_pairs(
 
 
 def find_similar_sets(cut: list[Shingles], threshold: float, banding: Banding) -> NearPairs:
-    """Return the pairs between two lists of sets, or within one, that are alike.
+    """Return the pairs of similar sets between two lists, or within one.
 
     Args:
-        cut: The sets of either side, or of one; the list is emptied, so that memory is free again.
-        threshold: The least Jaccard index.
-        banding: How candidates are found.
+        cut: The sets of each side, or of one; the list is emptied to free memory.
+        threshold: Minimum Jaccard index.
+        banding: The banding used to find candidates.
     """
     lengths = [len(each.sizes) for each in cut]
     sides = [_make_side(cut.pop(0), banding) for _ in lengths]
@@ -277,7 +277,7 @@ def _make_side(cut: Shingles, banding: Banding) -> _Side:
 def _compare_candidates(
     one: _Side, other: _Side, left: Places, right: Places, threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield the candidates at or above the threshold."""
+    """Yield the candidates with a Jaccard index at or above the threshold."""
     for low, high in _comparison_runs(one.shingles.sizes[left] + other.shingles.sizes[right]):
         yield from _above(one, other, left[low:high], right[low:high], threshold)
 
@@ -301,7 +301,7 @@ def _above(
 
 
 def jaccard_index(left: Shingles, i: Places, right: Shingles, j: Places) -> npt.NDArray[np.float64]:
-    """Return the share of the shingles of each pair of texts that both have."""
+    """Return the Jaccard index of the shingles of each pair of texts."""
     keys = [
         owners.astype(np.uint64) << 32 | hashes for owners, hashes in (left.rows(i), right.rows(j))
     ]

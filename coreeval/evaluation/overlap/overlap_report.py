@@ -41,7 +41,7 @@ _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", 
 
 
 def overlap_document(overlap: BenchmarkOverlap) -> dict[str, Any]:
-    """Return all of an overlap, as `--json` prints it; docs/json.md lists the keys."""
+    """Return an overlap as `--json` prints it; docs/json.md lists the keys."""
     sides = [overlap.a] if overlap.b is None else [overlap.a, overlap.b]
     told = [_side_document(overlap, place, texts) for place, texts in enumerate(sides)]
     return {
@@ -57,7 +57,7 @@ def overlap_document(overlap: BenchmarkOverlap) -> dict[str, Any]:
 
 
 def list_kinds(overlap: BenchmarkOverlap) -> tuple[HitKind, ...]:
-    """Return the kinds that were looked for: paraphrases only if there are embeddings."""
+    """Return the kinds of hits that were searched for; paraphrases only with embeddings."""
     return tuple(kind for kind in KINDS if kind != "paraphrase" or overlap.search.embeds)
 
 
@@ -123,7 +123,7 @@ def _notes(overlap: BenchmarkOverlap) -> list[str]:
 
 
 def _language_notes(overlap: BenchmarkOverlap) -> Iterator[str]:
-    """Yield which benchmark the embeddings do not know the language of."""
+    """Yield a note for each benchmark in a language that the embeddings do not cover."""
     embeds = overlap.search.embeds
     if embeds is None or not embeds.name.startswith(ENGLISH):
         return
@@ -138,7 +138,7 @@ def _language_notes(overlap: BenchmarkOverlap) -> Iterator[str]:
 
 
 def write_overlap_csv(path: Path, overlap: BenchmarkOverlap) -> Path:
-    """Write a row for each hit; ids and answers of several items are a line each."""
+    """Write one row per hit; the ids and answers of several items are on separate lines."""
     text = io.StringIO(newline="")
     rows = csv.writer(text)
     rows.writerow(_COLUMNS)
@@ -165,7 +165,7 @@ class SideBySide:
 
 
 def side_by_side(hit: Hit) -> SideBySide:
-    """Return the texts of a hit's first items, or the passage, word against word."""
+    """Return a word-by-word diff of the texts of a hit's first items, or of the passage."""
     one, other = map(_cut, hit.texts)
     pieces = word_diff(one, other)
     return SideBySide(
@@ -185,13 +185,13 @@ MOST_IDS = 5
 
 
 def write_overlap_page(path: Path, overlap: BenchmarkOverlap) -> Path:
-    """Write the page as one atomic replacement."""
+    """Write the page by replacing the file atomically."""
     write_text(path, render_overlap_page(overlap))
     return path
 
 
 def render_overlap_page(overlap: BenchmarkOverlap) -> str:
-    """Return the page."""
+    """Render the overlap as an HTML page."""
     from jinja2 import Environment, StrictUndefined
 
     template = resources.files("coreeval.evaluation.overlap").joinpath("page.html.jinja")

@@ -46,17 +46,17 @@ class Letters:
 
     @property
     def sizes(self) -> Owners:
-        """How many letters each text has."""
+        """The number of letters in each text."""
         return np.diff(self.starts) - 1
 
     @property
     def weights(self) -> Owners:
-        """How many letters other than zero each text has, one of Han, kana or Hangul as three."""
+        """The number of non-zero letters in each text; Han, kana and Hangul count as three each."""
         weight = (self.codes != 0) + (UNSPACED_WEIGHT - 1) * is_unspaced(self.codes)
         return np.add.reduceat(weight, self.starts[:-1], dtype=np.int64)
 
     def without(self, boilerplate: Boilerplate) -> "Letters":
-        """Return the texts with a zero in place of each letter of boilerplate."""
+        """Return the texts with every letter of boilerplate replaced by a zero."""
         return replace(self, codes=boilerplate.blank(self.codes))
 
     def of(self, text: int) -> Codes:
@@ -65,7 +65,7 @@ class Letters:
 
 
 def encode_letters(texts: Sequence[str]) -> Letters:
-    """Return the letters and digits of texts, without case and compatible forms."""
+    """Return the letters and digits of texts, with case and compatible forms folded."""
     codes, owners = encode([text.translate(_FOLDED) for text in texts])
     begins = np.searchsorted(owners, np.arange(len(texts)))
     places = np.arange(len(codes)) - begins[owners]
@@ -75,7 +75,7 @@ def encode_letters(texts: Sequence[str]) -> Letters:
 
 
 def find_boilerplate(sides: Sequence[Sequence[str]]) -> Boilerplate:
-    """Return the runs of letters that many texts have."""
+    """Return the runs of letters that occur in many texts."""
     return Boilerplate(sides, _encode_codes)
 
 
@@ -149,11 +149,11 @@ class SeedIndex:
         self._known[_cells(self._hashes)] = True
 
     def search(self, letters: Letters, first: int | None) -> Iterator[SeedMatch]:
-        """Yield the best match of each item in each of some longer texts.
+        """Yield the best match of each item in each of the longer texts.
 
         Args:
             letters: The longer texts.
-            first: The place of the first of them among the items; None if they are others.
+            first: Index of the first of them among the items; None if they are not among the items.
         """
         hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
         at = np.flatnonzero(whole & self._known[_cells(hashes)])
@@ -171,7 +171,7 @@ class SeedIndex:
     def _best(
         self, letters: Letters, item: Places, at: Places, offset: Places
     ) -> Iterator[SeedMatch]:
-        """Yield for each item and longer text where most of its seeds lie together."""
+        """Yield the match with the most of an item's seeds, for each item and longer text."""
         order = np.lexsort((at, letters.owners[at], item))
         item, at, offset = item[order], at[order], offset[order]
         host = letters.owners[at]
@@ -194,7 +194,7 @@ class SeedIndex:
 def _seeds(
     letters: Letters, first: int, long: npt.NDArray[np.bool_]
 ) -> tuple[Codes, Places, Places]:
-    """Return the hashes of the seeds of long texts, the place of the text, and that in it."""
+    """Return the hashes of the seeds of long texts, the index of each text, and the place in it."""
     hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
     at = np.flatnonzero(whole & long[letters.owners])
     owners = letters.owners[at]
@@ -204,7 +204,7 @@ def _seeds(
 def _drop_frequent(
     rows: Sequence[tuple[Codes, Places, Places]], most: float
 ) -> tuple[Codes, Places, Places]:
-    """Return seeds in order of their hashes, without those that occur more than `most` times."""
+    """Return the seeds sorted by hash, without those that occur more than `most` times."""
     empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64))
     hashes, owners, offsets = map(np.concatenate, zip(empty, *rows, strict=True))
     order = np.argsort(hashes, kind="stable")
@@ -215,7 +215,7 @@ def _drop_frequent(
 
 
 def _changes(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Return where a value differs from the one before it; the first does."""
+    """Return where a value differs from the previous one; the first value counts as different."""
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
@@ -250,13 +250,13 @@ def find_passages(
     threshold: float,
     boilerplate: Boilerplate,
 ) -> Iterator[Passage]:
-    """Yield the best passage of each longer text that resembles an item.
+    """Yield the passage of each longer text that best matches an item, for each matching item.
 
     Args:
         items: Texts to find.
         hosts: Texts to search; None to search the items themselves.
-        threshold: The least Jaccard index of an item and a passage; `LEAST_ALIKE` if it is less.
-        boilerplate: Passages that many texts share, see `boilerplate_of`; they do not count.
+        threshold: Minimum Jaccard index of an item and a passage; at least `LEAST_ALIKE` is used.
+        boilerplate: Passages shared by many texts, which do not count; see `find_boilerplate`.
     """
     index = SeedIndex(items, boilerplate)
     least, first = max(threshold, LEAST_ALIKE), 0

@@ -56,13 +56,13 @@ ROWS = 1024
 def find_paraphrases(
     left: Sequence[str], right: Sequence[str] | None, embeds: Embedder, threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield the pairs between two lists of texts, or within one, whose embeddings are alike.
+    """Yield the pairs between two lists of texts, or within one, that have similar embeddings.
 
     Args:
         left: Texts.
-        right: Other texts; None for pairs within the first.
-        embeds: What embeds.
-        threshold: The least cosine.
+        right: Other texts; None for pairs within the first list.
+        embeds: The embedder.
+        threshold: Minimum cosine similarity.
     """
     one = _normalise_vectors(embeds(left))
     other = one if right is None else _normalise_vectors(embeds(right))
@@ -86,7 +86,7 @@ def _find_near(rows: Vectors, other: Vectors, threshold: float) -> Iterator[tupl
 
 
 def _keep_likeliest(found: list[tuple[float, int, int]]) -> Iterator[tuple[int, int, float]]:
-    """Yield the likeliest of each row; one more than asked, since a text may be its own."""
+    """Yield the most similar pairs of each row, one more than `MOST` as a text may match itself."""
     kept: dict[int, int] = {}
     for cosine, row, column in sorted(found, reverse=True):
         kept[row] = kept.get(row, 0) + 1
@@ -130,13 +130,13 @@ class Hit:
 
     @property
     def same_answer(self) -> bool | None:
-        """Whether all its items have one answer; None if one of them has none."""
+        """Whether all its items have the same answer; None if an item has no answer."""
         answers = {entry.answer for entry in (*self.a, *self.b)}
         return None if None in answers else len(answers) == 1
 
     @property
     def texts(self) -> tuple[str, str]:
-        """The two texts; of one that contains the other, the passage."""
+        """The two texts; if one contains the other, only the matching passage of the longer one."""
         one, other = self.a[0].text, self.b[0].text
         if self.within is None:
             return one, other
@@ -170,7 +170,7 @@ class BenchmarkOverlap:
     """Buckets in which not each text was compared with each."""
 
     def items(self, kinds: Sequence[HitKind] = SAME) -> tuple[int, ...]:
-        """Return how many items of each benchmark are in a hit of some kinds."""
+        """Return the number of items of each benchmark that have a hit of the given kinds."""
         found = [hit for hit in self.hits if hit.kind in kinds]
         left, right = (
             {each.id for hit in found for each in side(hit)} for side in (_first_side, _second_side)
@@ -197,12 +197,12 @@ _Direction = tuple[Sequence[str] | None, Sequence[str] | None, Literal["a", "b"]
 def find_overlap(
     a: BenchmarkTexts, b: BenchmarkTexts | None = None, *, search: OverlapSearch | None = None
 ) -> BenchmarkOverlap:
-    """Find what two benchmarks have in common; with one, what it has twice.
+    """Find the texts that two benchmarks share, or the duplicates within one.
 
     Args:
         a: The first benchmark.
-        b: The second; None to look within the first.
-        search: How alike two texts are to be.
+        b: The second benchmark; None to search within the first.
+        search: The required similarity of two texts.
     """
     how = search or OverlapSearch()
     left, right = _group_by_text(a), None if b is None else _group_by_text(b)
@@ -224,7 +224,7 @@ def _group_by_text(texts: BenchmarkTexts) -> Groups:
 
 
 def _find_shared(left: Groups, right: Groups) -> Iterator[Hit]:
-    """Yield a hit for each text that both have; exact if an item of each has the very same."""
+    """Yield a hit for each text that both sides have, exact if two items have it verbatim."""
     for key in (key for key in left if key in right):
         a, b = left[key], right[key]
         same = {entry.text for entry in a} & {entry.text for entry in b}
@@ -232,7 +232,7 @@ def _find_shared(left: Groups, right: Groups) -> Iterator[Hit]:
 
 
 def _find_repeats(groups: Groups) -> Iterator[Hit]:
-    """Yield a hit for each text that several items have; exact if two have the very same."""
+    """Yield a hit for each text that several items have, exact if two of them have it verbatim."""
     for entries in groups.values():
         if len(entries) > 1:
             same = len({entry.text for entry in entries}) < len(entries)
@@ -249,23 +249,23 @@ class _Sides:
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str] | None]:
-        """The first item's text of each."""
+        """The text of the first item of each group, by side."""
         return _first_texts(self.left), None if self.right is None else _first_texts(self.right)
 
     def entries(self) -> tuple[list[Sequence[TextEntry]], list[Sequence[TextEntry]]]:
-        """Return the items of each text, by side; those of one benchmark twice."""
+        """Return the items of each text, by side; for a single benchmark, the same items twice."""
         left = list(self.left.values())
         return left, left if self.right is None else list(self.right.values())
 
     def same(self) -> set[tuple[int, int]]:
-        """Return the places of texts that both benchmarks have."""
+        """Return the pairs of indices of the texts that both benchmarks have."""
         if self.right is None:
             return set()
         places = {key: place for place, key in enumerate(self.left)}
         return {(places[key], at) for at, key in enumerate(self.right) if key in places}
 
     def compare(self, slots: TextSlots, pair: Pair) -> SlotAgreement:
-        """Return whether two texts have the same numbers and names."""
+        """Compare the numbers and names of two texts."""
         left, right = self.texts
         return slots.compare(left[pair[0]], (left if right is None else right)[pair[1]])
 
@@ -285,7 +285,7 @@ class _Pairs:
 
 
 def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: OverlapSearch) -> _Pairs:
-    """Return the pairs of each kind, given those that are alike as a whole."""
+    """Return the pairs of each kind, given those whose whole texts are similar."""
     left, right = sides.texts
     slots = TextSlots([*left, *(right or [])])
     known, found = sides.same(), _Pairs()
@@ -314,7 +314,7 @@ def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: OverlapSearch) -> 
 def _find_contained(
     sides: _Sides, slots: TextSlots, known: set[tuple[int, int]], threshold: float
 ) -> Iterator[tuple[Pair, PassageSpan]]:
-    """Yield texts of one side that stand inside one of the other, in either direction."""
+    """Yield the texts of one side that occur inside a text of the other, in both directions."""
     left, right = sides.texts
     boilerplate = find_boilerplate([left] if right is None else [left, right])
     directions: tuple[_Direction, ...] = ((left, right, "b"), (right, left, "a"))
@@ -344,7 +344,7 @@ def _make_hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
 
 
 def _find_templates(sides: _Sides, pairs: Sequence[Pair]) -> Iterator[Hit]:
-    """Yield a hit for each template, with all its items; the two likeliest texts come first."""
+    """Yield a hit with all items of each template, starting with the two most similar texts."""
     left, right = sides.entries()
     side = 0 if sides.right is None else 1
     ranked = sorted(pairs, key=lambda pair: -pair[2])

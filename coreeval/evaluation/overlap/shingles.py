@@ -40,21 +40,22 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def encode(texts: Sequence[str]) -> tuple[Codes, Owners]:
-    """Return the characters of all texts, a zero after each text, and the text of each."""
+    """Return the characters of all texts with a zero after each text, and the text of each one."""
     joined = "\0".join([*texts, ""]).encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
     return codes, np.repeat(np.arange(len(texts)), [len(text) + 1 for text in texts])
 
 
 def hash_runs(codes: Codes, spaced: int, unspaced: int) -> tuple[Codes, Marks]:
-    """Return a hash of the run that begins at each character, and whether the run is whole.
+    """Return a hash of the run that starts at each character, and whether the run is whole.
 
     Args:
         codes: Characters; zeros end a text or a part of one.
-        spaced: Characters of a run.
-        unspaced: Characters of a run that begins with Han, kana or Hangul; not more than `spaced`.
+        spaced: Number of characters of a run.
+        unspaced: Number of characters of a run that starts with Han, kana or Hangul; at most
+            `spaced`.
 
-    A run is whole if no zero is in it.
+    A run is whole if it contains no zero.
     """
     padded = np.concatenate([codes, np.zeros(spaced, np.uint64)])
     ends = np.concatenate([[0], np.cumsum(padded == 0)])
@@ -66,9 +67,9 @@ def hash_runs(codes: Codes, spaced: int, unspaced: int) -> tuple[Codes, Marks]:
 
 
 def count_distinct(values: npt.NDArray[Scalar]) -> tuple[npt.NDArray[Scalar], Owners]:
-    """Return the different values in order, and how often each occurs.
+    """Return the distinct values in order, and how often each occurs.
 
-    As `np.unique`, whose hash table is ten times as slow as sorting here.
+    Like `np.unique`, whose hash table is ten times slower than sorting here.
     """
     ordered = np.sort(values)
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
@@ -76,7 +77,7 @@ def count_distinct(values: npt.NDArray[Scalar]) -> tuple[npt.NDArray[Scalar], Ow
 
 
 def _weigh_runs(codes: Codes, places: range, size: int) -> Codes:
-    """Return for each of `size` characters the sum of those at some places after it, weighted."""
+    """Return, for each of `size` characters, the weighted sum of the characters at some offsets."""
     found = np.zeros(size, np.uint64)
     for place in places:
         found += codes[place : place + size] * _FACTORS[place]
@@ -84,7 +85,7 @@ def _weigh_runs(codes: Codes, places: range, size: int) -> Codes:
 
 
 def is_unspaced(codes: Codes) -> Marks:
-    """Return which characters are Han, kana or Hangul."""
+    """Return a mask of the characters that are Han, kana or Hangul."""
     found = np.zeros(len(codes), bool)
     for low, high in _UNSPACED:
         found |= (codes >= low) & (codes <= high)
@@ -92,7 +93,7 @@ def is_unspaced(codes: Codes) -> Marks:
 
 
 def _scramble(values: Codes) -> Codes:
-    """Return numbers all of whose bits depend on all bits of theirs."""
+    """Mix each number so that every bit of the result depends on all bits of the input."""
     mixed: Codes = (values ^ (values >> np.uint64(32))) * _MIX[0]
     mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX[1]
     return mixed ^ (mixed >> np.uint64(32))
@@ -118,18 +119,18 @@ class Shingles:
 
     @property
     def sizes(self) -> Places:
-        """How many shingles each text has."""
+        """The number of shingles of each text."""
         return np.diff(self.starts)
 
     def without(self, dropped: Hashes) -> "Shingles":
-        """Return the sets without some shingles, given in order."""
+        """Return the sets without the given shingles, which must be sorted."""
         if not len(dropped):
             return self
         at = np.searchsorted(dropped, self.hashes).clip(max=len(dropped) - 1)
         return self._keep(dropped[at] != self.hashes)
 
     def only(self, texts: npt.NDArray[np.bool_]) -> "Shingles":
-        """Return the sets of the texts that are marked."""
+        """Return the sets of the marked texts."""
         kept = self._keep(np.repeat(texts, self.sizes))
         return Shingles(kept.hashes, np.append(kept.starts[:-1][texts], kept.starts[-1]))
 
@@ -138,24 +139,24 @@ class Shingles:
         return Shingles(self.hashes[keep], before[self.starts])
 
     def rows(self, places: Places) -> tuple[Places, Hashes]:
-        """Return the shingles of some texts, each with the number of its text among them."""
+        """Return the shingles of the given texts, each with the index of its text in `places`."""
         sizes = self.sizes[places]
         owners = np.repeat(np.arange(len(places)), sizes)
         before = np.repeat(np.cumsum(sizes) - sizes, sizes)
         return owners, self.hashes[self.starts[places][owners] + np.arange(len(owners)) - before]
 
     def frequent(self, share: float, floor: int) -> Hashes:
-        """Return those that more than a share of the texts and more than `floor` have, in order."""
+        """Return the shingles of more than a share of the texts and more than `floor`, in order."""
         hashes, counts = count_distinct(self.hashes)
         return hashes[counts > max(floor, share * len(self.sizes))]
 
 
 def cut_shingles(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
-    """Cut texts, as `plain_words` returns them, into shingles.
+    """Cut texts that `normalise_words` returned into shingles.
 
     Args:
         texts: Texts.
-        boilerplate: Passages that are left out.
+        boilerplate: Passages to leave out.
     """
     parts = [_cut_chunk(chunk, boilerplate) for chunk in split_chunks(texts)]
     offsets = np.cumsum([0, *(len(part.hashes) for part in parts)])
@@ -168,7 +169,7 @@ def cut_shingles(texts: Sequence[str], boilerplate: "Boilerplate | None" = None)
 
 
 def split_chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the texts in order, about `CHUNK` characters at a time."""
+    """Yield the texts in order, in chunks of about `CHUNK` characters."""
     bounds, room = [], 0
     for place, text in enumerate(texts):
         if room <= 0:
@@ -188,7 +189,7 @@ def _cut_chunk(texts: Sequence[str], boilerplate: "Boilerplate | None") -> Shing
 
 
 def collect_sets(hashes: Codes, owners: Places, texts: int) -> Shingles:
-    """Return the upper half of each hash, once for each text that has it."""
+    """Return the upper half of each hash, once for each text that contains it."""
     found, _ = count_distinct(owners.astype(np.uint64) << 32 | hashes >> 32)
     starts = np.searchsorted((found >> 32).astype(np.int64), np.arange(texts + 1))
     return Shingles((found & 0xFFFFFFFF).astype(np.uint32), starts.astype(np.int64))
@@ -232,7 +233,7 @@ class Boilerplate:
         self._marked |= form
 
     def _counts(self, texts: Sequence[str]) -> Counts:
-        """Return how many texts have a run, by cell."""
+        """Return the number of texts that contain a run, by cell."""
         counts = np.zeros(self._cells, np.uint32)
         for chunk in split_chunks(texts):
             codes, owners = self._encode(chunk)
@@ -247,7 +248,7 @@ class Boilerplate:
         return (hashes % np.uint64(self._cells)).astype(np.int64), whole
 
     def blank(self, codes: Codes) -> Codes:
-        """Return characters with a zero in place of each that is part of boilerplate."""
+        """Return the characters with each one that belongs to boilerplate replaced by a zero."""
         cells, whole = self._runs(codes)
         begin = np.flatnonzero(whole & self._marked[cells])
         if not len(begin):
@@ -264,7 +265,7 @@ _BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 
 
 def normalise_words(text: str) -> str:
-    """Return the words of a text, one blank between them and none beside Han, kana or Hangul.
+    """Return the words of a text, separated by single spaces but not next to Han, kana or Hangul.
 
     NFKC (Unicode Standard Annex 15) makes full-width and other compatible forms equal.
     """
@@ -274,8 +275,8 @@ def normalise_words(text: str) -> str:
 
 
 def normal_key(text: str) -> str:
-    """Return what two texts have in common that are the same but for form, case, signs, blanks.
+    """Return a key shared by texts that differ only in form, case, punctuation and blanks.
 
-    A text of signs alone, such as one of emoji, is its own key.
+    A text of punctuation or symbols alone, such as emoji, is its own key.
     """
     return normalise_words(text).replace(" ", "") or unicodedata.normalize("NFKC", text).strip()

@@ -52,10 +52,10 @@ class _Source:
 
 
 def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
-    """Read one benchmark.
+    """Read the texts of one benchmark.
 
     Raises:
-        UsageError: the source does not say how it is read.
+        UsageError: the source does not specify how to read it.
         CoreEvalError: there is nothing to read, or it does not fit the format or the task.
     """
     found = _parse_source(source)

@@ -88,7 +88,7 @@ class TextSlots:
         self._known: dict[str, _SlotValues] = {}
 
     def mask(self, text: str) -> str:
-        """Return a text with a zero for each number and an X for each name."""
+        """Return a text with each number replaced by a zero and each name by an X."""
         folded = unicodedata.normalize("NFKC", text)
         return _SLOT.sub(lambda found: self._mask_word(found[0]), folded)
 
@@ -98,10 +98,10 @@ class TextSlots:
         return "X" if self._is_name(word) else word
 
     def compare(self, one: str, other: str) -> SlotAgreement:
-        """Return whether the numbers and names of two texts are those of one item.
+        """Compare the numbers and names of two texts to decide whether they are one item.
 
-        A number is replaced if each text has one that the other does not: what one text merely
-        leaves out replaces nothing. A name is any word of the other text, in whatever case.
+        A number is replaced if each text has one that the other lacks: a number that one text only
+        leaves out is not a replacement. Any word of the other text, in any case, can match a name.
         """
         a, b = self._read_cached(one), self._read_cached(other)
         for mine, others, share in ((a.numbers, b.numbers, NUMBERS), (a.names, b.names, NAMES)):
@@ -133,7 +133,7 @@ class TextSlots:
 
 
 def _count_replacements(mine: frozenset[str], others: frozenset[str]) -> int:
-    """Return how many of one text's are replaced by the other's; another spelling is the same."""
+    """Count the words that the other text replaces, ignoring mere differences in spelling."""
     if not mine or not others:
         return 0
     new = [
@@ -149,7 +149,7 @@ def _is_number(word: str) -> bool:
 
 
 def _value(word: str) -> str:
-    """Return a number without the commas of thousands, and a word case-folded."""
+    """Return a number without thousands separators, or a word case-folded."""
     folded = word.casefold()
     return NUMBER_WORDS.get(folded, folded.replace(",", ""))
 
@@ -163,12 +163,12 @@ Node = tuple[int, int]
 def find_template_pairs(
     left: Sequence[str], right: Sequence[str] | None, slots: TextSlots
 ) -> NearPairs:
-    """Return the pairs between two lists of texts, or within one, that have one template.
+    """Return the pairs of texts between two lists, or within one, that share a template.
 
     Args:
         left: Texts.
-        right: Other texts; None for pairs within the first.
-        slots: What is a number and what a name in them.
+        right: Other texts; None for pairs within the first list.
+        slots: Identifies the numbers and names in the texts.
     """
     sides = [each for each in (left, right) if each is not None]
     cut = [cut_shingles([normalise_words(slots.mask(text)) for text in each]) for each in sides]
@@ -176,7 +176,7 @@ def find_template_pairs(
 
 
 def group_connected(pairs: Iterable[tuple[Node, Node]]) -> Iterator[list[Node]]:
-    """Yield what is connected by pairs, each group in the order of its first appearance."""
+    """Yield groups of connected nodes, each in order of first appearance."""
     leader: dict[Node, Node] = {}
     for one, other in pairs:
         first, second = _find_leader(leader, one), _find_leader(leader, other)

@@ -105,12 +105,12 @@ class _FileDifferences:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the references."""
+        """Notes on the references for a reader."""
         return (f"references are not used: {self.unused.reason}",) if self.unused else ()
 
     @property
     def effect(self) -> Effect:
-        """The differences that the verdict rests on."""
+        """The differences that the verdict is based on."""
         return self.adjusted or self.difference
 
 
@@ -125,7 +125,7 @@ class _CompareOptions:
     covariates: str = ""
 
     def basis(self, one: _FileDifferences) -> Basis:
-        """Return what speaks against a gap in difficulty."""
+        """Return the evidence against a gap in difficulty."""
         if one.adjusted:
             return "references"
         unlike = bool(self.covariates) or (one.unused is not None and one.unused.unlike)
@@ -141,18 +141,18 @@ def compare(
     exchangeable: bool = False,
     covariates: str = "",
 ) -> dict[str, Comparison]:
-    """Compare the two splits in each file; p-values are adjusted over all of them.
+    """Compare the two splits in each file and adjust p-values over all files.
 
     Args:
-        files: Resampled answers, by name.
+        files: Resampled answers by name.
         compared: The training split and the test split.
         form: How PCR is computed and read.
-        references: Resampled answers of models that are presumed to have seen neither split. From
-            two of them on verdicts rest on what exceeds their differences.
+        references: Resampled answers of models that are presumed to have seen neither split. With
+            two or more, verdicts are based on differences beyond those of the references.
         exchangeable: Whether the user vouches that the splits are random parts of one pool. Without
-            that and without references the verdict names a gap in difficulty beside memory.
-        covariates: By what the texts of the splits differ, as a clause; then a vouch does not
-            stand.
+            this and without references, the verdict cannot tell memory from a gap in difficulty.
+        covariates: How the texts of the splits differ, as a clause; if given, `exchangeable` is
+            ignored.
     """
     asked = _CompareOptions(
         compared=compared,
@@ -172,7 +172,7 @@ def compare(
 def list_references(
     references: Mapping[str, FileReplicates], compared: tuple[str, str], form: PcrOptions
 ) -> dict[str, ReferenceResult]:
-    """Return what each reference scores, and how its splits differ; p-values stand alone."""
+    """Return each reference's scores and the differences of its splits; p-values are unadjusted."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
             name: ReferenceResult(
@@ -198,7 +198,7 @@ def _compare_file(found: FileReplicates, asked: _CompareOptions) -> _FileDiffere
 
 
 def _adjust_p_values(found: Sequence[_FileDifferences]) -> list[_FileDifferences]:
-    """Adjust p-values of each kind over all files."""
+    """Adjust the p-values of each kind over all files."""
     raw = _adjust_effects([one.difference for one in found])
     own = iter(_adjust_effects([one.adjusted for one in found if one.adjusted]))
     return [
@@ -244,7 +244,7 @@ def _contrary(
     splits: Mapping[str, SplitResult],
     asked: _CompareOptions,
 ) -> str:
-    """Return why unanswered items may have made a verdict; empty where they cannot have."""
+    """Return the reason that unanswered items may have caused a verdict, or "" if they did not."""
     if verdict in ("inconclusive", "insufficient_signal"):
         return ""
     others = [_verdict_if_assumed(each, asked) for each in found.extremes]
@@ -318,7 +318,7 @@ def _split(found: SplitReplicates, form: PcrOptions) -> SplitResult:
 
 
 def _slope(form: PcrOptions, *pcr: float) -> float:
-    """Return how steep the scale is at the steeper of some values, as a share of that at 0."""
+    """Return the steepest slope of the scale at the given values, relative to the slope at 0."""
     slope, start = SLOPES[form.scale], SCALES[form.scale](np.zeros(1))
     return float(np.max(slope(np.array(pcr)) / slope(start)))
 
@@ -327,9 +327,9 @@ UNDEFINED_ESTIMATE = Estimate(nan, nan, nan)
 
 
 def make_empty_comparison(splits: tuple[str, str], reason: str) -> Comparison:
-    """Return the comparison of a target that has no pair in one split or in both.
+    """Return the comparison of a target that lacks pairs in at least one split.
 
-    Nothing in it is defined: what the other split scores says nothing by itself.
+    All its numbers are undefined: the score of the other split alone says nothing.
     """
     empty = SplitResult(
         n=0,

@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 
 def comparison_document(one: Comparison) -> Document:
-    """Return the splits, their difference and the verdict with its reason."""
+    """Return the splits, their difference, and the verdict with its reason."""
     return {
         "splits": {split: _split_document(each) for split, each in one.splits.items()},
         "difference": _effect_document(one.difference),
@@ -42,7 +42,7 @@ def comparison_document(one: Comparison) -> Document:
 
 
 def reference_document(one: ReferenceResult) -> Document:
-    """Return the splits of a reference and their difference; it has no verdict."""
+    """Return the splits of a reference and their difference, without a verdict."""
     return {
         "splits": {split: _split_document(each) for split, each in one.splits.items()},
         "difference": _effect_document(one.difference),
@@ -50,7 +50,7 @@ def reference_document(one: ReferenceResult) -> Document:
 
 
 def settings_document(asked: PcrSettings, embeddings: str | None) -> Document:
-    """Return everything that decides the numbers."""
+    """Return all settings that affect the numbers."""
     form = asked.form
     return {
         "metric": asked.metric,
@@ -77,7 +77,7 @@ def interval_document(found: Estimate) -> Document:
 
 
 def json_number(value: float) -> float | None:
-    """Return a number that JSON has; what is not defined is null."""
+    """Return a number that JSON can represent, with null for undefined values."""
     return value if isfinite(value) else None
 
 
@@ -162,7 +162,7 @@ def draw_comparisons(
     margin: float,
     title: str,
 ) -> Path:
-    """Draw PCR of each split, and the difference with its verdict, each with its interval."""
+    """Plot PCR of each split and the difference with its verdict, with intervals."""
     splits = list(dict.fromkeys(name for one in found.values() for name in one.splits))
     rows = sum(len(one.splits) for one in found.values())
     with open_figure(path, 10.5, 1.5 + 0.22 * rows + 0.3 * len(found)) as figure:
@@ -182,7 +182,7 @@ def draw_comparisons(
 
 
 def draw_ablation(path: Path, ablation: Ablation, *, compared: tuple[str, str], title: str) -> Path:
-    """Draw the difference over alpha for each scale, and over the threshold where there is one."""
+    """Plot the difference against alpha for each scale, and against the threshold, if any."""
     scales = list(dict.fromkeys(form.scale for form, _ in ablation.forms))
     rows = 2 if ablation.thresholds else 1
     with open_figure(path, 11, 3.6 * rows) as figure:
@@ -205,7 +205,7 @@ def draw_ablation(path: Path, ablation: Ablation, *, compared: tuple[str, str], 
 
 
 def ablation_path(path: Path) -> Path:
-    """Return the file of the second picture, beside the first."""
+    """Return the path of the second figure, next to the first."""
     return path.with_name(f"{path.stem}-ablation{path.suffix}")
 
 
@@ -247,7 +247,7 @@ def _name_rows(panel: "Axes", names: Sequence[str]) -> None:
 
 
 def _one_legend(panel: "Axes") -> None:
-    """Name each split once, however many models have it."""
+    """Add a legend that names each split once, regardless of the number of models."""
     handles, labels = panel.get_legend_handles_labels()
     known = dict(zip(reversed(labels), reversed(handles), strict=True))
     names = list(dict.fromkeys(labels))

@@ -85,7 +85,7 @@ class ExcessDifference(Effect):
 def measure_difference(
     found: FileReplicates, compared: tuple[str, str], form: PcrOptions
 ) -> SplitDifference:
-    """Return the differences of two splits; p-values are not yet adjusted for other models."""
+    """Return the differences between two splits; p-values are not adjusted for other models."""
     first, second = (found.splits[name] for name in compared)
 
     def minus(statistic: Statistic) -> StatisticReplicates:
@@ -117,7 +117,7 @@ def measure_difference(
 
 
 def measure_excess_difference(beyond: ReferenceExcess) -> ExcessDifference:
-    """Return the differences beyond the references; p-values not yet adjusted for other models."""
+    """Return the differences beyond the references; p-values are not adjusted for other models."""
     pcr, points = beyond.pcr, beyond.points
     return ExcessDifference(
         pcr=pcr.estimate,
@@ -152,14 +152,14 @@ def _joint_p_of_excess(points: Excess, pcr: Excess) -> float:
 
 
 def joint_p_value(seen: tuple[float, float], drawn: tuple[Array, Array]) -> float:
-    """Return the p-value of the larger of two statistics, of which PCR's must agree in sign.
+    """Return the p-value of the larger of two statistics; PCR counts only if it agrees in sign.
 
-    The largest of several has its own distribution over draws (Westfall and Young 1993, section
-    2.3), so that nothing is lost to how much the two say the same.
+    The maximum of several statistics has its own distribution over draws (Westfall and Young 1993,
+    section 2.3), so their correlation costs no power.
 
     Args:
         seen: Studentised differences of performance and of PCR.
-        drawn: The same where there is none.
+        drawn: The same statistics in permutations without a difference.
     """
     return permutation_p(float(_larger(*map(np.asarray, seen))), _larger(*drawn))
 
@@ -172,19 +172,19 @@ def _larger(points: Array, pcr: Array) -> Array:
 
 
 def ratio_of(form: PcrOptions) -> Statistic:
-    """Return PCR as a statistic of scores."""
+    """Return a function that computes PCR from scores."""
     return lambda scores: performance_consistency_ratio(
         np.asarray(scores.performance), scores.consistency, alpha=form.alpha, scale=form.scale
     )
 
 
 def measure_decline(scores: PairScores) -> Array:
-    """Return performance on the originals minus that on the modified items."""
+    """Return performance on the originals minus performance on the modified items."""
     return np.asarray(scores.performance - scores.modified)
 
 
 def replicate_statistic(found: SplitReplicates, statistic: Statistic) -> StatisticReplicates:
-    """Return a statistic of a split with its replicates."""
+    """Return a statistic of a split together with its replicates."""
     return StatisticReplicates(
         value=float(statistic(found.seen)),
         drawn=statistic(found.drawn),
@@ -197,7 +197,7 @@ def _points(scores: PairScores) -> Array:
 
 
 def _relative(scores: PairScores) -> Array:
-    """Return the decline as a share of the performance; not defined where that is 0."""
+    """Return the decline as a share of the performance; undefined if the performance is 0."""
     return np.asarray(measure_decline(scores) / scores.performance)
 
 

@@ -58,7 +58,7 @@ class Pair:
     def modified_reference(self) -> str:
         """The right answer to the modified item: after a shuffle, the letter of the same text.
 
-        Empty where the shuffled options have no such text, so that it can be counted.
+        Empty if none of the shuffled options has that text, so that such items can be counted.
         """
         if not self.original_options or not self.modified_options:
             return self.reference
@@ -74,10 +74,10 @@ Pairs = Records[Pair]
 
 
 def read_pairs(path: Path) -> Pairs:
-    """Read a file of JSON lines; a line that is no pair is kept with its number and the reason.
+    """Read pairs from a JSON Lines file; invalid lines are kept with their number and the reason.
 
-    Blank lines are none, keys besides those of `Pair` are passed over, and an id may be a whole
-    number. Of lines with the same id in a split the first counts, for each model.
+    Blank lines and keys other than those of `Pair` are ignored, and an id may be a whole number.
+    If a model has several lines with the same id in a split, the first counts.
 
     Raises:
         DatasetError: the file cannot be read.
@@ -91,7 +91,7 @@ def read_pairs(path: Path) -> Pairs:
 
 
 def pairs_by_model(pairs: Pairs, name: str) -> dict[str, Pairs]:
-    """Return the pairs of each model of a file; where there is one, it has the file's name."""
+    """Return the pairs of each model in a file; a single model gets the name of the file."""
     models = list(dict.fromkeys(pair.model or name for pair in pairs.good))
     if len(models) < 2:
         return {name: pairs}
@@ -106,7 +106,7 @@ def _describe_repeat(pair: Pair, first: int) -> str:
 
 
 def _parse_pair(values: Object) -> Pair | BadRecord:
-    """Return the pair in a line, or what is wrong with it."""
+    """Return the pair in a line, or the reason that it is invalid."""
     defect = next(_defects(values), None)
     return BadRecord(defect) if defect else _build_pair(values)
 
@@ -135,7 +135,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _letter_options(value: object) -> Options | None:
-    """Return options by letter; those of a list are A, B and so on."""
+    """Return options by letter; the options of a list get A, B and so on."""
     if isinstance(value, Mapping):
         return dict(value)
     return dict(zip(ascii_uppercase, value, strict=False)) if isinstance(value, list) else None
@@ -145,7 +145,7 @@ def _letter_options(value: object) -> Options | None:
 
 
 def _defects(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield what makes an object no pair, the one side that is missing before all else."""
+    """Yield the defects of an object that is not a pair, starting with a missing side."""
     sides = [values.get(name) is None for name in ("original_output", "modified_output")]
     if any(sides) and not all(sides):
         yield f"a pair with one side: there is no {'original' if sides[0] else 'modified'}_output"
@@ -222,7 +222,7 @@ class PairMeasures:
     """One for each of `Scores`."""
 
     def scores(self, sums: Array) -> PairScores:
-        """Return the scores of sums over rows, shape (..., statistics)."""
+        """Return the scores for sums over rows, of shape (..., statistics)."""
         ends = np.cumsum([part.sums.shape[-1] for part in self.parts])
         cut = np.split(sums, ends[:-1], axis=-1)
         return PairScores(*(part.value(own) for part, own in zip(self.parts, cut, strict=True)))
@@ -241,26 +241,26 @@ def measure_pairs(
 
 
 def combine_parts(performance: PerItem, modified: PerItem, consistency: PerItem) -> PairMeasures:
-    """Put the scores of the same pairs together with what they say jointly, item by item."""
+    """Combine scores of the same pairs with their joint measures, item by item."""
     right, same = _own_share(performance), _own_share(consistency)
     parts = (performance, modified, consistency, mean_score(right), mean_score(right * same))
     return PairMeasures(rows=np.hstack([part.sums for part in parts]), parts=parts)
 
 
 def average_measures(each: Sequence[PairMeasures]) -> PairMeasures:
-    """Average the scores of the same pairs asked in several ways; each keeps all of its answers."""
+    """Average the scores of the same pairs asked in several ways, using all answers to each."""
     parts = tuple(average_scores(parts) for parts in zip(*(one.parts for one in each), strict=True))
     return PairMeasures(rows=np.hstack([part.sums for part in parts]), parts=parts)
 
 
 def _own_share(part: PerItem) -> Array:
-    """Return the score of each item by itself as a share of the best one; 0 if it has none."""
+    """Return each item's own score as a share of the best possible one, or 0 if it has none."""
     found = np.nan_to_num(part.value(part.sums))
     return np.asarray(found / max(float(found.max(initial=0.0)), np.finfo(float).tiny))
 
 
 def list_score_notes(pairs: Sequence[Pair], items: PairMeasures) -> tuple[str, ...]:
-    """Return what a reader must know of the scores, a sentence each."""
+    """Return notes for readers of the scores, one sentence each."""
     empty = sum(not pair.reference.strip() for pair in pairs)
     lost = sum(bool(pair.reference and not pair.modified_reference) for pair in pairs)
     found = [
@@ -291,7 +291,7 @@ _NO_ANSWER: Final = "\N{SYMBOL FOR NULL}"
 
 
 def read_statuses(pair: Pair) -> tuple[Status, Status]:
-    """Return what became of an item's two questions, as recorded or as the answers tell."""
+    """Return the status of an item's two questions, as recorded or as read from the answers."""
     return (
         pair.original_status or _status_of_output(pair.original_output, pair.reference),
         pair.modified_status or _status_of_output(pair.modified_output, pair.modified_reference),
@@ -310,7 +310,7 @@ def _status_of_output(output: str, reference: str) -> Status:
 
 
 def count_statuses(pairs: Sequence[Pair]) -> tuple[Counts, Counts]:
-    """Return how often each status occurs, of the original and of the modified questions."""
+    """Count each status of the original and of the modified questions."""
     both = [read_statuses(pair) for pair in pairs]
     first, second = (Counter(each[side] for each in both) for side in (0, 1))
     return _order_counts(first), _order_counts(second)
@@ -321,12 +321,12 @@ def _order_counts(counts: Counter[Status]) -> Counts:
 
 
 def mark_unanswered(pairs: Sequence[Pair]) -> Flags:
-    """Mark the items of which at least one question was not answered."""
+    """Mark the items with at least one unanswered question."""
     return np.array([read_statuses(pair) != ("answered", "answered") for pair in pairs], np.bool_)
 
 
 def rates_differ(first: Flags, second: Flags) -> bool:
-    """Tell whether unanswered items are unlike in number in two splits.
+    """Return whether two splits differ in their rates of unanswered items.
 
     Fisher's exact test at 5 %, two-sided (Fisher 1922).
     """
@@ -341,7 +341,7 @@ def rates_differ(first: Flags, second: Flags) -> bool:
 def assume_outcomes(
     items: PairMeasures, pairs: Sequence[Pair], performance: Performance, right: Flags, wrong: Flags
 ) -> PairMeasures:
-    """Score the same pairs as if some had been right and consistent, and others neither."""
+    """Score the same pairs as if some were right and consistent, and others neither."""
     due = [pair.reference for pair in pairs]
     said = [
         pair.reference if good else _NO_ANSWER if bad else pair.original_output

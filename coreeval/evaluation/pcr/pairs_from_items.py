@@ -43,12 +43,12 @@ class Twins:
 
     @property
     def identical_count(self) -> int:
-        """Recorded twins whose text is that of their item."""
+        """The number of recorded twins with the same text as their item."""
         return sum(item.input == twin.input for item, twin in self.pairs)
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many items were left out for each reason, the commonest first."""
+        """The number of items left out for each reason, most common first."""
         counts: dict[str, int] = {}
         for one in self.left_out:
             counts[one.reason] = counts.get(one.reason, 0) + 1
@@ -56,7 +56,7 @@ class Twins:
 
 
 def draw_items(found: BenchmarkItems, split: str, *, most: int, seed: int) -> ItemSample:
-    """Draw so many items of a split, the same ones for the same seed."""
+    """Draw at most `most` items of a split; the same seed gives the same items."""
     items, chance = found.items, Random(f"{seed}:{split}")
     places = sorted(chance.sample(range(len(items)), min(most, len(items))))
     return ItemSample(
@@ -68,12 +68,12 @@ def draw_items(found: BenchmarkItems, split: str, *, most: int, seed: int) -> It
 
 
 def make_rule(name: str, *, seed: int) -> Modify:
-    """Return a modification that needs no model."""
+    """Return the modification with the given name, which needs no model."""
     return lambda item: BY_RULE[name](item, seed=seed)
 
 
 def make_lookup(found: Sequence[Item]) -> Modify:
-    """Return the modification that somebody made before: an item's twin has its id."""
+    """Return a modification that looks up recorded twins by the item's id."""
     twins: Mapping[str, Item] = {twin.id: twin for twin in found}
 
     def modify(item: Item) -> ItemTwin | NoTwin:
@@ -86,7 +86,7 @@ def make_lookup(found: Sequence[Item]) -> Modify:
 
 
 def match_twins(drawn: ItemSample, outcomes: Iterable[ItemTwin | NoTwin]) -> Twins:
-    """Put each item beside what became of it, in the order of the items."""
+    """Pair each item with its twin or the reason that it has none, in the order of the items."""
     made = list(zip(drawn.items, outcomes, strict=True))
     return Twins(
         drawn=drawn,
@@ -130,7 +130,7 @@ class TargetPairs:
 
     @property
     def silence(self) -> str:
-        """Why there is nothing to compare: a split without a pair; empty where there is none."""
+        """The reason that nothing can be compared: a split without a pair; otherwise empty."""
         told = [
             f"none of {asked.items} items of {name} has two answers "
             f"({_describe_counts(asked.kinds)})"
@@ -146,12 +146,12 @@ def _describe_counts(kinds: Mapping[AnswerKind, int]) -> str:
 
 
 def pair_answers(twins: Iterable[Twins], answers: Answers, *, letters: bool = False) -> TargetPairs:
-    """Return the pairs of a target's answers; what was not answered is an empty output.
+    """Return the pairs of a target's answers; an unanswered question is an empty output.
 
     Args:
-        twins: What was asked.
-        answers: What was said.
-        letters: Whether the letter that an answer chooses stands for it, where it is clear.
+        twins: The items that were asked about.
+        answers: The target's answers.
+        letters: Whether to replace an answer by the option letter that it chooses, if clear.
     """
     pairs, splits = list[Pair](), dict[str, SplitCounts]()
     for each in twins:
@@ -182,7 +182,7 @@ def _pairs(twins: Twins, answers: Answers) -> Iterator[Pair]:
 
 
 def _status(answer: ItemAnswer) -> Status | None:
-    """Return what became of a question; None leaves it to the words of the answer."""
+    """Return the status of a question, or None if it must be read from the answer's text."""
     return None if answer.kind == "answered" else answer.kind
 
 
@@ -218,7 +218,7 @@ def _count_split(twins: Twins, pairs: Sequence[Pair], answers: Answers) -> Split
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write pairs as the file that `read_pairs` reads, in one replacement."""
+    """Write pairs in the format that `read_pairs` reads, replacing the file atomically."""
     known = ({key: value for key, value in asdict(pair).items() if value is not None}
              for pair in pairs)  # fmt: skip
     write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in known))

@@ -49,14 +49,15 @@ def collect_pairs(
     templates: Sequence[int],
     clusters: Mapping[str, str] | None = None,
 ) -> RunPairs:
-    """Put a target's answers together; items without an answer to each text are left out.
+    """Collect a target's answers as pairs, leaving out items without an answer to each text.
 
-    A refusal or an answer without a label is an empty output: wrong, and two are consistent.
+    A refusal or an answer without a label is an empty output: it is wrong, and two of them are
+    consistent.
 
     Args:
-        answers: All that the target said of the items.
+        answers: All answers of the target on the items.
         labels: The items to compare.
-        templates: The numbers of the templates that it was asked with.
+        templates: The numbers of the templates that the target was asked with.
         clusters: The document that each item is about, by id; None if each is its own.
     """
     known = {item for items in labels.values() for item in items}
@@ -102,7 +103,7 @@ def collect_pairs(
 
 
 def resample_run_pairs(asked: RunPairs, settings: PcrSettings) -> FileReplicates:
-    """Score a target's answers to every template, and resample whole items."""
+    """Score a target's answers to every template and resample whole items."""
     several = len(asked.by_template) > 1
     each = [
         _measure_template(pairs, settings, f"template {number}: " if several else "")

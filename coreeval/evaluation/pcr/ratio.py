@@ -51,11 +51,11 @@ def performance_consistency_ratio(
     """Return PCR = scale((M + alpha) / (C + alpha)) (CAP, equations 7 to 9); arrays elementwise.
 
     `linear` with alpha 0 is equation 7, `linear` equation 8, `tanh` equation 9; `sigmoid` is the
-    logistic function of equation 8. Where consistency and alpha are both 0 the ratio is infinite,
-    or nan if performance is 0 too; nan stays nan.
+    logistic function of equation 8. If consistency and alpha are both 0, the ratio is infinite, or
+    nan if performance is 0 too; nan stays nan.
 
     Raises:
-        ValueError: a score or alpha below 0, or a scale that there is not.
+        ValueError: a score or alpha is below 0, or the scale does not exist.
     """
     if scale not in SCALES:
         raise ValueError(f"no scale {scale!r}; there are {', '.join(get_args(Scale))}")

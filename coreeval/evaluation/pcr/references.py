@@ -102,7 +102,7 @@ def compare_with_references(
     alpha: float,
     scale: Scale,
 ) -> ReferenceExcess | NoReferences:
-    """Return the target's differences beyond those of the references, or why there are none."""
+    """Return the target's differences beyond the references, or the reason that there are none."""
     if len(references) < MIN_REFERENCES:
         return NoReferences(
             f"{len(references)} reference does not tell how far clean models differ: at least "
@@ -146,7 +146,7 @@ def _draw_models(
 
 
 def _parts(found: Sequence[PairScores], n: int) -> _Parts:
-    """Return the parts of a split's scores; half an item keeps each from 0 and from 1."""
+    """Return the logits of the parts of a split's scores, kept half an item away from 0 and 1."""
     tiny, end = np.finfo(float).tiny, 0.5 / n
     m, c, right, both = (
         np.stack([getattr(each, name) for each in found])
@@ -178,7 +178,10 @@ def _pcr(parts: _Parts, *, alpha: float, scale: Scale) -> Array:
 
 
 def _excess(first: _Parts, second: _Parts, score: Callable[[_Parts], Array]) -> Excess:
-    """Return the target's difference of a score beyond the references', the target's row first."""
+    """Return how far the target's difference in a score exceeds that of the references.
+
+    The target is in the first row of the parts.
+    """
     change = [one - other for one, other in zip(first, second, strict=True)]
     middle = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
     own = [each[:1] for each in middle]
@@ -192,7 +195,7 @@ def _excess(first: _Parts, second: _Parts, score: Callable[[_Parts], Array]) -> 
 def _carry_change(
     middle: Sequence[Array], change: Sequence[Array], score: Callable[[_Parts], Array]
 ) -> Array:
-    """Return the difference of a score about a middle, for the change of each model."""
+    """Return the change in a score around a midpoint, given each model's change in the parts."""
     ends = (
         score(_Parts(*(at + way * by / 2 for at, by in zip(middle, change, strict=True))))
         for way in (1, -1)
@@ -202,7 +205,7 @@ def _carry_change(
 
 
 def _unit(middle: Sequence[Array], score: Callable[[_Parts], Array]) -> float:
-    """Return how much a score changes by one logit of each part, taken as independent."""
+    """Return the change in a score when each part changes by one logit, independently."""
     at = [each[:, :1] for each in middle]
     changes = np.eye(len(at)) * _STEP
     steps = [

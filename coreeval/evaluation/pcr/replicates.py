@@ -66,7 +66,7 @@ def permute(
     draws: int,
     rng: np.random.Generator,
 ) -> Permutations:
-    """Permute the clusters of two groups, whose member items are marked, between them."""
+    """Permute clusters between two groups, given a mask of the items of each group."""
     rows = [
         cluster_sums(np.column_stack([items.rows[own], np.ones(own.sum())]), clusters[own])
         for own in members
@@ -83,16 +83,17 @@ def permute(
 
 
 def studentise_pcr(groups: tuple[GroupScores, GroupScores], *, alpha: float, scale: Scale) -> Array:
-    """Return PCR of the first group minus that of the second over its standard error.
+    """Return PCR of the first group minus that of the second, divided by its standard error.
 
-    By the delta method; 0 where there is no difference, even without any spread.
+    The standard error is by the delta method. The result is 0 if there is no difference, even
+    without any spread.
     """
     (first, one), (second, other) = (_measure_pcr(group, alpha, scale) for group in groups)
     return _divide_by_error(first - second, one + other)
 
 
 def studentise_performance(groups: tuple[GroupScores, GroupScores]) -> Array:
-    """Return M of the first group minus that of the second over its standard error."""
+    """Return M of the first group minus that of the second, divided by its standard error."""
     first, second = groups
     gap = first.scores.performance - second.scores.performance
     return _divide_by_error(gap, np.maximum(first.spread[0] + second.spread[0], 0.0))
@@ -105,8 +106,8 @@ def _divide_by_error(gap: Array, variance: Array) -> Array:
 def _products(items: PairMeasures, rows: Array, sizes: Array) -> Array:
     """Return the influence of each cluster on M and on C, its size, and their products.
 
-    The influence is (N - n) times the score minus the score without the cluster, of N items in both
-    groups together: for a mean, the sum of its items less the mean.
+    The influence is (N - n) times the score minus the score without the cluster, where N is the
+    number of items in both groups: for a mean, the sum of the cluster's items minus the mean.
     """
     without, whole, total = (items.scores(leave_one_out(rows)), items.scores(rows.sum(axis=0)),
                              sizes.sum())  # fmt: skip
@@ -210,9 +211,9 @@ def resample(
     draws: int,
     seed: int,
 ) -> FileReplicates:
-    """Score all pairs and resample the items of each split, both answers together.
+    """Score all pairs and resample the items of each split, keeping both answers together.
 
-    Each split draws from its own stream of random numbers: one more changes nothing for the others.
+    Each split draws from its own random stream, so adding a split does not change the others.
     """
     items = measure_pairs(pairs, performance, consistency)
     found = resample_measures(items, pairs, compared=compared, draws=draws, seed=seed)
@@ -227,9 +228,10 @@ def resample(
 def list_extremes(
     pairs: Sequence[Pair], silent: Flags, compared: tuple[str, str]
 ) -> list[tuple[Flags, Flags]]:
-    """Return which unanswered items to take for right and which for wrong, in each extreme.
+    """Return the unanswered items to count as right and as wrong, for each extreme assumption.
 
-    There are two where unanswered items are unlike in number in the compared splits, else none.
+    There are two extremes if the compared splits differ in their numbers of unanswered items, else
+    none.
     """
     names = np.array([pair.split for pair in pairs], dtype=np.str_)
     first, second = (names == name for name in compared)
@@ -244,7 +246,7 @@ def add_extremes(
     pairs: Sequence[Pair],
     compared: tuple[str, str],
 ) -> FileReplicates:
-    """Return what was resampled together with the same under other assumptions."""
+    """Add the replicates under the extreme assumptions to the replicates of a file."""
     made = (
         resample_measures(each, pairs, compared=compared, draws=found.draws, seed=found.seed)
         for each in assumed
@@ -255,7 +257,7 @@ def add_extremes(
 def resample_measures(
     items: PairMeasures, pairs: Sequence[Pair], *, compared: tuple[str, str], draws: int, seed: int
 ) -> FileReplicates:
-    """Resample pairs that have been scored; a compared split without any has no number at all."""
+    """Resample scored pairs; if a compared split has no pairs, all its numbers are undefined."""
     names = np.array([pair.split for pair in pairs], dtype=np.str_)
     clusters = np.array([_cluster(pair) for pair in pairs], dtype=np.str_)
     first, second = (names == name for name in compared)
@@ -313,13 +315,13 @@ def _replicate_split(
 def draw_jointly(
     several: Sequence[SplitItems], ids: Sequence[str], name: str, *, draws: int, seed: int
 ) -> list[PairScores]:
-    """Return each model's scores of a split's shared items, as they are and for each draw.
+    """Return each model's scores on a split's shared items, as observed and for each draw.
 
-    All models get the same draws of the same clusters, which are the first model's: what makes an
-    item hard for all of them cancels between them.
+    All models get the same draws of the same clusters, which are those of the first model: effects
+    of item difficulty that all models share cancel out.
 
     Returns:
-        Scores of shape (1 + draws,), the first of all items each taken once.
+        Scores of shape (1 + draws,); the first is the observed score, with each item counted once.
     """
     clusters = [several[0].clusters[each] for each in ids]
     found = []

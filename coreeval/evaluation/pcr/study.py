@@ -59,15 +59,15 @@ def study(
     """Compare the two splits of each file.
 
     Args:
-        files: Answers, by the name of a model or a benchmark.
-        settings: Everything that decides the numbers.
+        files: Answers by the name of a model or a benchmark.
+        settings: All settings that affect the numbers.
         references: Answers of models that are presumed to have seen neither split.
-        embeds: What cosine consistency needs.
-        covariates: By what the texts of the splits differ, as a clause; a vouch in the settings
-            does not stand then.
+        embeds: The embedder for cosine consistency.
+        covariates: How the texts of the splits differ, as a clause; if given, `exchangeable` in the
+            settings is ignored.
 
     Raises:
-        UsageError: a metric or a consistency that there is not, or that these pairs cannot have.
+        UsageError: a metric or a consistency does not exist or does not apply to these pairs.
         DatasetError: a file lacks one of the two splits.
     """
     return compare(
@@ -83,7 +83,7 @@ def study(
 def resample_files(
     files: Mapping[str, Sequence[Pair]], settings: PcrSettings, *, embeds: Embedder | None = None
 ) -> dict[str, FileReplicates]:
-    """Score and resample each file; what depends on alpha and scale comes later, at no cost."""
+    """Score and resample each file; alpha and scale are applied later, without resampling again."""
     if settings.metric not in PERFORMANCE:
         raise UsageError(
             f"there is no metric {settings.metric!r}", where="metric", hint=", ".join(METRICS)
@@ -149,17 +149,17 @@ def ablate(
     found_references: Mapping[str, FileReplicates] | None = None,
     embeds: Embedder | None = None,
 ) -> Ablation:
-    """Compare again under each scale, alpha and threshold.
+    """Repeat the comparison for each scale, alpha and threshold.
 
-    A margin that was given holds for the scale that was asked, the others have their own.
+    A given margin applies only to the requested scale; the others use their own.
 
     Args:
         files: Answers by name.
-        found: What `resampled` made of them.
-        settings: What was asked.
+        found: The result of `resample_files` for these answers.
+        settings: The requested settings.
         references: Answers of models that are presumed clean.
-        found_references: What `resampled` made of them.
-        embeds: Is given the same texts for each threshold: it should remember them.
+        found_references: The result of `resample_files` for the references.
+        embeds: The embedder; it gets the same texts for each threshold and should cache them.
     """
     asked = settings.form
     forms = [

@@ -51,14 +51,14 @@ def estimate_doses(
     alpha: float,
     scale: Scale,
 ) -> tuple[Dose, ...]:
-    """Return what each of `SHARES` would do to a model that has seen neither split.
+    """Return the effect of each of `SHARES` on a model that has seen neither split.
 
     Args:
         performance: M, from 0 to 1.
         consistency: C, from 0 to 1.
-        errors: Standard errors of the difference in points and of that in PCR.
-        alpha: Of PCR.
-        scale: Of PCR.
+        errors: Standard errors of the difference in points and of the difference in PCR.
+        alpha: Alpha of PCR.
+        scale: Scale of PCR.
     """
 
     def pcr(share: float) -> float:
@@ -73,7 +73,7 @@ def estimate_doses(
 
 
 def _power(effects: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the power of the better of two tests, each at half of 5 % (Bonferroni)."""
+    """Return the power of the more powerful of two tests, each at half of 5 % (Bonferroni)."""
     from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # slow to import
 
     least = -ndtri(SIGNIFICANCE / 4)
@@ -145,7 +145,7 @@ def _few_items(seen: Evidence) -> str | None:
 
 
 def _no_signal(seen: Evidence) -> str | None:
-    """Hold where alpha is at least half of both numerators (CAP, equation 8)."""
+    """Hold if alpha is at least half of both numerators (CAP, equation 8)."""
     if not max(seen.performance) <= seen.alpha:
         return None
     found = " and ".join(f"{value:.4f}" for value in seen.performance)
@@ -165,15 +165,16 @@ def _undefined(seen: Evidence) -> str | None:
 
 
 def _alike(seen: Evidence) -> bool:
-    """Tell whether the whole interval of PCR is inside the margin.
+    """Return whether the whole interval of PCR is inside the margin.
 
-    As two one-sided tests at 2.5 % (Schuirmann 1987): evidence for likeness, not want of evidence.
+    This equals two one-sided tests at 2.5 % (Schuirmann 1987): it requires evidence of equivalence,
+    not just a lack of evidence for a difference.
     """
     return max(abs(seen.difference.ci_low), abs(seen.difference.ci_high)) < seen.margin
 
 
 def _hidden(seen: Evidence) -> str | None:
-    """Hold where PCR is alike because it is at the end of its scale, as with consistency near 0."""
+    """Hold if PCR is alike because it is at the end of its scale, as with consistency near 0."""
     if not (seen.slope < HIDDEN and _alike(seen)):
         return None
     return (
@@ -183,7 +184,7 @@ def _hidden(seen: Evidence) -> str | None:
 
 
 def _equivalent(seen: Evidence) -> str | None:
-    """Hold where PCR is alike, and a quarter of either split known by heart is ruled out."""
+    """Hold if PCR is alike and memorisation of a quarter of either split is ruled out."""
     largest = max(abs(seen.points.ci_low), abs(seen.points.ci_high))
     quarter = _quarter(seen)
     if not (_alike(seen) and largest < quarter.points):
@@ -201,7 +202,7 @@ def _if_alike(seen: Evidence) -> str:
 
 
 def _differs(seen: Evidence) -> float:
-    """Return the sign of performance's difference where there is evidence for one, else 0."""
+    """Return the sign of the difference in performance if there is evidence for one, else 0."""
     sign = float(np.sign(seen.points.estimate))
     shown = any(
         each.ci_low > 0 if sign > 0 else each.ci_high < 0 for each in (seen.points, seen.difference)
@@ -256,7 +257,7 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
 
 
 def verdict_of(seen: Evidence) -> tuple[Verdict, str]:
-    """Return the verdict and the rule that gave it, in words."""
+    """Return the verdict and, in words, the rule that it follows from."""
     return next((verdict, why) for verdict, rule in RULES if (why := rule(seen)))
 
 
@@ -265,7 +266,7 @@ def _quarter(seen: Evidence) -> Dose:
 
 
 def _gap(seen: Evidence) -> str:
-    """Return both differences with their intervals, and their p-value."""
+    """Describe both differences with their intervals and their p-value."""
     beyond = (
         f" beyond what {seen.references} references lead one to expect"
         if seen.basis == "references"
@@ -305,5 +306,5 @@ class PcrOptions:
 
     @property
     def near(self) -> float:
-        """How far from 0 a difference may be to count as none."""
+        """The largest absolute difference that counts as no difference."""
         return MARGINS[self.scale] if self.margin is None else self.margin

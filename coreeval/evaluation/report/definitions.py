@@ -202,7 +202,7 @@ class _Measure(NamedTuple):
 
 
 def find_highlights(store: RunStore, targets: Sequence[str]) -> tuple[Highlight, ...]:
-    """Return up to ten samples, no two in the same way and none twice."""
+    """Return up to ten distinct samples, each notable in a different way."""
     taken: dict[str, Highlight] = {}
     for measure in _measures(targets):
         for standing in measure.ranked(store):
@@ -258,7 +258,7 @@ _REJECTED: Final[Mapping[Outcome, str]] = {
 
 
 def _keep_outliers(ranked: Sequence[SampleRank]) -> list[SampleRank]:
-    """Leave out what does not stand out."""
+    """Drop samples with a value of 0 or 1, which do not stand out."""
     return [at for at in ranked if at.value not in (0, 1)]
 
 
@@ -311,7 +311,7 @@ def _join_fields(fields: Mapping[str, str]) -> str:
 
 
 def _excerpt(text: str) -> str:
-    """Return the beginning of a text, on one line, with a mark for what hides or reorders."""
+    """Return the start of a text on one line, with hidden and reordering characters marked."""
     plain = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", " ".join(text[: 2 * EXCERPT].split()))
     cut = len(plain) > EXCERPT or len(text) > 2 * EXCERPT
     return f"{plain[: EXCERPT - 1]}…" if cut else plain

@@ -44,7 +44,7 @@ ON_REJECT: Final = {
 
 
 def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
-    """Return what was refreshed; of a path only the last part, since a report travels."""
+    """Describe the updated benchmark; only the last part of a path is kept, as reports travel."""
     dataset = config.dataset
     return {
         "description": task.description,
@@ -60,7 +60,7 @@ def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
 
 
 def describe_notes(config: Config, manifest: Json) -> list[str]:
-    """Return what is odd about the benchmark, without the folders that it lies in."""
+    """Return the benchmark's warnings without the paths of its folders."""
     return [note.replace(config.dataset.path, _name_source(config)) for note in manifest["notes"]]
 
 
@@ -70,7 +70,7 @@ def _name_source(config: Config) -> str:
 
 
 def describe_settings(config: Config) -> Json:
-    """Return what decides how samples end."""
+    """Return the settings that determine the outcome of samples."""
     return {
         "max_attempts": config.run.max_attempts,
         "on_reject": config.run.on_reject,
@@ -82,7 +82,7 @@ def describe_settings(config: Config) -> Json:
 
 
 def describe_roles(config: Config, prompts: Json) -> list[Json]:
-    """Return who played each role, with which parameters and which wording."""
+    """Return the model in each role with its parameters and prompt."""
     models = config.models
     team = [
         _describe_role(role, DOES[role], models.for_role(role), prompts.get(role)) for role in ROLES
@@ -104,7 +104,7 @@ def _describe_role(role: str, does: str, model: ModelConfig, prompt: str | None)
 
 
 def describe_targets(config: Config, manifest: Json) -> list[Json]:
-    """Return each model under test, with what is known of its dates."""
+    """Return each model under test with its known dates."""
     known = {each["target"]: each for each in manifest["cutoffs"] or ()}
     fresh = {each["target"]: each for each in manifest["after_cutoff"]}
     return [
@@ -122,7 +122,7 @@ def describe_targets(config: Config, manifest: Json) -> list[Json]:
 
 
 def _list_parameters(model: ModelConfig) -> Iterator[str]:
-    """Yield what was set; the rest is the provider's default."""
+    """Yield the parameters that were set; all others are the provider's defaults."""
     if model.is_rule_based:
         return
     for name in ("temperature", "seed", "reasoning_effort"):
@@ -183,7 +183,7 @@ class EvidenceUsed(Value):
 
 
 def summarize_evidence(cited: Iterable[EvidenceUse], window: Window) -> EvidenceUsed:
-    """Add up cited evidence; where nothing is cited all is 0."""
+    """Summarise the cited evidence; without any, all counts are 0."""
     found = list(cited)
     times = [datetime.fromisoformat(each.published_at) for each in found]
     precision = Counter(each.precision for each in found)
@@ -224,7 +224,7 @@ def _step(window: Window) -> int:
 
 
 def _spans(times: Sequence[datetime], window: Window, step: int) -> tuple[WindowSpan, ...]:
-    """Count articles by part; what kept samples cite may be older, and counts in the first."""
+    """Count articles per part of the window; articles older than the window count in the first."""
     length = timedelta(days=step)
     last = max(0, -(-(window.end - window.start) // length) - 1)
     counted = Counter(min(max(0, (time - window.start) // length), last) for time in times)

@@ -48,7 +48,7 @@ _ALWAYS: Final = (
 
 
 def list_limits(document: Json) -> list[str]:
-    """Return sentences about a report, from the report alone."""
+    """Return sentences on the limits of a report, derived from the report alone."""
     own = [sentence for look in _OWN for sentence in look(document)]
     measured = bool(document["arms"]["targets"])
     return own + [each for each in _ALWAYS if measured or "drop" not in each]
@@ -131,7 +131,7 @@ def _answers(of: Json) -> Iterator[str]:
 
 
 def _control(of: Json) -> Iterator[str]:
-    """Yield the targets that were added after the control window had been held to cutoffs."""
+    """Yield the targets whose cutoff was unknown when the control window was checked."""
     for target in of["targets"] if of["decomposition"]["control"] else ():
         if not target["embedded"] and target["cutoff"] is None:
             yield (
@@ -205,7 +205,7 @@ class ReportInput:
 
 
 def report_document(found: ReportInput) -> Json:
-    """Return the report as JSON has it."""
+    """Return the report as a JSON document."""
     manifest, config = found.manifest, found.config
     document = {
         **{key: manifest[key] for key in _OF_MANIFEST},
@@ -238,9 +238,10 @@ Row = Mapping[str, str | int | float | None]
 
 
 def write_items(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Write the table as CSV, as one replacement; what is not known is empty.
+    """Write the table as CSV by replacing the file atomically; unknown values are empty.
 
-    People open it with a spreadsheet: no text is a formula (see `harmless`) or hides characters.
+    The file may be opened in a spreadsheet: texts cannot act as formulas (see `escape_formula`) or
+    hide characters.
     """
     with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
@@ -253,7 +254,7 @@ def _safe_cell(value: str | int | float | None) -> str | int | float | None:
 
 
 def write_report(found: ReportInput, files: RunFiles) -> None:
-    """Write report.json, report.html and, where a target labelled texts, items.csv."""
+    """Write report.json, report.html and, if a target labelled texts, items.csv."""
     document = report_document(found)
     write_json(files.report_json, document)
     write_text(files.report_html, report_page(document))

@@ -16,19 +16,19 @@ _NO_ORDER: dict[str, Any] = {"ranking": None}
 
 
 def read_report(files: RunFiles) -> dict[str, Any] | None:
-    """Return a run's report; None before there is one.
+    """Return a run's report, or None if there is none yet.
 
     Raises:
-        RunCorrupt: it is damaged.
+        RunCorrupt: the report is damaged.
     """
     return load_report(files.report_json, hint=f"write it anew: {command('evaluate', files.root)}")
 
 
 def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
-    """Return the report in a file, be it a copy; None where there is no file.
+    """Load the report in a file, which may be a copy; return None if there is no file.
 
     Raises:
-        RunCorrupt: it is damaged, or no report.
+        RunCorrupt: the file is damaged or not a report.
     """
     try:
         report = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))

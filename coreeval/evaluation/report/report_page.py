@@ -25,37 +25,37 @@ MARGIN: Final = 2.0
 
 
 def percent(share: float | None) -> str:
-    """Return a share of one; what is not defined has no number."""
+    """Format a share as a percentage; an undefined share is "n/a"."""
     return NOT_DEFINED if share is None else f"{100 * share:.1f} %"
 
 
 def figure(value: float | None, sign: str = "") -> str:
-    """Return a number with three decimals."""
+    """Format a number with three decimals; an undefined one is "n/a"."""
     return NOT_DEFINED if value is None else f"{value:{sign}.3f}"
 
 
 def points(difference: float | None) -> str:
-    """Return a difference of two shares in percentage points."""
+    """Format a difference of two shares in percentage points."""
     return NOT_DEFINED if difference is None else f"{100 * difference:+.1f}"
 
 
 def p_value(value: float | None) -> str:
-    """Return a p-value; a smaller one than three decimals show is not 0."""
+    """Format a p-value; values too small for three decimals are not shown as 0."""
     return "< 0.001" if value is not None and value < 0.001 else figure(value)
 
 
 def share_span(found: IntervalJson) -> str:
-    """Return the ends of an interval of shares; one sample has none."""
+    """Format the ends of an interval of shares, or return "" if there is none (one sample)."""
     return _span(found, percent)
 
 
 def points_span(found: IntervalJson) -> str:
-    """Return the ends of an interval of a difference, in percentage points."""
+    """Format the ends of an interval of a difference, in percentage points."""
     return _span(found, points)
 
 
 def figure_span(found: IntervalJson, sign: str = "") -> str:
-    """Return the ends of an interval; one that is not defined has none."""
+    """Format the ends of an interval, or return "" if it is undefined."""
     return _span(found, lambda end: figure(end, sign))
 
 
@@ -66,37 +66,37 @@ def _span(found: IntervalJson, form: Callable[[float | None], str]) -> str:
 
 
 def number(value: int) -> str:
-    """Return a count with its thousands set apart."""
+    """Format a count with thousands separators."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def usd(value: float | None) -> str:
-    """Return US dollars; small sums with as many digits as say something."""
+    """Format US dollars, with four decimals for amounts below 1."""
     if value is None:
         return "unknown (no price known)"
     return f"{value:.2f} USD" if value == 0 or value >= 1 else f"{value:.4f} USD"
 
 
 def words(name: str) -> str:
-    """Return a name of ours as words."""
+    """Format an internal name as words."""
     return name.replace("_", " ")
 
 
 def place(value: float, axis: tuple[float, float]) -> str:
-    """Return where a value lies on an axis, for SVG; what lies beyond it lies at its end."""
+    """Return the SVG position of a value on an axis, clamped to the ends of the axis."""
     low, high = axis
     share = (min(max(value, low), high) - low) / ((high - low) or 1)
     return f"{MARGIN + (100 - 2 * MARGIN) * share:.2f}%"
 
 
 def extent(value: float, axis: tuple[float, float]) -> str:
-    """Return how long a value is on an axis, for SVG."""
+    """Return the SVG length of a value on an axis."""
     low, high = axis
     return f"{(100 - 2 * MARGIN) * value / ((high - low) or 1):.2f}%"
 
 
 def axis_round(values: Sequence[float | None], least: float) -> tuple[float, float]:
-    """Return an axis from -x to x that has room for all that is defined, and for `least`."""
+    """Return an axis from -x to x that covers all defined values and `least`."""
     furthest = max([least, *(abs(value) for value in values if value is not None)])
     steps = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1, 2, 5, 10)
     step = next((each for each in steps if furthest <= each), furthest)
@@ -107,7 +107,7 @@ Json = Mapping[str, Any]
 
 
 def report_page(document: Json) -> str:
-    """Return a report as one page that needs nothing else; text from outside is escaped."""
+    """Render a report as one self-contained page; untrusted text is escaped."""
     style = "".join(_style(name) for name in ("report.css", "marks.css"))
     return (
         _environment()
@@ -123,13 +123,13 @@ def report_page(document: Json) -> str:
 
 
 def detection_part(document: Json) -> str:
-    """Return what a report says of targets, for a page that has its own frame and style."""
+    """Render a report's findings on targets, for a page with its own frame and style."""
     named = {"about": DETECTION, "axes": axes_of(document)}
     return _environment().get_template("part.html.jinja").render(**document, **named)
 
 
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
-    """Return the axes that several targets share."""
+    """Return the axes shared by several targets."""
     pcr, targets = document["pcr"], document["arms"]["targets"]
     apart = document["decomposition"]["targets"]
     return {
