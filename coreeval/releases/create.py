@@ -402,7 +402,7 @@ def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
 
 
 def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
-    """Refuse to write into a workspace that only the manifest names: it may be untrusted.
+    """Refuse to write into a workspace that only the manifest names: others may have made it.
 
     Raises:
         ReleaseError: the named workspace does not know the run.

@@ -131,7 +131,7 @@ def read_facts(file: Path) -> Iterator[FactRow]:
     """Stream the replaced facts of provenance.
 
     Raises:
-        ReleaseError: the file is gone or damaged.
+        ReleaseError: the file is missing or damaged.
     """
     return (FactRow.model_validate(row) for row in _rows(file))
 

@@ -253,7 +253,7 @@ class Horizon:
 
 
 def iter_stale_samples(samples: Iterable[SampleRow], horizon: Horizon) -> Iterator[StaleSample]:
-    """Yield the accepted samples of a release that are older than the horizon."""
+    """Yield the accepted samples of a release that are stale by a horizon."""
     for sample in samples:
         if is_accepted(sample) and (stale := horizon.passed_by(sample)):
             yield stale

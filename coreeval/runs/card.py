@@ -131,7 +131,7 @@ def describe_precision(precision: Precision) -> str:
 def write_card(
     folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
 ) -> None:
-    """Write the card beside the arms."""
+    """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
     told = dump_front_matter(head).strip()

@@ -370,7 +370,7 @@ def redact_history(history: SampleHistory) -> SampleHistory:
 
 
 def redact_row(row: ListRow) -> ListRow:
-    """Return a list row without its excerpt and reason."""
+    """Return a list row with its excerpt and reason replaced by placeholders."""
     return _redact_value(row)
 
 

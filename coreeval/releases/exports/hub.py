@@ -145,7 +145,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
     Raises:
         ReleaseError: the release does not verify, or the hub has another release of its version.
         UsageError: `to` is not the name of a repository.
-        CredentialError: the hub refuses the token, or there is none.
+        CredentialError: the token is missing, or the hub refuses it.
         RunError: the hub cannot be reached or refused a part; the push can be retried.
     """
     named = _REPOSITORY.fullmatch(to)

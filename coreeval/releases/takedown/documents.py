@@ -380,7 +380,7 @@ def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool)
 
 
 def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
-    """Blank the matching cells of a table; other cells keep their text, but may lose their quotes."""
+    """Blank the matching cells of a table; the other cells keep their text, if not their quotes."""
     encoding = _encoding_of(path)
     table, count = _Table(_read_whole(path, encoding)), 0
     made = io.StringIO(newline="")

@@ -201,7 +201,7 @@ class Erasure:
         return list(self._work(dry=True))
 
     def erase_all(self) -> list[TextMatches]:
-        """Add the names to the list, erase them everywhere, and return what was done.
+        """Add the names to the list, erase them, and return what was done.
 
         Call it again to continue after an interruption. A damaged place is reported, and the
         others are still processed.
