@@ -182,7 +182,7 @@ class Manifest(Value):
 
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
-    """Return counts with every outcome and `pending`; all except `total` add up to it."""
+    """Return counts with every outcome and `pending`; all but `total` add up to `total`."""
     counts = {outcome: by_outcome.get(outcome, 0) for outcome in OUTCOMES}
     return {"total": total, **counts, "pending": total - sum(counts.values())}
 

@@ -147,7 +147,7 @@ def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
 
 
 def share_ngrams(pairs: Iterable[tuple[OverlapTexts, OverlapTexts]]) -> Overlap:
-    """Return the share of the new texts' n-grams that also occur in their originals.
+    """Return the share of the new texts' n-grams that their originals have too, over all texts.
 
     Args:
         pairs: New and original texts of each sample, by field; an n-gram may occur in any field

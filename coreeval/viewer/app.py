@@ -85,7 +85,7 @@ class AccessGuard:
         self._app, self._hosts, self._token = app, frozenset(hosts), token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, or answer it if access is refused."""
+        """Pass on a request, or answer it here if it is refused or redirected."""
         refusal = self._refuse(scope) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 

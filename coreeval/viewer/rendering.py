@@ -77,7 +77,7 @@ def format_seconds(value: float | None) -> str:
 
 
 def format_time(stamp: str | datetime) -> str:
-    """Return a time in UTC to the minute; empty for None."""
+    """Return a time in UTC to the minute; empty if there is none."""
     moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) and stamp else stamp
     return f"{moment:%Y-%m-%d %H:%M}" if isinstance(moment, datetime) else ""
 

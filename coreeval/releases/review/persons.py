@@ -100,7 +100,7 @@ def find_persons(
     """Return the persons that a text names, without duplicates, by the longest known name.
 
     A name counts if the text has all of it or its last word. GDELT only guesses the names of
-    persons, so those count only if they are spelled like a name.
+    persons, so those count only if upper and lower case match too.
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
     written = frozenset(split_words(after))
