@@ -42,21 +42,21 @@ def score_sheets(
     originals: Path | None = None,
     now: Clock = utc_now,
 ) -> SheetScores:
-    """Score filled sheets and write annotation.json.
+    """Score filled rating sheets and write annotation.json.
 
     Args:
-        place: The run whose texts were rated, or a release that was made of it.
-        given: Sheets, or folders of them.
-        key: What each item is; by default the one beside the sheets.
-        out: The file that is written; by default annotation.json of the run.
-        originals: The benchmark, where a release may not pass its texts on.
-        now: Dates the result.
+        place: The run whose texts were rated, or a release made from it.
+        given: Sheets, or folders with sheets.
+        key: The key file that identifies each item; by default the one beside the sheets.
+        out: The file to write; by default annotation.json of the run.
+        originals: The benchmark, if the release may not redistribute its texts.
+        now: The clock that dates the result.
 
     Raises:
         UsageError: no sheets, no key, a sheet that cannot be read, sheets without any rating, or
-            ratings of other texts than those at `place`.
-        ReleaseError: `place` is neither run nor release, or damaged.
-        RunStateError: the run has not come to its end.
+            ratings of texts other than those at `place`.
+        ReleaseError: `place` is neither a run nor a release, or is damaged.
+        RunStateError: the run has not ended.
         RunError: the result cannot be written.
     """
     sheets = _list_sheets(given)
@@ -86,7 +86,7 @@ def _write(path: Path, found: Annotation) -> None:
 
 
 def _read_study(path: Path) -> str | None:
-    """Return the study whose result is in a file; None where there is none that can be read."""
+    """Return the study of a result file; None if the file cannot be read."""
     try:
         return Annotation.model_validate_json(path.read_bytes()).study
     except (OSError, ValidationError):
@@ -100,7 +100,7 @@ def _run_name(place: Path) -> str:
 
 
 def _list_sheets(given: Sequence[Path]) -> list[Path]:
-    """Return the files that are meant; a folder stands for the sheets in it and in `for-raters`."""
+    """Return the sheets to read; a folder stands for the sheets in it and in its `for-raters`."""
     found = [sheet for path in given for sheet in (_files_in(path) if path.is_dir() else [path])]
     if not found:
         raise UsageError(
@@ -119,7 +119,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _find_key(sheets: Sequence[Path]) -> Path:
-    """Return the key in the folder of the first sheet, or in the one above."""
+    """Return the key in the first sheet's folder, or in the folder above it."""
     folder = sheets[0].absolute().parent
     found = (each / KEY_FILE for each in (folder, folder.parent) if (each / KEY_FILE).exists())
     return next(found, folder / KEY_FILE)
@@ -143,7 +143,7 @@ def _refuse_empty_sheets(
 
 
 def _texts(material: Material, key: StudyKey, originals: Path | None) -> Mapping[str, str]:
-    """Return the text of each item, which must be the one that was rated."""
+    """Return the text of each item; raise UsageError if it is not the text that was rated."""
     wanted = {each.sample for each in key.items}
     known = {
         sample: texts for sample, texts in iter_arm_texts(material, originals) if sample in wanted

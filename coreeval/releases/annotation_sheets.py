@@ -44,18 +44,18 @@ from coreeval.schema import Task
 
 
 def load_pool(material: Material, originals: Path | None) -> list[RatingCandidate]:
-    """Return the accepted samples: only they have an updated text, and news beside it.
+    """Return the accepted samples; only they have an updated text with news beside it.
 
-    Those that a person rejected are left out, as a release leaves them out.
+    Samples that a person rejected are left out, as in a release.
 
     Args:
         material: The run or the release.
-        originals: The benchmark, where a release may not pass its texts on; None for where its
-            config says.
+        originals: The benchmark, if the release may not redistribute its texts; None to look where
+            its config says.
 
     Raises:
-        UsageError: the originals are not there.
-        ReleaseError: they are others than the release was made from.
+        UsageError: the originals are missing.
+        ReleaseError: the release was made from other originals.
     """
     fetched = _originals(material, originals)
     evidence = _evidence(material)
@@ -90,7 +90,7 @@ def _arm_texts(
 
 
 def _evidence(material: Material) -> Mapping[str, tuple[NewsExcerpt, ...]]:
-    """Return the news of each sample's facts, each piece once, in the order of their days."""
+    """Return the news behind each sample's facts, without duplicates, in order of publication."""
     found: dict[str, dict[str, NewsExcerpt]] = defaultdict(dict)
     for fact in material.facts():
         found[fact.id][fact.evidence_id] = NewsExcerpt(
@@ -126,10 +126,10 @@ def _candidate(
 def iter_arm_texts(
     material: Material, originals: Path | None
 ) -> Iterator[tuple[str, Mapping[RatedArm, dict[str, str]]]]:
-    """Yield each sample with its texts by arm.
+    """Yield each sample's id with its texts by arm.
 
     Raises:
-        UsageError: the originals are not there.
+        UsageError: the originals are missing.
     """
     fetched = _originals(material, originals)
     return ((sample.id, _arm_texts(sample, fetched)) for sample in material.samples())
@@ -147,7 +147,7 @@ class SheetWriter(Protocol):
     """Writes one rater's sheet."""
 
     def __call__(self, path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
-        """Write it."""
+        """Write the sheet."""
 
 
 def _write_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
@@ -175,17 +175,17 @@ class SheetExport:
 
     @property
     def key_file(self) -> Path:
-        """What each item is: not for raters."""
+        """Return the path of the key, which says what each item is and must not reach raters."""
         return self.out / KEY_FILE
 
     @property
     def arms(self) -> dict[str, int]:
-        """Items by arm."""
+        """Return the number of items per arm."""
         return dict(sorted(Counter(each.arm for each in self.key.items).items()))
 
     @property
     def labels(self) -> dict[str, int]:
-        """Items by label."""
+        """Return the number of items per label."""
         return dict(sorted(Counter(each.label for each in self.key.items).items()))
 
 
@@ -199,21 +199,21 @@ def export_sheets(
     seed: int = DEFAULT_SEED,
     originals: Path | None = None,
 ) -> SheetExport:
-    """Write a sheet for each rater, the guideline, and the key.
+    """Write a sheet for each rater, the guideline and the key.
 
     Args:
         place: A run that has ended, or a release.
-        out: An empty or a new folder; it appears when it is whole.
-        samples: Originals that are wanted, and as many updated texts.
-        raters: How many sheets.
-        form: Of the sheets.
-        seed: Of all that is left to chance.
-        originals: The benchmark, where a release may not pass its texts on.
+        out: An empty or new folder; it appears once it is complete.
+        samples: The number of originals, and of updated texts.
+        raters: The number of sheets.
+        form: The file format of the sheets.
+        seed: The seed of every random choice.
+        originals: The benchmark, if the release may not redistribute its texts.
 
     Raises:
-        UsageError: there is something at `out`, or nothing that could be rated.
-        ReleaseError: `place` is neither run nor release, or damaged.
-        RunStateError: the run has not come to its end.
+        UsageError: `out` is not empty, or there is nothing to rate.
+        ReleaseError: `place` is neither a run nor a release, or is damaged.
+        RunStateError: the run has not ended.
         RunError: the sheets cannot be written.
     """
     material = open_material(place)
@@ -264,7 +264,7 @@ def _build_key(
 def _write_files(
     draft: Path, key: StudyKey, items: Sequence[SheetItem], form: SheetForm
 ) -> list[str]:
-    """Write all files into a folder and return their paths in it."""
+    """Write all files into a folder and return their paths relative to it."""
     suffix, write = _WRITERS[form]
     folder = draft / SHEET_FOLDER
     folder.mkdir()

@@ -53,7 +53,7 @@ class CarryOver:
     def iter_rows(
         self, rows: Iterable[Sample | BadRow]
     ) -> Iterator[Sample | BadRow | ReleaseSample]:
-        """Yield the rows of a benchmark, with their results where they are kept.
+        """Yield the rows of a benchmark, each with its released result if that is kept.
 
         Raises:
             ReleaseError: the release contradicts itself.
@@ -62,7 +62,7 @@ class CarryOver:
             yield row if isinstance(row, BadRow) else self.carry_over(row) or row
 
     def carry_over(self, sample: Sample) -> ReleaseSample | None:
-        """Return a sample with the result that it keeps; None for one that is made anew.
+        """Return a sample with the result that it keeps; None if it must be renewed.
 
         Raises:
             ReleaseError: the release contradicts itself.
@@ -75,14 +75,14 @@ class CarryOver:
         return None
 
     def keep_again(self, ended: SampleResult, newest: datetime | None) -> ReleaseSample | None:
-        """Return a sample with old evidence as the release has it, if nothing newer was found.
+        """Return a sample with old evidence as released if its renewal found nothing newer.
 
-        One that a new target may know is not put back: its evidence is from before the cutoff. Ask
-        for samples in the benchmark's order.
+        A sample that a new target may know is not put back, because its evidence predates the
+        cutoff. Call this for samples in the benchmark's order.
 
         Args:
-            ended: How the renewal ended; only one that was accepted, or for which there was no
-                news, can have found nothing newer.
+            ended: How the renewal ended; only an accepted sample, or one without news, can have
+                found nothing newer.
             newest: When the newest evidence of the new text was published; None without any.
 
         Raises:
@@ -96,9 +96,10 @@ class CarryOver:
         return found[0]
 
     def newest_evidence(self, sample: Sample) -> datetime | None:
-        """Return what news must be newer than for a sample to be made anew because of its age.
+        """Return the time that news must be newer than to renew a sample with old evidence.
 
-        None for a sample that is made anew in any case, or not at all. Ask as for `kept_again`.
+        None if the sample is renewed in any case, or not at all. Call this in the same order as
+        `keep_again`.
 
         Raises:
             ReleaseError: the release contradicts itself.
@@ -107,7 +108,7 @@ class CarryOver:
         return found and found[1]
 
     def _kept_but_for_age(self, sample: Sample) -> tuple[ReleaseSample, datetime] | None:
-        """Return a sample that nothing but old evidence makes anew, and its newest evidence."""
+        """Return a sample renewed only because of old evidence, and its newest evidence date."""
         row = next(iter(self._samples.of(sample.id)), None)
         if row is None or _outdated_reason(sample, row) or not self._only_too_old(row):
             return None
@@ -117,7 +118,7 @@ class CarryOver:
         return found, _moment(row.newest_evidence)
 
     def describe(self, parent: FollowedRelease) -> str:
-        """Return how many samples were kept, and why the others are made anew."""
+        """Describe how many samples were kept, and why the others are renewed."""
         why = [
             f"{n} {_describe_reason(reason, parent)}" for reason, n in self.renewed.most_common()
         ]
@@ -126,7 +127,7 @@ class CarryOver:
         return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
 
     def _carried_result(self, sample: Sample) -> ReleaseSample | Renewal:
-        """Return a sample with the result that it keeps, or why it keeps none."""
+        """Return a sample with the result that it keeps, or the reason that it keeps none."""
         known = self._samples.of(sample.id)
         if not known:
             return "new"
@@ -135,7 +136,7 @@ class CarryOver:
         return reason or self._as_released(sample, row)
 
     def _as_released(self, sample: Sample, row: SampleRow) -> ReleaseSample | Renewal:
-        """Return a sample with the result that the release has, or what now forbids it."""
+        """Return a sample with its released result, or the reason that now forbids it."""
         updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
         excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
         evidence = [each.evidence for each in excerpts.values()]
@@ -162,7 +163,7 @@ class CarryOver:
         return all(CERTAIN_FIRST.index(item.published_precision) <= least for item in evidence)
 
     def _taken_down(self, sample: Sample, text: ArmRow, evidence: Sequence[Evidence]) -> bool:
-        """Tell whether a sample rests on listed evidence, or brings in a listed name."""
+        """Return whether a sample rests on listed evidence, or introduces a listed name."""
         listed = self._terms.takedown
         old = set(listed.names_in(" | ".join(sample.fields.values())))
         new = set(listed.names_in(" | ".join(text.fields.values())))
@@ -204,7 +205,7 @@ class CarryOver:
 
 
 def _describe_reason(reason: Renewal, parent: FollowedRelease) -> str:
-    """Return a reason in words that follow a number of samples."""
+    """Return a reason worded to follow a number of samples."""
     if reason == "age" and parent.stale_after:
         return f"with evidence older than {parse_age(parent.stale_after).description}"
     return _REASONS[reason]
@@ -224,7 +225,7 @@ _REASONS: dict[Renewal, str] = {
 
 
 def _outdated_reason(sample: Sample, row: SampleRow) -> Renewal | None:
-    """Return why a sample cannot be kept, whatever its evidence."""
+    """Return the reason that a sample cannot be kept, whatever its evidence."""
     before = (row.original_sha256, row.label, row.label_text)
     if before != (hash_texts(sample.fields), sample.label, sample.label_text):
         return "changed"
@@ -250,7 +251,7 @@ def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
 
 
 def _replaced_fact(fact: FactRow) -> ReplacedFact:
-    """Return a fact of provenance, which does not have the quotation that it rested on."""
+    """Return a fact from provenance, with an empty quote because provenance does not hold it."""
     before = Triple(head=fact.before_head, relation=fact.before_relation, tail=fact.before_tail)
     after = Triple(head=fact.after_head, relation=fact.after_relation, tail=fact.after_tail)
     return ReplacedFact(
@@ -292,7 +293,7 @@ class _RowCursor(Generic[T]):
         self._waiting: dict[str, list[T]] = {}
 
     def of(self, sample_id: str) -> list[T]:
-        """Return the rows of a sample; none where there are none, or they were asked for before."""
+        """Return the rows of a sample; empty if it has none or they were returned before."""
         if sample_id in self._waiting:
             return self._waiting.pop(sample_id)
         for found, rows in self._groups:

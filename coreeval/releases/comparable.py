@@ -60,11 +60,11 @@ class Comparable:
 
 
 def open_comparable(path: Path) -> Comparable:
-    """Return what stands in a directory.
+    """Open the run or release in a directory for a comparison.
 
     Raises:
-        ReleaseError: neither a release nor a run, or a damaged release.
-        RunStateError: a damaged run.
+        ReleaseError: the directory is neither a release nor a run, or the release is damaged.
+        RunStateError: the run is damaged.
     """
     if (path / MANIFEST).exists():
         return release_comparable(read_release(path))
@@ -79,7 +79,7 @@ def open_comparable(path: Path) -> Comparable:
 
 
 def release_comparable(release: Release) -> Comparable:
-    """Return a release as a side."""
+    """Return a release as one side of a comparison."""
     manifest = release.manifest
     return Comparable(
         title=ComparableTitle(
@@ -94,7 +94,7 @@ def release_comparable(release: Release) -> Comparable:
 
 
 def _run_comparable(files: RunFiles) -> Comparable:
-    """Return a run as a side: the samples that have ended."""
+    """Return a run as one side of a comparison, with the samples that have ended."""
     manifest, reject = read_manifest(files.manifest), load_config(files.config).run.on_reject
     path = files.require_store()
     return Comparable(
@@ -153,7 +153,7 @@ def _format_date(target: TargetDates) -> str | None:
 
 
 def flatten_values(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield plain values by dotted key; a list is one value."""
+    """Yield plain values by dotted key; a list counts as one value."""
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from flatten_values(f"{prefix}{key}.", inner)

@@ -73,14 +73,14 @@ from coreeval.tools.workspace import (
 def find_withheld_samples(
     store: RunStore, takedown: Takedown, rejected: Collection[str] = ()
 ) -> Mapping[str, Withheld]:
-    """Return the samples that are left out: taken down, or rejected by a person."""
+    """Return the samples to leave out: taken down, or rejected by a person."""
     by_list: dict[str, Withheld] = dict.fromkeys(find_taken_down(store, takedown), "takedown")
     by_person: dict[str, Withheld] = dict.fromkeys(rejected, "review")
     return by_person | by_list
 
 
 def find_taken_down(store: RunStore, takedown: Takedown) -> set[str]:
-    """Return the accepted samples that rest on listed evidence or bring in a listed name."""
+    """Return the accepted samples that rest on listed evidence or introduce a listed name."""
     if not len(takedown):
         return set()
     return {*_find_by_evidence(store, takedown), *_find_by_text(store, takedown)}
@@ -91,7 +91,7 @@ def _find_by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
 
 
 def _find_by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
-    """Yield samples whose new text has a name that their original has not."""
+    """Yield the samples whose new text has a listed name that their original lacks."""
     for ended in store.sample_results(["accepted"]):
         old = set(takedown.names_in(" | ".join(ended.sample.fields.values())))
         new = set(takedown.names_in(" | ".join((ended.result.updated or {}).values())))
@@ -100,10 +100,10 @@ def _find_by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
 
 
 def publish_ratings(files: RunFiles, run: Manifest) -> PublishedRatings | None:
-    """Return what a release publishes of a run's ratings: no names, texts or single ratings.
+    """Return the part of a run's ratings to publish: no names, texts or single ratings.
 
     Raises:
-        ReleaseError: the run's annotation.json is damaged, or of another run.
+        ReleaseError: the run's annotation.json is damaged, or belongs to another run.
     """
     found = read_ratings(files, run)
     if found is None:
@@ -113,10 +113,10 @@ def publish_ratings(files: RunFiles, run: Manifest) -> PublishedRatings | None:
 
 
 def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
-    """Return what people said of a run's texts; None where nobody was asked.
+    """Return the human ratings of a run's texts; None if there are none.
 
     Raises:
-        ReleaseError: the file is damaged, or of another run.
+        ReleaseError: the file is damaged, or belongs to another run.
     """
     try:
         found = Annotation.model_validate_json(files.annotation.read_bytes())
@@ -140,10 +140,10 @@ def _unusable_ratings(path: Path, problem: str) -> ReleaseError:
 
 
 def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> None:
-    """Write all files of a release into a folder; the manifest with their digests comes last.
+    """Write all files of a release into a folder, the manifest with their digests last.
 
     Raises:
-        ReviewOpen: it waits for a person.
+        ReviewOpen: a person has yet to decide about samples.
         OSError: a file cannot be written.
     """
     with RunStore.open(made_of.files.require_store(), now=utc_now) as store:
@@ -172,7 +172,7 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
 
 
 def _followed_quality(made_of: ReleaseSources) -> Quality | None:
-    """Return the quality of the release that the run kept samples of, where it is the parent."""
+    """Return the quality of the release that the run kept samples from, if it is the parent."""
     followed, parent = made_of.run.parent, made_of.parent
     if followed is None or parent is None or followed.digest != parent.digest:
         return None
@@ -186,7 +186,7 @@ def _write_tables(
     withheld: Mapping[str, Withheld],
     snippets: bool,
 ) -> dict[str, int]:
-    """Write the arms and the tables beside them; return their rows."""
+    """Write the arms and the tables beside them, and return their rows."""
     shard, on_reject = shard_name(made_of.split), made_of.on_reject
     arms = write_arms(
         store,
@@ -224,7 +224,7 @@ class _Measurements:
 def _manifest(
     made_of: ReleaseSources, how: ReleaseOptions, draft: Path, found: _Measurements
 ) -> ReleaseManifest:
-    """Return the manifest but for the digests."""
+    """Return the manifest without the digests of the files."""
     run, shard = made_of.run, shard_name(made_of.split)
     said = strip_paths(run.model_dump(mode="json"), made_of.base)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
@@ -261,7 +261,7 @@ def _manifest(
 
 
 def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int | None:
-    """Return how many samples should have been renewed and rest on old evidence all the same."""
+    """Count the samples that were due for renewal but still rest on old evidence."""
     followed, parent = made_of.run.parent, made_of.parent
     same = followed and parent and followed.digest == parent.digest
     # without the release that the run follows nobody knows which targets were new
@@ -271,10 +271,10 @@ def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int |
 
 
 def _findings(made_of: ReleaseSources) -> Findings | None:
-    """Return what the run's report says of targets, if there is one.
+    """Return the findings about targets in the run's report; None if there is no report.
 
     Raises:
-        RunCorrupt: it is damaged.
+        RunCorrupt: the report is damaged.
     """
     report = read_report(made_of.files)
     return read_findings(report, where=made_of.files.report_json) if report else None
@@ -306,29 +306,29 @@ def make_release(
     allow_empty_arm: bool = False,
     now: Clock = utc_now,
 ) -> Release:
-    """Make an immutable release of a run's dataset.
+    """Make an immutable release from a run's dataset.
 
     Args:
         run: Directory of a complete run.
         version: Name of the release.
         out: The release's directory; by default `releases/<name>/<version>` in the workspace.
-        parent: The release that it follows; `latest` is the one that the run was made from, else
-            the latest of its name.
+        parent: The release to follow; `latest` is the one that the run was made from, or else the
+            latest with the same name.
         snippets: Whether provenance quotes the news.
-        takedown: A list in place of the one that the run's config names.
-        require_review: Whether it waits until a person has decided about all listed samples.
-        gates: Limits that it must keep before it has its name.
-        allow_empty_arm: Whether it may be made although no sample has a new text.
-        now: Dates the release.
+        takedown: A list to use in place of the one that the run's config names.
+        require_review: Whether a person must first decide about all listed samples.
+        gates: Limits that the release must meet before it gets its name.
+        allow_empty_arm: Whether to make the release even if no sample has a new text.
+        now: The clock that dates the release.
 
     Raises:
         RunStateError: there is no run.
-        ReleaseError: the version exists, the run is unfinished, the parent is not there, or only
-            the run says which workspace it would be put into.
-        ReviewOpen: it waits for a person.
-        GateNotMet: it is beyond a limit, or no sample has a new text; nothing is left of it.
-        RunLocked: somebody works on the run, or makes a release beside this one.
-        RunError: it cannot be written; nothing is left under its name.
+        ReleaseError: the version exists, the run is unfinished, the parent is missing, or nothing
+            but the run names the workspace to write into.
+        ReviewOpen: a person has yet to decide about samples.
+        GateNotMet: a limit is not met, or no sample has a new text; nothing is left behind.
+        RunLocked: another process works on the run, or makes a release in the same folder.
+        RunError: the release cannot be written; nothing is left under its name.
     """
     _check_version(version)
     files = RunFiles(run.resolve())
@@ -365,10 +365,10 @@ def make_release(
 
 
 def _refuse_empty(draft: Release, run: Path) -> None:
-    """Refuse a release without any new text: what stands in for rejected samples is not new.
+    """Refuse a release without new texts; substitutes for rejected samples do not count.
 
     Raises:
-        GateNotMet: it has none.
+        GateNotMet: no sample has a new text.
     """
     if any(map(is_accepted, draft.samples())):
         return
@@ -402,10 +402,10 @@ def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
 
 
 def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
-    """Refuse to write where only the manifest says: it may come from somebody else.
+    """Refuse to write into a workspace that only the manifest names: others may have made it.
 
     Raises:
-        ReleaseError: the workspace that it names does not know the run.
+        ReleaseError: the named workspace does not know the run.
     """
     if leads_elsewhere(Path(manifest.workspace), files.root, manifest.payer):
         raise ReleaseError(
@@ -417,10 +417,10 @@ def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
 
 
 def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
-    """Refuse to forget a list that the parent respected: it holds for every later release.
+    """Refuse to drop a takedown list that the parent respected: it binds all later releases.
 
     Raises:
-        ReleaseError: there is none now.
+        ReleaseError: the parent had a takedown list, and this release has none.
     """
     parent = made_of.parent
     entries = parent.manifest.takedown.entries if parent else 0

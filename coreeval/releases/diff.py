@@ -39,7 +39,7 @@ FactKey = tuple[str, ...]
 def count_changes(
     parent: Release | None, samples: Iterable[SampleRow], facts: Iterable[FactRow]
 ) -> Changelog:
-    """Count what is new, gone, changed and kept beside the parent.
+    """Count what is new, gone, changed and kept relative to the parent.
 
     Raises:
         ReleaseError: a file of the parent cannot be read.
@@ -67,17 +67,17 @@ def _texts(samples: Iterable[SampleRow]) -> Texts:
 
 
 def fact_key(fact: FactRow) -> FactKey:
-    """Return what makes two facts the same: sample, field, new triple and evidence."""
+    """Return the key that identifies a fact: sample, field, new triple and evidence."""
     new = (fact.after_head, fact.after_relation, fact.after_tail)
     return (fact.id, fact.field, *new, fact.evidence_id)
 
 
 def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
-    """Return CHANGELOG.md: this release against its parent, by numbers and ids, without texts.
+    """Return CHANGELOG.md: the changes from the parent as numbers and ids, without texts.
 
     Args:
-        manifest: The release's.
-        diff: From its parent to it; None where it has none.
+        manifest: The manifest of the release.
+        diff: The changes from its parent; None without a parent.
     """
     changelog = manifest.changelog
     since = f"since {diff.before.version}" if diff else "the first release"
@@ -96,7 +96,7 @@ A sample is changed where its texts are; a fact is another one where its words o
 
 
 def summarize_diff(diff: "Diff") -> str:
-    """Return what a changelog says of a diff beyond the counts, each part only where it is."""
+    """Return the changelog's sections beyond the counts, without the empty ones."""
     parts = (_outcomes(diff), _settings(diff), _samples(diff))
     return "".join(f"\n## {title}\n\n{body}\n" for title, body in parts if body)
 
@@ -215,7 +215,7 @@ class Diff(Value):
 def compare_in_full(
     before: Comparable, after: Comparable, *, oldest: datetime | None = None
 ) -> Diff:
-    """Compare two sides, word by word; the arguments are those of `outline`.
+    """Compare two sides word by word; the arguments are those of `compare_digests`.
 
     Raises:
         ReleaseError: a file of a release cannot be read.
@@ -229,12 +229,12 @@ def compare_in_full(
 def compare_digests(
     before: Comparable, after: Comparable, *, oldest: datetime | None = None
 ) -> Diff:
-    """Compare two sides without looking at their texts, of which the digests tell enough.
+    """Compare two sides by the digests of their texts, without reading the texts.
 
     Args:
         before: The earlier one.
         after: The later one.
-        oldest: Evidence published before it is stale; None where only new targets make it so.
+        oldest: Evidence published earlier is stale; None if only new targets make it stale.
 
     Raises:
         ReleaseError: a file of a release cannot be read.
@@ -349,7 +349,7 @@ def _arm_diffs(
 def _fact_diffs(
     before: Iterable[FactRow], after: Iterable[FactRow]
 ) -> tuple[Mapping[str, list[FactDiff]], ChangeCounts]:
-    """Return the facts that only one side has, by sample, and the counts of all."""
+    """Return the facts that only one side has, by sample, and the counts of all facts."""
     old, new = ({fact_key(fact): fact for fact in facts} for facts in (before, after))
     found = defaultdict[str, list[FactDiff]](list)
     for key in _facts_of_one_side(old, new):
@@ -367,7 +367,7 @@ def _facts_of_one_side(
 
 
 def _setting_changes(old: Comparable, new: Comparable) -> Iterator[ValueChange]:
-    """Yield the settings that differ; between a release and a run those that both kinds have."""
+    """Yield the settings that differ; between a release and a run, only those that both have."""
     left_out = RELEASE_SETTINGS if old.title.kind != new.title.kind else ()
     for name in dict.fromkeys((*old.settings, *new.settings)):
         before, after = old.settings.get(name), new.settings.get(name)
@@ -380,12 +380,12 @@ MOST_SHOWN = 1000
 
 
 def write_diff_page(path: Path, diff: Diff) -> None:
-    """Write the page as one atomic replacement."""
+    """Write the diff page as one atomic replacement."""
     write_text(path, render_diff_page(diff))
 
 
 def render_diff_page(diff: Diff) -> str:
-    """Return the page."""
+    """Return the diff page."""
     from jinja2 import Environment, StrictUndefined
 
     template = resources.files("coreeval.releases").joinpath("diff.html.jinja")

@@ -50,7 +50,7 @@ RelativePath = Annotated[str, AfterValidator(_check_relative)]
 
 
 def list_names(folder: Path) -> Iterator[str]:
-    """Yield the paths of all that is in a folder but its folders; links are not followed."""
+    """Yield the relative paths of everything in a folder except folders; do not follow links."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_dir():
             yield path.relative_to(folder).as_posix()
@@ -58,14 +58,14 @@ def list_names(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def create_release_folder(target: Path) -> Iterator[Path]:
-    """Give a folder to write into; when the block ends well it takes the name `target`.
+    """Yield a folder to write into; rename it to `target` if the block succeeds.
 
-    What a killed process left of an earlier try is removed.
+    Leftovers of a killed process are removed.
 
     Raises:
-        ReleaseError: there is something of this name.
-        RunLocked: another process is making a release beside it.
-        OSError: it cannot be written; nothing is left of it.
+        ReleaseError: `target` exists.
+        RunLocked: another process is making a release in the same folder.
+        OSError: the folder cannot be written; nothing is left of it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     taken = RunLocked(
@@ -87,10 +87,10 @@ def create_release_folder(target: Path) -> Iterator[Path]:
 
 
 def refuse_existing_version(target: Path) -> None:
-    """Refuse a version that is there.
+    """Refuse a version that already exists.
 
     Raises:
-        ReleaseError: it is.
+        ReleaseError: the version exists.
     """
     if target.exists():
         raise ReleaseError(
@@ -101,7 +101,7 @@ def refuse_existing_version(target: Path) -> None:
 
 
 def _seal(folder: Path) -> None:
-    """Make the files read-only, and see to it that they are on the disk."""
+    """Make the files read-only, and flush them to disk."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             path.chmod(0o444)
@@ -110,11 +110,11 @@ def _seal(folder: Path) -> None:
 
 @contextmanager
 def create_export_folder(out: Path) -> Iterator[Path]:
-    """Give a folder to write into; when the block ends well it takes the place of `out`.
+    """Yield a folder to write into; move it to `out` if the block succeeds.
 
     Raises:
-        UsageError: there is something at `out` already, other than an empty folder.
-        RunError: it cannot be written; nothing is left of it.
+        UsageError: `out` exists and is not an empty folder.
+        RunError: the folder cannot be written; nothing is left of it.
     """
     out = out.absolute()
     _refuse_existing_files(out)

@@ -29,13 +29,13 @@ class JUnitCase:
 def write_suite(
     path: Path, *, name: str, moment: datetime, cases: Callable[[], Iterable[JUnitCase]]
 ) -> int:
-    """Write a suite and return its number of cases.
+    """Write a JUnit suite and return its number of cases.
 
     Args:
-        path: The file.
-        name: Of the suite.
-        moment: When it was looked at.
-        cases: Gives the cases anew each time: they are counted, then written one by one.
+        path: The file to write.
+        name: The name of the suite.
+        moment: When the check was made.
+        cases: Returns the cases; called twice, first to count them and then to write them.
     """
     counts = Counter(case.ending for case in cases())
     totals = {
@@ -70,5 +70,5 @@ def _open_suite(tag: str, attributes: Mapping[str, str]) -> str:
 
 
 def _replace_invalid(text: str) -> str:
-    """Return a text with a replacement character for each that XML cannot hold."""
+    """Replace each character that XML cannot hold with U+FFFD."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

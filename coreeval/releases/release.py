@@ -41,15 +41,15 @@ class Release:
 
     @property
     def digest(self) -> str:
-        """sha256 of release.json, which a child release records."""
+        """Return the sha256 of release.json, which a child release records."""
         return hash_file(self.path / MANIFEST)
 
     @property
     def task(self) -> Task:
-        """The task as the run used it.
+        """Return the task as the run used it.
 
         Raises:
-            ReleaseError: its file is gone or damaged.
+            ReleaseError: the task file is missing or damaged.
         """
         file = self.path / TASK
         try:
@@ -58,10 +58,10 @@ class Release:
             raise _unreadable(file, str(error)) from None
 
     def file(self, folder: str) -> Path:
-        """Return the path of the parquet file in one of the release's folders.
+        """Return the path of the Parquet file in one of the release's folders.
 
         Raises:
-            ReleaseError: a link leads to it, or it is a pipe or device.
+            ReleaseError: the path contains a link, or is a pipe or device.
         """
         name = f"{folder}/{shard_name(self.manifest.split)}"
         if kind := special_kind_on_way(self.path, name):
@@ -69,10 +69,10 @@ class Release:
         return self.path / name
 
     def samples(self) -> Iterator[SampleRow]:
-        """Stream every sample of the benchmark, in its order.
+        """Stream every sample of the benchmark, in the benchmark's order.
 
         Raises:
-            ReleaseError: the file is gone or damaged.
+            ReleaseError: the file is missing or damaged.
         """
         return read_samples(self.file("samples"))
 
@@ -80,15 +80,15 @@ class Release:
         """Stream the replaced facts, in the benchmark's order.
 
         Raises:
-            ReleaseError: the file is gone or damaged.
+            ReleaseError: the file is missing or damaged.
         """
         return read_facts(self.file("provenance"))
 
     def arm(self, name: ReleasedArm) -> Iterator[ArmRow]:
-        """Stream the rows of an arm; there is none of originals that may not be passed on.
+        """Stream the rows of an arm; originals that may not be redistributed have none.
 
         Raises:
-            ReleaseError: the file is gone or damaged.
+            ReleaseError: the file is missing or damaged.
         """
         if name == "original" and not self.manifest.licence.redistribute:
             return iter(())
@@ -101,15 +101,15 @@ class Release:
         columns: Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
     ) -> list[ParquetRow]:
-        """Return rows of the file in a folder as they stand there, without checking each.
+        """Return the rows of the file in a folder as stored, without validating each one.
 
         Args:
-            folder: One of the release's: samples, provenance, updated, semantic, original.
-            columns: Those that are read; all if None.
-            ids: Samples whose rows are read; all if None.
+            folder: One of the release's folders: samples, provenance, updated, semantic, original.
+            columns: The columns to read; all if None.
+            ids: The samples whose rows to read; all if None.
 
         Raises:
-            ReleaseError: the file is gone or damaged.
+            ReleaseError: the file is missing or damaged.
         """
         file = self.file(folder)
         try:
@@ -122,7 +122,7 @@ def read_samples(file: Path) -> Iterator[SampleRow]:
     """Stream the table of samples.
 
     Raises:
-        ReleaseError: the file is gone or damaged.
+        ReleaseError: the file is missing or damaged.
     """
     return (SampleRow.model_validate(row) for row in _rows(file))
 
@@ -131,7 +131,7 @@ def read_facts(file: Path) -> Iterator[FactRow]:
     """Stream the replaced facts of provenance.
 
     Raises:
-        ReleaseError: the file is gone or damaged.
+        ReleaseError: the file is missing or damaged.
     """
     return (FactRow.model_validate(row) for row in _rows(file))
 
@@ -157,10 +157,10 @@ def _arm_row(row: ParquetRow) -> ArmRow:
 
 
 def read_release(path: Path) -> Release:
-    """Open a release; whether its files are what they were, `verify` says.
+    """Open a release without checking its files; `verify` does that.
 
     Raises:
-        ReleaseError: there is none, it is damaged, or a newer CoreEval wrote it.
+        ReleaseError: there is no release, it is damaged, or a newer CoreEval wrote it.
     """
     where = path / MANIFEST
     try:
@@ -186,7 +186,7 @@ def _content(folder: Path, name: str) -> bytes:
     """Return the content of a small file of a release.
 
     Raises:
-        OSError: it is not there, is a link, pipe or device, or is larger than any that was made.
+        OSError: the file is missing, is a link, pipe or device, or exceeds the size limit.
     """
     if kind := special_kind_on_way(folder, name):
         raise OSError(errno.ENOTSUP, f"it is {kind}", str(folder / name))
@@ -194,7 +194,7 @@ def _content(folder: Path, name: str) -> bytes:
 
 
 def _refuse_newer(said: object, where: Path) -> None:
-    """Refuse the manifest of a later form, of which only the number is sure to be known."""
+    """Refuse a manifest with a newer schema; only its version number can be read safely."""
     number = said.get("schema_version") if isinstance(said, dict) else None
     if isinstance(number, int) and number > SCHEMA_VERSION:
         raise ReleaseError(
@@ -213,19 +213,19 @@ def _damaged(where: Path, problem: str) -> ReleaseError:
 
 
 def list_releases(folder: Path) -> list[Release]:
-    """Return the releases that stand in a folder, sorted by the names of their directories.
+    """Return the releases in a folder, sorted by the names of their directories.
 
     Raises:
-        ReleaseError: one of them is damaged.
+        ReleaseError: a release is damaged.
     """
     found = sorted(folder.glob(f"[!.]*/{MANIFEST}"))
     return [read_release(path.parent) for path in found]
 
 
 def find_latest_release(releases: list[Release]) -> Release | None:
-    """Return the release that none of the others follows; of several, the one made last.
+    """Return the release that no other follows; of several, the one made last.
 
-    The chain decides, not the clock, which may have jumped back.
+    The chain decides, because the clock may have jumped back.
     """
     followed = {each.manifest.parent.digest for each in releases if each.manifest.parent}
     heads = [each for each in releases if each.digest not in followed]
@@ -233,12 +233,12 @@ def find_latest_release(releases: list[Release]) -> Release | None:
 
 
 def hash_file(path: Path) -> str:
-    """Return the sha256 of a file, read in parts."""
+    """Return the sha256 of a file, reading it in chunks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def hash_texts(fields: Mapping[str, str]) -> str:
-    """Return the sha256 of a sample's texts: of JSON in UTF-8, keys sorted, no spaces."""
+    """Return the sha256 of a sample's texts, as JSON in UTF-8 with sorted keys and no spaces."""
     told = json.dumps(dict(fields), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(told.encode()).hexdigest()

@@ -29,7 +29,7 @@ from coreeval.tools.text import visible_line
 
 
 def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
-    """Yield the part; nothing where nobody was asked."""
+    """Yield the section on human ratings; nothing if there are none."""
     if said is None:
         return
     means = "\n".join(map(_mean_row, said.criteria))
@@ -98,7 +98,7 @@ def _chance(score: Score) -> str:
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
-    """Return the card, read by people and by `datasets`."""
+    """Return the dataset card, which people and `datasets` read."""
     head = dump_front_matter(_head(manifest)).strip()
     parts = (
         _contents(task, manifest),
@@ -255,7 +255,7 @@ def _limits(manifest: ReleaseManifest) -> str:
 
 
 def _still_stale(manifest: ReleaseManifest) -> str:
-    """Return the line about samples that could not be renewed, with its end; empty for none."""
+    """Return the line about samples that could not be renewed; empty if there are none."""
     if not manifest.still_stale:
         return ""
     return (

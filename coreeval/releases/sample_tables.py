@@ -39,7 +39,7 @@ ID_COLUMNS: ParquetColumns = {
 
 
 def write_originals(store: RunStore, task: Task, path: Path, *, redistribute: bool) -> int:
-    """Write the original arm, or its ids with the digests of their texts; return the rows."""
+    """Write the original arm, or only its ids and text digests; return the number of rows."""
     if not redistribute:
         return write_parquet(path, ID_COLUMNS, _id_rows(store))
     columns = arm_columns(task)
@@ -71,12 +71,12 @@ def load_originals(release: Path | str, benchmark: Path | str | None = None) -> 
 
     Args:
         release: The release's directory.
-        benchmark: Folder or file with the benchmark, which a release does not hold that may not
-            pass its texts on; by default where the release's config says, as seen from here.
+        benchmark: Folder or file with the benchmark, for a release that may not redistribute its
+            texts; by default the path in the release's config, resolved from here.
 
     Raises:
-        DatasetError: the benchmark is not there.
-        ReleaseError: it is another one than the release was made from.
+        DatasetError: the benchmark is missing.
+        ReleaseError: the release was made from another benchmark.
     """
     made = read_release(Path(release))
     if made.manifest.licence.redistribute:
@@ -127,7 +127,7 @@ Dates = Mapping[str, tuple[datetime, datetime]]
 
 
 def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:
-    """Write the table of samples; return the number of rows."""
+    """Write the table of samples and return the number of rows."""
     columns: ParquetColumns = {
         name: "int64" if name in _NUMBERS else "string" for name in SampleRow.model_fields
     }
@@ -137,7 +137,7 @@ def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:
 def iter_sample_rows(
     store: RunStore, *, on_reject: OnReject, withheld: Mapping[str, Withheld]
 ) -> Iterator[SampleRow]:
-    """Yield how each sample stands in a release."""
+    """Yield the row of each sample in a release's table of samples."""
     dates = read_evidence_dates(store)
     for ended in store.sample_results():
         why: Withheld = withheld.get(ended.sample.id, "")
@@ -173,15 +173,15 @@ def _sample_row(
 
 
 def _publishable_reason(reason: str) -> str:
-    """Return a reason that quotes nothing, else nothing.
+    """Return a reason if it quotes nothing, else an empty text.
 
-    What reasons quote is the original, the news, or a text about real people that was rejected.
+    Reasons quote the original, the news, or a rejected text about real people.
     """
     return "" if _QUOTES & set(reason) else reason
 
 
 def read_evidence_dates(store: RunStore) -> dict[str, tuple[datetime, datetime]]:
-    """Return when the oldest and the newest evidence of each sample's facts were published."""
+    """Return when the oldest and newest evidence of each sample's facts was published."""
     found = dict[str, tuple[datetime, datetime]]()
     for sample_id, item in iter_used_evidence(store):
         at = item.published_at
@@ -204,11 +204,11 @@ Info = dict[str, Any]
 
 
 def add_dataset_info(card: str, folder: Path, split: str) -> str:
-    """Return a card whose front matter describes the files of a folder.
+    """Return a card with front matter that describes the files of a folder.
 
     Args:
-        card: Text with YAML between two lines of dashes at its beginning.
-        folder: Has one folder for each config, with one parquet file for the split.
+        card: Text that begins with YAML between two lines of dashes.
+        folder: Holds one folder per config, each with one Parquet file for the split.
         split: The split that the files hold.
     """
     _, head, body = _FENCES.split(card, 2)
@@ -229,7 +229,7 @@ def _names(info: list[Info]) -> set[str]:
 
 
 def iter_dataset_info(folder: Path, split: str) -> Iterator[Info]:
-    """Yield what the card says of each config, by their names; one without rows is none."""
+    """Yield the card's entry for each config, sorted by name; configs without rows are skipped."""
     for file in sorted(folder.glob(f"*/{shard_name(split)}")):
         info = _info(file, split)
         if info["splits"][0]["num_examples"]:
@@ -237,7 +237,7 @@ def iter_dataset_info(folder: Path, split: str) -> Iterator[Info]:
 
 
 def size_category(rows: int) -> str:
-    """Return the size category of a card for a number of rows."""
+    """Return a card's size category for a number of rows."""
     return next((name for end, name in _SIZES if rows < end), "n>10M")
 
 
@@ -258,7 +258,7 @@ def _info(file: Path, split: str) -> Info:
 
 
 def _features(kinds: Mapping[str, str], metadata: Mapping[bytes, bytes]) -> Iterator[Info]:
-    """Yield columns as `datasets` writes them: of ClassLabels the names, of lists the kind."""
+    """Yield the columns in the notation of `datasets`: names for ClassLabels, dtype for lists."""
     told = json.loads(metadata.get(b"huggingface", b"{}"))
     declared = told.get("info", {}).get("features", {})
     for name, kind in kinds.items():

@@ -34,13 +34,13 @@ def find_parent(
     """Return the parent of a new release.
 
     Args:
-        chosen: What was asked for.
-        name: The benchmark's.
-        folders: Where `latest` looks.
-        followed: The release that the run was made from, which then is the latest.
+        chosen: The requested parent.
+        name: The name of the benchmark.
+        folders: The folders in which `latest` is looked up.
+        followed: The release that the run was made from; if given, it is the latest.
 
     Raises:
-        ReleaseError: it is not there, is not what was made, or is of another benchmark.
+        ReleaseError: the parent is missing, was altered, or belongs to another benchmark.
     """
     if chosen is None:
         return None
@@ -83,7 +83,7 @@ def _refuse_other_task(parent: Release, name: str) -> None:
 
 
 def _refuse_edited(parent: Release) -> None:
-    """Refuse to build on what is no longer what was made."""
+    """Refuse a parent that was altered since it was made."""
     problems = verify(parent.path, chain=False).problems
     if problems:
         first = problems[0]
@@ -99,7 +99,7 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
     """Refuse a release that the clock would date before its parent.
 
     Raises:
-        ReleaseError: the clock is behind.
+        ReleaseError: the clock is behind the parent's date.
     """
     made = datetime.fromisoformat(parent.manifest.created_at)
     if now < made:
@@ -113,7 +113,7 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
 
 
 def load_named_parent(parent: Release, target: Path) -> ParentRelease:
-    """Return what a release at `target` says of its parent."""
+    """Return how a release at `target` refers to its parent."""
     return ParentRelease(
         version=parent.manifest.version,
         digest=parent.digest,
@@ -128,7 +128,7 @@ UNKNOWN_LICENCE = Licence(
 
 
 def find_licence(dataset: DatasetConfig) -> Licence:
-    """Return the licence of a benchmark; what nobody has stated may not be passed on."""
+    """Return the licence of a benchmark; without a stated one, its texts are not redistributed."""
     if dataset.licence:
         return Licence(**dataset.licence.model_dump(), source="config: dataset.licence")
     return load_built_in_table("licences.yaml", _LICENCE_TABLE).get(dataset.format, UNKNOWN_LICENCE)
@@ -161,7 +161,7 @@ class ReleaseSources:
     def of(
         cls, files: RunFiles, run: Manifest, parent: Release | None, takedown: Path | None
     ) -> "ReleaseSources":
-        """Gather what is needed.
+        """Collect the sources of a release.
 
         Raises:
             ReleaseError: the task has changed since the run.
@@ -183,18 +183,18 @@ class ReleaseSources:
 
     @property
     def split(self) -> str:
-        """The benchmark's split."""
+        """Return the benchmark's split."""
         return self.config.dataset.split
 
     @property
     def on_reject(self) -> OnReject:
-        """What stands in for rejected samples: no originals that may not be passed on."""
+        """Return the substitute for rejected samples, never originals barred by the licence."""
         asked = self.config.run.on_reject
         return "drop" if asked == "original" and not self.licence.redistribute else asked
 
     @property
     def base(self) -> Path:
-        """The folder of the config, from which published paths start."""
+        """Return the config's folder, to which published paths are relative."""
         return Path(self.run.source.path).parent
 
 
@@ -233,7 +233,7 @@ class Horizon:
     """For each target that is new, the first moment after its cutoff and its release."""
 
     def passed_by(self, sample: SampleRow) -> StaleSample | None:
-        """Return why a sample of the updated arm is stale; None for a fresh one."""
+        """Return why a sample of the updated arm is stale; None if it is not."""
         if self.oldest is None and not self.cutoffs:
             return None
         if sample.oldest_evidence is None:
@@ -253,18 +253,18 @@ class Horizon:
 
 
 def iter_stale_samples(samples: Iterable[SampleRow], horizon: Horizon) -> Iterator[StaleSample]:
-    """Yield the accepted samples of a release that lie behind the horizon."""
+    """Yield the accepted samples of a release that are stale by a horizon."""
     for sample in samples:
         if is_accepted(sample) and (stale := horizon.passed_by(sample)):
             yield stale
 
 
 def find_horizon(run: Manifest, before: Sequence[TargetDates] | None) -> Horizon | None:
-    """Return what a run asked of the evidence of samples that it kept; None if it kept none.
+    """Return the evidence dates that a run required of kept samples; None if it kept none.
 
     Args:
         run: The run's manifest.
-        before: What was known of targets when the release that it follows was made.
+        before: The target dates known when the release that the run follows was made.
     """
     if run.parent is None:
         return None
@@ -278,20 +278,20 @@ def find_horizon(run: Manifest, before: Sequence[TargetDates] | None) -> Horizon
 
 
 def is_accepted(sample: SampleRow) -> bool:
-    """Tell whether a sample is in the updated arm because it was accepted."""
+    """Return whether a sample is in the updated arm because it was accepted."""
     return sample.outcome == "accepted" and sample.updated_sha256 is not None
 
 
 def find_new_cutoffs(
     before: Sequence[TargetDates] | None, now: Sequence[TargetDates]
 ) -> dict[str, datetime]:
-    """Return the cutoffs of targets that are new, or of which another date is known than before.
+    """Return the cutoffs of targets that are new, or whose known date has changed.
 
-    A target of which no date is known is left out: nobody can tell what it was trained on.
+    Targets without a known date are left out, because their training data is unknown.
 
     Args:
-        before: What was known when the release was made; None where that was not recorded.
-        now: What is known now.
+        before: The dates known when the release was made; None if they were not recorded.
+        now: The dates known now.
     """
     known = {each.target: each.latest for each in before or ()}
     found = dict[str, datetime]()

@@ -33,16 +33,16 @@ def write_arms(
     without: Mapping[Arm, Collection[str]] = {},
     snippets: bool = True,
 ) -> dict[str, int]:
-    """Write updated, semantic and provenance; return the number of rows of each.
+    """Write updated, semantic and provenance, and return the number of rows of each.
 
     Args:
-        store: The run's.
+        store: The run's store.
         task: Names the text fields and the labels.
-        folder: Where the arms' folders are.
-        split: Begins the files' names.
-        on_reject: What stands in the updated arm for a rejected sample.
-        without: Samples that an arm leaves out; provenance is that of the updated one.
-        snippets: Whether provenance quotes the news; their hashes stand there in any case.
+        folder: The folder that holds the arms' folders.
+        split: The prefix of the file names.
+        on_reject: The substitute for a rejected sample in the updated arm.
+        without: The samples to leave out of each arm; provenance follows the updated arm.
+        snippets: Whether provenance quotes the news; it has their hashes in any case.
     """
     shard = shard_name(split)
     columns = arm_columns(task)
@@ -62,9 +62,9 @@ def write_arms(
 
 
 def write_control(store: RunStore, task: Task, folder: Path, *, split: str) -> int:
-    """Write the control arm from the store of the second pass; return its number of rows.
+    """Write the control arm from the second pass's store, and return its number of rows.
 
-    It holds what the updated arm would, without what `on_reject` fills in.
+    It has the rows of an updated arm, but without substitutes for rejected samples.
     """
     columns = arm_columns(task)
     rows = _updated(store, task, "drop")
@@ -82,17 +82,17 @@ def shard_name(split: str) -> str:
 
 
 def original_fields(ended: SampleResult) -> Mapping[str, str] | None:
-    """Return what the original arm holds for a sample; None for one that the owner leaves out."""
+    """Return a sample's texts in the original arm; None if the owner's policy leaves it out."""
     return None if ended.result.semantic_status == "policy" else ended.sample.fields
 
 
 def accepted_fields(ended: SampleResult) -> Mapping[str, str] | None:
-    """Return the text with other facts of a sample, or None where none was accepted."""
+    """Return a sample's text with new facts; None if none was accepted."""
     return ended.result.updated if ended.result.outcome == "accepted" else None
 
 
 def updated_fields(ended: SampleResult, on_reject: OnReject) -> Mapping[str, str] | None:
-    """Return what the updated arm holds for a sample, or None."""
+    """Return a sample's texts in the updated arm; None if it has none."""
     result = ended.result
     if result.outcome == "accepted":
         return result.updated
@@ -102,7 +102,7 @@ def updated_fields(ended: SampleResult, on_reject: OnReject) -> Mapping[str, str
 
 
 def semantic_fields(ended: SampleResult) -> Mapping[str, str] | None:
-    """Return what the semantic arm holds for a sample, or None."""
+    """Return a sample's texts in the semantic arm; None if it has none."""
     return ended.result.semantic if ended.result.semantic_status == "reworded" else None
 
 
@@ -135,7 +135,7 @@ def arm_row(task: Task, ended: SampleResult, fields: Mapping[str, str]) -> Parqu
 
 
 def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
-    """Yield the rows of provenance, in the benchmark's order."""
+    """Yield the rows of provenance in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.history.evidence([fact.evidence_id for fact in chunk])
@@ -152,14 +152,14 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
 
 
 def iter_used_evidence(store: RunStore) -> Iterator[tuple[str, Evidence]]:
-    """Yield the sample and the evidence of each replaced fact, in the benchmark's order."""
+    """Yield the sample and evidence of each replaced fact, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         evidence = store.history.evidence([fact.evidence_id for fact in chunk])
         yield from ((fact.sample_id, evidence[fact.evidence_id]) for fact in chunk)
 
 
 def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
-    """Return the targets that cannot know any evidence of a sample; None if it is not recorded."""
+    """Return the targets whose cutoff precedes all of a sample's evidence; None if unrecorded."""
     if freshness is None:
         return None
     return [target for target, after in freshness.after_cutoff.items() if after]
@@ -183,12 +183,12 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:
 
 
 def _kept_row(fact: ReplacedFact, excerpt: EvidenceExcerpt) -> ParquetRow:
-    """Return a row as the release had it that the fact was taken from."""
+    """Return a row as in the release that the fact was taken from."""
     return _fact_row(fact, excerpt.evidence) | {"snippet_sha256": excerpt.snippet_sha256}
 
 
 def _triple(side: str, triple: Triple | None) -> ParquetRow:
-    """Return a triple's columns; an insertion has an empty `before`."""
+    """Return the columns of a triple; for an insertion, `before` is empty."""
     parts = (triple.head, triple.relation, triple.tail) if triple else ("", "", "")
     return dict(zip((f"{side}_head", f"{side}_relation", f"{side}_tail"), parts, strict=True))
 
@@ -211,9 +211,9 @@ def arm_columns(task: Task) -> ParquetColumns:
 
 
 def class_label_metadata(task: Task, columns: ParquetColumns) -> dict[str, str]:
-    """Return the metadata by which `datasets` reads `label` as a ClassLabel.
+    """Return the metadata that makes `datasets` read `label` as a ClassLabel.
 
-    ClassLabel counts from 0 without gaps; a label space that does not stays a plain integer.
+    ClassLabel counts from 0 without gaps; other label spaces stay plain integers.
     """
     features: dict[str, ParquetRow] = {
         name: {"dtype": kind, "_type": "Value"} for name, kind in columns.items()

@@ -25,12 +25,12 @@ companies and places they name did not take part in making them."""
 
 
 def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object]:
-    """Return what `datasets` and hubs read of a card; the first arm is the default one.
+    """Return the card's YAML for `datasets` and hubs; the first arm is the default config.
 
     Args:
-        name: The benchmark's.
-        split: The split that the files hold.
-        arms: Folders that have rows: `datasets` cannot load a config without any.
+        name: The name of the benchmark.
+        split: The split in the files.
+        arms: The folders that have rows; `datasets` cannot load a config without rows.
     """
     return {
         "pretty_name": f"CoreEval {name}",
@@ -49,19 +49,19 @@ def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object
 
 
 def format_label_rows(task: Task) -> str:
-    """Return the rows of a table of labels."""
+    """Return the rows of the table of labels."""
     return "\n".join(
         f"| {label.id} | {escape(label.name)} | {escape(label.meaning)} |" for label in task.labels
     )
 
 
 def format_count_rows(counts: Mapping[str, int]) -> str:
-    """Return the rows of a table of outcomes."""
+    """Return the rows of the table of outcomes."""
     return "\n".join(f"| {name} | {number} |" for name, number in counts.items())
 
 
 def format_model_rows(models: Mapping[str, object]) -> str:
-    """Return the rows of a table of roles and the models that played them."""
+    """Return the rows of the table of roles and their models."""
     return "\n".join(
         f"| {role} | {escape(_model_names(model))} |" for role, model in models.items()
     )
@@ -74,7 +74,7 @@ def _model_names(model: object) -> str:
 
 
 def describe_start(start: LatestDate | None) -> str:
-    """Say what an automatic start of the window rests on."""
+    """Describe the date behind an automatic start of the news window."""
     if start is None:
         return ""
     what = "release" if start.kind == "released" else "cutoff"
@@ -83,7 +83,7 @@ def describe_start(start: LatestDate | None) -> str:
 
 
 def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
-    """Return how much of the evidence is newer than each target; nothing without targets."""
+    """Describe how much evidence is newer than each target's cutoff; empty without targets."""
     if not targets:
         return ""
     lines = "\n".join(
@@ -103,7 +103,7 @@ time is known at which GDELT saw a page (by crawl time), the page may be older.
 
 
 def describe_offline_roles(roles: Sequence[str]) -> str:
-    """Return a paragraph about the roles that rules played; nothing if models played them all."""
+    """Describe the roles that rules played; empty if models played all of them."""
     if not roles:
         return ""
     who = ", ".join(roles)
@@ -111,14 +111,14 @@ def describe_offline_roles(roles: Sequence[str]) -> str:
 
 
 def describe_fill(on_reject: str) -> str:
-    """Say what stands in the updated arm for rejected samples."""
+    """Describe the substitute for rejected samples in the updated arm."""
     if on_reject == "drop":
         return ""
     return f"; rejected ones stand in with their {on_reject} text (see `outcome`)"
 
 
 def describe_precision(precision: Precision) -> str:
-    """Return how certain a publication time is."""
+    """Describe how certain a publication time is."""
     meanings: dict[Precision, str] = {
         "exact": "exact: stated by the page",
         "url": "url: a date in the URL",
@@ -131,7 +131,7 @@ def describe_precision(precision: Precision) -> str:
 def write_card(
     folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
 ) -> None:
-    """Write the card beside the arms."""
+    """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
     told = dump_front_matter(head).strip()
@@ -188,7 +188,7 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 
 
 def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:
-    """Return the row of the control arm, with its line end; empty where there is none."""
+    """Return the row of the control arm with its line break; empty without a control arm."""
     if manifest.control is None:
         return ""
     window = manifest.control.window

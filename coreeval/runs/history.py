@@ -172,16 +172,16 @@ def read_sample_history(
     *,
     prompts: Mapping[str, str] | None = None,
 ) -> SampleHistory:
-    """Return what happened to a sample.
+    """Return the history of a sample.
 
     Args:
         run: The run's store.
-        calls: Where its calls are kept; None if that is not there.
+        calls: The store of its calls; None if there is none.
         sample_id: A sample of the benchmark, or an item of the train split.
-        prompts: Hash of the wording by role, as the manifest has it.
+        prompts: The hash of the prompt by role, as in the manifest.
 
     Raises:
-        KeyError: the run has no such sample.
+        KeyError: the run does not have this sample.
     """
     sample, result = run.sample(sample_id), run.result(sample_id)
     reader = _CallReader(calls, prompts or {})
@@ -298,7 +298,7 @@ class _CallReader:
         self._prompts = prompts
 
     def read(self, row: CallRow) -> CallHistory:
-        """Return a call with its messages and its answer, where they are still there."""
+        """Return a call, with its messages and answer if they are still stored."""
         record = self._calls.get(row.key) if self._calls else None
         known = {name: value for name, value in vars(row).items() if name != "tries"}
         return CallHistory(
@@ -360,17 +360,17 @@ V = TypeVar("V", bound=Value)
 
 
 def redact_text(text: str) -> str:
-    """Return what stands for a text: its length and the beginning of its hash."""
+    """Return a placeholder for a text: its length and the beginning of its hash."""
     return f"[{len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]}]"
 
 
 def redact_history(history: SampleHistory) -> SampleHistory:
-    """Return the history with every text, prompt, answer and reason replaced by its mark."""
+    """Return the history with every text, prompt, answer and reason replaced by a placeholder."""
     return _redact_value(history).model_copy(update={"hidden": True})
 
 
 def redact_row(row: ListRow) -> ListRow:
-    """Return a row of a list without the excerpt and the reason."""
+    """Return a list row with its excerpt and reason replaced by placeholders."""
     return _redact_value(row)
 
 

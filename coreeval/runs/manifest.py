@@ -168,30 +168,30 @@ class Manifest(Value):
 
     @property
     def payer(self) -> str:
-        """The run's name in the call store, so that its calls are known as its own.
+        """Return the run's name in the call store, which identifies the run's own calls.
 
-        It is made of what is frozen here, so that a run may be moved or copied.
+        It consists of frozen fields, so a run can be moved or copied.
         """
         return f"{self.run}@{self.now}"
 
     @property
     def failed(self) -> int:
-        """The samples that failed, those of the second pass included."""
+        """Return the number of failed samples, including those of the second pass."""
         second = self.control.counts if self.control else {}
         return self.counts["failed"] + second.get("failed", 0)
 
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
-    """Return counts with every outcome and what is pending; all but total add up to total."""
+    """Return counts with every outcome and `pending`; all but `total` add up to `total`."""
     counts = {outcome: by_outcome.get(outcome, 0) for outcome in OUTCOMES}
     return {"total": total, **counts, "pending": total - sum(counts.values())}
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest; its workspace is the one that holds for the run where it lies now.
+    """Read a manifest, with the workspace that applies to the run's present location.
 
     Raises:
-        RunStateError: there is none, or it is damaged.
+        RunStateError: the manifest is missing or damaged.
     """
     found = read_original_manifest(path)
     run = path.resolve().parent
@@ -200,10 +200,10 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_original_manifest(path: Path) -> Manifest:
-    """Read a manifest as it was written, with the workspace of then.
+    """Read a manifest as written, with the workspace recorded then.
 
     Raises:
-        RunStateError: there is none, or it is damaged.
+        RunStateError: the manifest is missing or damaged.
     """
     try:
         return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
@@ -228,10 +228,10 @@ def read_original_manifest(path: Path) -> Manifest:
 
 
 def parse_models(models: Mapping[str, object], run: str) -> ModelsConfig:
-    """Return who played the roles of a run, by `models` of its manifest or of a release's.
+    """Return the model of each role, from `models` in the manifest of a run or a release.
 
     Raises:
-        RunStateError: the manifest says nothing that could be that.
+        RunStateError: `models` in the manifest is invalid.
     """
     try:
         return ModelsConfig.model_validate(models)
@@ -244,7 +244,7 @@ def parse_models(models: Mapping[str, object], run: str) -> ModelsConfig:
 
 
 def _first_problem(error: Exception) -> str:
-    """Return the first thing that is wrong, with its key."""
+    """Return the first validation error, with its key."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]
@@ -267,8 +267,8 @@ _WITHIN = re.compile(
 def strip_paths(values: dict[str, Any], base: Path) -> dict[str, Any]:
     """Return plain values without absolute paths.
 
-    Paths below `base` start there, those at home with `~`; of any other, `.../` and its last part
-    are left.
+    Paths below `base` become relative to it, and those below the home folder start with `~`; any
+    other is cut to `.../` and its last part.
     """
     places = {f"{base}/": "", f"{Path.home()}/": "~/"}
     known = {start: short for start, short in places.items() if start.count("/") > 1}
@@ -288,7 +288,7 @@ def _shorten_path(value: object, places: dict[str, str]) -> object:
 
 
 def _strip_text(text: str) -> str:
-    """Return a text in which of each absolute path only the last part is left."""
+    """Return a text with each absolute path cut to its last part."""
     if text.startswith("/") and "\n" not in text:
         return ELSEWHERE + text.rstrip("/").rpartition("/")[2]
     return _WITHIN.sub(rf"\1{ELSEWHERE}\2", text)

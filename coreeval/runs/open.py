@@ -33,8 +33,8 @@ def open_run_reader(root: Path) -> Iterator[RunReader]:
     """Open a run's store for the block.
 
     Raises:
-        RunStateError: there is no run here, or it has no readable manifest.
-        RunCorrupt: run.db is damaged or gone.
+        RunStateError: there is no run, or its manifest cannot be read.
+        RunCorrupt: run.db is damaged or missing.
     """
     files = RunFiles(root)
     manifest = read_manifest(files.manifest)
@@ -46,11 +46,11 @@ def open_run_reader(root: Path) -> Iterator[RunReader]:
 def open_run_calls(
     manifest: Manifest, told: Callable[[str], None] = lambda _: None
 ) -> Iterator[CallStore | None]:
-    """Open the call store of a run for the block; None where it is gone or cannot be used.
+    """Open a run's call store for the block; None if it is missing or cannot be used.
 
     Args:
-        manifest: The run's.
-        told: Told why it cannot be used.
+        manifest: The run's manifest.
+        told: Called with the reason that the store cannot be used.
     """
     path = Workspace(Path(manifest.workspace)).calls
     store = None
@@ -77,16 +77,16 @@ class CallReferences:
 
 
 def list_runs(workspace: Workspace) -> list[RunFiles]:
-    """Return the runs that are kept in a workspace."""
+    """Return the runs in a workspace."""
     return [RunFiles(path.parent) for path in sorted(workspace.runs.rglob("run.db"))]
 
 
 def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
-    """Return what runs refer to.
+    """Return the calls and payers that the runs refer to.
 
     Raises:
-        RunCorrupt: the record of one is damaged, so nobody knows what it refers to.
-        RunStateError: its manifest is.
+        RunCorrupt: a run's store is damaged, so its references are unknown.
+        RunStateError: a run's manifest is damaged.
     """
     keys, payers = set[str](), set[str]()
     for files in runs:
@@ -98,16 +98,16 @@ def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
 
 
 def is_run_name(payer: str) -> bool:
-    """Tell whether a name in the call store is that of a run, wherever its directory is."""
+    """Return whether a name in the call store is a run's, wherever the run's directory is."""
     return "@" in payer
 
 
 @contextmanager
 def lock_runs(runs: Sequence[RunFiles]) -> Iterator[None]:
-    """Hold the locks of runs, so that nobody works on one inside the block.
+    """Hold the locks of runs, so that no other process works on them inside the block.
 
     Raises:
-        RunLocked: somebody does.
+        RunLocked: another process works on one of the runs.
     """
     with ExitStack() as held:
         for files in runs:

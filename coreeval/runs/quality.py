@@ -111,7 +111,7 @@ class TargetFindings(Value):
     """Verdict for each series."""
 
     def verdicts(self, gate: str) -> list[TargetVerdict]:
-        """Return what the detector of a gate says of the target; nothing where it was not run."""
+        """Return the verdicts of a gate's detector on the target; empty if it was not run."""
         said: str | dict[str, str] | None = getattr(self, gate)
         caveat: str = getattr(self, f"{gate}_caveat", "")
         if isinstance(said, dict):
@@ -135,9 +135,9 @@ OverlapTexts = Mapping[str, str]
 
 
 def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
-    """Measure the overlap of a run's updated arm with its originals; withheld samples do not count.
+    """Measure the overlap of a run's updated arm with its originals, without withheld samples.
 
-    It can be published where the originals may not be: it quotes nothing.
+    It quotes nothing, so it can be published even if the originals may not be.
     """
     return share_ngrams(
         (fields, ended.sample.fields)
@@ -147,11 +147,11 @@ def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
 
 
 def share_ngrams(pairs: Iterable[tuple[OverlapTexts, OverlapTexts]]) -> Overlap:
-    """Return the share of the new texts' n-grams that their originals have too, of all texts.
+    """Return the share of the new texts' n-grams that their originals have too, over all texts.
 
     Args:
-        pairs: New texts and original texts of a sample, by field; an n-gram may stand in any field
-            of the original, and counts once in a sample.
+        pairs: New and original texts of each sample, by field; an n-gram may occur in any field
+            of the original, and counts once per sample.
     """
     texts = grams = shared = 0
     for new, old in pairs:
@@ -174,13 +174,13 @@ def _grams(text: str) -> Iterator[tuple[str, ...]]:
 def measure_quality(
     store: RunStore, task: Task, *, withheld: Collection[str], followed: Quality | None = None
 ) -> Quality:
-    """Measure what a release publishes; withheld samples count as not accepted.
+    """Measure the quality of a release; withheld samples count as not accepted.
 
     Args:
-        store: The record of the run.
+        store: The run's store.
         task: Names the labels.
-        withheld: Ids of samples that are not published.
-        followed: Of the release that kept samples were taken from: they were judged there.
+        withheld: The ids of samples that are not published.
+        followed: The quality of the release that judged the kept samples.
     """
     total, accepted = Counter[str](), Counter[str]()
     kept = 0
@@ -224,7 +224,7 @@ def _label_share(name: str, total: Counter[str], accepted: Counter[str]) -> Labe
 
 
 def measure_balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
-    """Return the total variation distance of two label distributions, 0 (the same) to 1."""
+    """Return the total variation distance of two label distributions, from 0 (equal) to 1."""
     if not before.total() or not after.total():
         return None
     apart = (
@@ -245,9 +245,10 @@ def _label_noise(store: RunStore, *, kept: int, renewed: int, there: float | Non
 def merge_noise_bounds(
     here: float | None, renewed: int, there: float | None, kept: int
 ) -> float | None:
-    """Return the bound over renewed and kept texts, each by that of the run that judged it.
+    """Return the bound over renewed and kept texts, each weighted by its number.
 
-    None where texts of either kind have no bound.
+    `here` bounds the renewed texts, `there` the kept ones, by the run that judged them. None if
+    texts of either kind have no bound.
     """
     parts = [(bound, count) for bound, count in ((here, renewed), (there, kept)) if count]
     if not parts:
@@ -257,13 +258,13 @@ def merge_noise_bounds(
 
 
 def estimate_noise_bound(original: Score, updated: Score) -> float | None:
-    """Return the share of accepted texts that may have a wrong label; None without judgements.
+    """Bound the share of accepted texts that may have a wrong label; None without judgements.
 
-    A text is accepted if a blind judge reads its label. One whose label was lost passes only by the
-    judge's mistake. If the judge is wrong on new texts no more often than it disagrees with the
-    originals (`m`; the benchmark's own noise makes that more, not less), at most `r / (1 - m)` of
-    the texts lost their label where `r` were refused, `m` of those passed, and `1 - r` passed in
-    all. Both are taken at the upper end of their intervals.
+    A text is accepted if a blind judge reads its label. A text that lost its label passes only if
+    the judge errs. If the judge is wrong on new texts no more often than it disagrees with the
+    originals (`m`; the benchmark's own noise only raises it), at most `r / (1 - m)` of the texts
+    lost their label, where `r` were refused, `m` of those that lost it passed, and `1 - r` passed
+    in all. Both are taken at the upper end of their intervals.
     """
     if original.ci_high is None or updated.ci_high is None:
         return None
@@ -276,10 +277,10 @@ ReportJson = Mapping[str, Any]
 
 
 def read_findings(report: ReportJson, *, where: Path) -> Findings:
-    """Return what a report (`read_report`) says of each target; one that nobody asked is absent.
+    """Return a report's (`read_report`) findings on each target; unqueried targets are absent.
 
     Raises:
-        RunCorrupt: something in it is not as a run writes it.
+        RunCorrupt: the report is not in the form that a run writes.
     """
     try:
         return _target_findings(report)
@@ -312,7 +313,7 @@ def _target_findings(report: ReportJson) -> Findings:
 
 
 def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dict[str, Any]:
-    """Return a target's verdicts as fields of `TargetFindings`, by the names of the gates."""
+    """Return a target's verdicts as fields of `TargetFindings`, keyed by gate."""
     fields = dict[str, Any]()
     for name, findings in found.items():
         for each in findings:
@@ -328,7 +329,7 @@ def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dic
 
 
 def _target_scores(found: ReportJson) -> tuple[Score, Score]:
-    """Return a target's macro-F1 on both arms, on the samples that both have."""
+    """Return a target's macro-F1 on each of the two arms, over the samples that both have."""
     for each in found["all_samples"]["comparisons"]:
         if (each["first"]["arm"], each["second"]["arm"]) == RANKED_ARMS:
             one, other = (each[side]["macro_f1"] for side in ("first", "second"))

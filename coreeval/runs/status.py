@@ -116,30 +116,30 @@ class RunStatus:
 
     @property
     def ended(self) -> int:
-        """The samples that have ended."""
+        """Return the number of samples that have ended."""
         return self.counts["total"] - self.counts["pending"]
 
     @property
     def failed(self) -> int:
-        """The samples that failed, those of the second pass included."""
+        """Return the number of failed samples, including those of the second pass."""
         return self.counts["failed"] + (self.control["failed"] if self.control else 0)
 
     @property
     def stalled(self) -> bool:
-        """Whether a process works on it and nothing has moved for a while."""
+        """Return whether a process works on the run but has made no progress for a while."""
         return self.idle_s >= STALLED_AFTER_S
 
 
 def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
-    """Return where a run is.
+    """Return the status of a run.
 
     Args:
-        run: Its directory.
-        now: The time of day.
+        run: The run's directory.
+        now: The clock.
 
     Raises:
-        RunStateError: there is no run here, or its manifest is damaged.
-        RunCorrupt: a store is damaged or gone.
+        RunStateError: there is no run, or its manifest is damaged.
+        RunCorrupt: a store is damaged or missing.
         RunError: a store cannot be read now.
     """
     with explain_run_faults(run):
@@ -148,10 +148,10 @@ def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
 
 @contextmanager
 def explain_run_faults(run: Path) -> Iterator[None]:
-    """Tell a fault in the block as damage of a run.db of this run, where that has an odd row.
+    """Report an error in the block as damage if a run.db of this run has an invalid row.
 
     Raises:
-        RunCorrupt: it has.
+        RunCorrupt: a run.db has an invalid row.
     """
     try:
         yield
@@ -195,24 +195,24 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
 
 
 def read_failures(run: Path, *, most: int = -1) -> list[SampleFailure]:
-    """Return the samples that failed, in the order in which they did; the first `most`, or all.
+    """Return the failed samples in the order of failure: the first `most`, or all.
 
-    Those of the second pass are found in its own folder, `RunFiles(run).control.root`.
+    For the second pass, give its own folder, `RunFiles(run).control.root`.
 
     Raises:
-        RunCorrupt: run.db is damaged or gone.
-        RunError: it cannot be read now.
+        RunCorrupt: run.db is damaged or missing.
+        RunError: run.db cannot be read now.
     """
     with _store(run) as store:
         return [SampleFailure(**dict(row)) for row in store.execute(_FAILED, (most,))]
 
 
 def read_bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
-    """Return the lines of the benchmark that were no sample; the first `most`, or all.
+    """Return the benchmark's lines that are not valid samples: the first `most`, or all.
 
     Raises:
-        RunCorrupt: run.db is damaged or gone.
-        RunError: it cannot be read now.
+        RunCorrupt: run.db is damaged or missing.
+        RunError: run.db cannot be read now.
     """
     with _store(run) as store:
         return [BadLine(**dict(row)) for row in store.execute(_BAD, (most,))]
@@ -223,7 +223,7 @@ def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:
 
 
 def _read_manifest(path: Path) -> Json:
-    """Read what is needed of a manifest; where that fails, reading all of it says why."""
+    """Read the needed part of a manifest; if it is invalid, read all of it to report why."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         if not list(_defects(manifest)):
@@ -243,7 +243,7 @@ def _read_manifest(path: Path) -> Json:
 
 
 def _defects(manifest: object) -> Iterator[str]:
-    """Yield what of that which is read here is not as `Manifest` and the run's config have it."""
+    """Yield the defects of the values read here, compared with `Manifest` and the run's config."""
     if not isinstance(manifest, dict):
         yield "it is no object"
         return
@@ -284,12 +284,12 @@ def _is_paid_row(row: object) -> bool:
 
 
 def _is_sum(usd: object) -> bool:
-    """Tell whether something is a number or, where none is known, None."""
+    """Return whether a value is a number, or None for an unknown sum."""
     return isinstance(usd, _NUMBER | None)
 
 
 def _status_at_rest(recorded: str) -> str:
-    """A manifest that says running while nobody holds the lock was left by a killed process."""
+    """Return the status of a run whose lock is free: `killed` if the manifest says `running`."""
     return "killed" if recorded == "running" else recorded
 
 
@@ -315,7 +315,7 @@ def _roles_by_rules(models: Json) -> list[str]:
 
 
 def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
-    """Return the ledger's sums of a run that goes on or was killed, else those of its manifest."""
+    """Return the ledger's sums for a live or killed run, else the manifest's sums."""
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"

@@ -30,7 +30,7 @@ class CronTimesTrigger(BaseTrigger):  # type: ignore[misc]
         self.cron = cron
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
-        """Return the first time after the one before, or after now."""
+        """Return the first time after the previous one, or after now if there was none."""
         return next(self.cron.iter_after(previous or now), None)
 
 
@@ -57,11 +57,11 @@ class ConfigTimers:
         self._scheduler.shutdown()
 
     def set_times(self, config: Path, times: Cron) -> None:
-        """Call for a config at these times, in place of others that were set before."""
+        """Call for a config at these times, replacing any times set before."""
         self._add(CronTimesTrigger(times), config, "times")
 
     def call_again(self, config: Path, after: timedelta) -> None:
-        """Call for a config once beside that."""
+        """Call for a config once more, in addition to its set times."""
         self._add(DateTrigger(datetime.now(UTC) + after), config, "again")
 
     def _add(self, trigger: BaseTrigger, config: Path, what: str) -> None:
@@ -85,25 +85,26 @@ class WakeQueue:
         self._queue = SimpleQueue[Path | None]()  # a signal may come while it is being read
 
     def wake(self, config: Path) -> None:
-        """Ask for a look at a config."""
+        """Request a check of a config."""
         self._queue.put(config)
 
     def stop(self) -> None:
-        """Ask for an end; a run that is at work hears the signal by itself."""
+        """Request an end; a run in progress receives the signal itself."""
         self.stopped = True
         self._queue.put(None)
 
     def __iter__(self) -> Iterator[Path]:
-        """Wait for configs until somebody stops it."""
+        """Yield the configs to check, waiting for each, until `stop` is called."""
         while not self.stopped and (config := self._queue.get()) and not self.stopped:
             yield config
 
 
 def run_schedules(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[ScheduleResult]:
-    """Do what falls due until a signal comes; what was missed is made up first.
+    """Run what falls due until a signal arrives, starting with what was missed.
 
     Raises:
-        CoreEvalError: a config is wrong at the start; later on that is told and looked at again.
+        CoreEvalError: a config is invalid at the start; later, this is reported and the config is
+            checked again.
     """
     queue = WakeQueue()
     refuse_duplicate_configs(configs)
@@ -121,7 +122,7 @@ def run_schedules(configs: Sequence[Path], dependencies: Dependencies) -> Iterat
 def _run_and_reset(
     config: Path, dependencies: Dependencies, timers: ConfigTimers
 ) -> Iterator[ScheduleResult]:
-    """Do what is due for a config, and set its alarm by what it says by now."""
+    """Run what is due for a config, then reset its timer from its current content."""
     for done in run_due([config], dependencies):
         yield done
         if done.ending not in SETTLED_ENDINGS:

@@ -65,7 +65,7 @@ class ScheduleResult:
 
 
 def run_due(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[ScheduleResult]:
-    """Do what is due for each config; trouble with one keeps no other waiting.
+    """Run what is due for each config; a failure of one does not hold up the others.
 
     Raises:
         UsageError: two configs share a name in one workspace.
@@ -79,10 +79,10 @@ def run_due(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[Sch
 
 
 def refuse_duplicate_configs(configs: Sequence[Path]) -> None:
-    """Refuse configs that would share their state; one that is wrong is told of in its turn.
+    """Refuse configs that would share state; an invalid one is reported in its turn.
 
     Raises:
-        UsageError: two have one name in one workspace.
+        UsageError: two configs share a name in one workspace.
     """
     plans = list[SchedulePlan]()
     for config in configs if len(configs) > 1 else ():
@@ -116,7 +116,7 @@ class ScheduleCheck:
     dependencies: Dependencies
 
     def run(self) -> Iterator[ScheduleResult]:
-        """Do what is due, if anything is and nobody else does it."""
+        """Do what is due, unless another process is doing it."""
         state_file = self.plan.state_file
         idle = self._idle_result(state_file.read())
         if idle:
@@ -133,7 +133,7 @@ class ScheduleCheck:
             yield self._make_result("held", note=begun.holder if begun else "another process")
 
     def _idle_result(self, state: ScheduleState) -> ScheduleResult | None:
-        """Return why there is nothing to do, or None where there is."""
+        """Return why there is nothing to do; None if there is something to do."""
         now = self.dependencies.now()
         known = max(_list_moments(state), default=now)
         if now < known:
@@ -148,7 +148,7 @@ class ScheduleCheck:
         return None if state.begun else self._existing_release(now)
 
     def _existing_release(self, now: datetime) -> ScheduleResult | None:
-        """Return that the newest period has a release which the schedule has not made."""
+        """Return a result if the newest period has a release that the schedule did not make."""
         period = self.plan.find_newest(now)
         there = period and self._find_release(period.version)
         if there is None:
@@ -162,7 +162,7 @@ class ScheduleCheck:
         return found and self.plan.to_local(found)
 
     def _work(self) -> Iterator[ScheduleResult]:
-        """Finish what was begun for an earlier period, then bring the newest to its release."""
+        """Finish the period begun earlier, then bring the newest period to its release."""
         state, now = self.plan.state_file.read(), self.dependencies.now()
         newest = self.plan.times.find_latest(now)
         if state.begun and newest and state.begun.due_at < newest:
@@ -174,7 +174,7 @@ class ScheduleCheck:
         yield idle or self._try_period(self._open_period())
 
     def _open_period(self) -> OpenPeriod:
-        """Return what is to be tried: what was begun for the newest period, or a new run."""
+        """Return the period to try: the newest if it was begun, else with a new run."""
         state, now = self.plan.state_file.read(), self.dependencies.now()
         period = self.plan.find_newest(now)
         assert period is not None, "_idle has looked"
@@ -193,7 +193,7 @@ class ScheduleCheck:
         )
 
     def _try_period(self, begun: OpenPeriod) -> ScheduleResult:
-        """Bring a period to its release, as far as that goes, and record how far."""
+        """Bring a period as far towards its release as possible, and record the progress."""
         begun = begun.model_copy(
             update={
                 "tried_at": self.dependencies.now(),
@@ -226,10 +226,10 @@ class ScheduleCheck:
             return self._record_failure(begun, RunError(error.strerror or str(error), where=where))
 
     def _complete(self, begun: OpenPeriod) -> ScheduleResult:
-        """Run what is left of a run and release it; a release that is there keeps the gates too.
+        """Complete and release a run; an existing release must also pass the gates.
 
         Raises:
-            CoreEvalError: it could not be done.
+            CoreEvalError: the run or the release failed.
         """
         release, counts = self._find_release(begun.version), dict[str, int]()
         gates = self.plan.load_gates()
@@ -251,7 +251,7 @@ class ScheduleCheck:
         return self._close_period(begun, release, counts)
 
     def _run_steps(self, begun: OpenPeriod) -> StepResult:
-        """Bring a run to its end; what failed in it is tried once more."""
+        """Complete a run, then retry its failed samples once."""
         run, steps = Path(begun.run), self.dependencies.steps
         ran = steps.resume(run) if RunFiles(run).manifest.exists() else self._refresh(run)
         return steps.retry(ran.run) if ran.finished and ran.counts["failed"] else ran
@@ -266,7 +266,7 @@ class ScheduleCheck:
         """Refuse to release a run in which too many samples failed.
 
         Raises:
-            GateNotMet: more did than the schedule allows.
+            GateNotMet: more samples failed than the schedule allows.
         """
         failed, total = ran.counts["failed"], ran.counts["total"]
         if failed > total * self.plan.schedule.max_failed:
@@ -286,7 +286,7 @@ class ScheduleCheck:
     def _close_period(
         self, begun: OpenPeriod, release: Path, counts: dict[str, int]
     ) -> ScheduleResult:
-        """Tell that there is a release, then close the period: told twice rather than never."""
+        """Run the success hooks, then close the period: after a crash, they run again."""
         done = self._make_result("released", begun, release=str(release), counts=counts)
         told = self._run_hooks(done, self.plan.schedule.hooks.success)
         state = self.plan.state_file.read()
@@ -315,7 +315,7 @@ class ScheduleCheck:
         return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
 
     def _record_failure(self, begun: OpenPeriod, error: CoreEvalError) -> ScheduleResult:
-        """Record trouble, and tell of it where nobody knows of it yet."""
+        """Record an error, and run the hooks if it has not been reported yet."""
         gate, trouble = isinstance(error, GateNotMet | ReviewOpen), ErrorRecord.from_error(error)
         outcome: Literal["gate", "failed"] = "gate" if gate else "failed"
         key, hooks = _error_key(outcome, trouble), self.plan.schedule.hooks
@@ -360,10 +360,10 @@ class ScheduleCheck:
 
 
 def _error_key(outcome: str, trouble: ErrorRecord) -> str:
-    """Return under what trouble is remembered as told.
+    """Return the key under which an error is remembered as reported.
 
-    Of a gate the words of the message count too: they say what was violated. Its numbers do not,
-    nor other messages: they may differ at each try though nothing else has happened.
+    For a gate, the words of the message count too, because they say what was violated. Its numbers
+    and other messages do not: they may differ at each try although nothing else has changed.
     """
     key = f"{outcome}:{trouble.kind}"
     if trouble.kind != GateNotMet.kind:
@@ -373,7 +373,7 @@ def _error_key(outcome: str, trouble: ErrorRecord) -> str:
 
 
 def _list_moments(state: ScheduleState) -> Iterator[datetime]:
-    """Yield when something was done."""
+    """Yield the times of the recorded actions."""
     if state.finished:
         yield state.finished.ended_at
     if state.begun:

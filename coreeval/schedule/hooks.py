@@ -55,7 +55,7 @@ class HookEvent:
     trouble: Mapping[str, str] | None
 
     def to_environment(self) -> dict[str, str]:
-        """Return the news as environment variables; counts and trouble are JSON."""
+        """Return the event as environment variables; counts and error are JSON."""
         said = asdict(self)
         return {
             f"COREEVAL_{key.upper()}": value if isinstance(value, str) else json.dumps(value)
@@ -89,13 +89,13 @@ class _Interrupt:
         self._came = self._held = self._raised = False
 
     def note(self) -> None:
-        """Take note of a signal."""
+        """Record a signal, and raise KeyboardInterrupt unless it is held back."""
         self._came = True
         self._raise()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold it back until the end of the block."""
+        """Hold the interrupt back until the end of the block."""
         self._held = True
         try:
             yield
@@ -111,9 +111,9 @@ class _Interrupt:
 
 @contextmanager
 def _interrupted_by_signals() -> Iterator[_Interrupt]:
-    """Have signals raise KeyboardInterrupt, after what they do outside the block.
+    """Make signals raise KeyboardInterrupt in the block, after their usual handlers.
 
-    A command is in a session of its own: it would outlive a process that a signal just ends.
+    A command runs in its own session, so it would outlive a process that a signal kills outright.
     """
     interrupt = _Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -146,10 +146,10 @@ class HookRunner:
     def __call__(
         self, hooks: Sequence[HookConfig], news: HookEvent, folder: Path
     ) -> tuple[HookResult, ...]:
-        """Tell each hook; commands run in `folder`.
+        """Run each hook; commands run in `folder`.
 
         Raises:
-            KeyboardInterrupt: a signal came; the command in hand was ended.
+            KeyboardInterrupt: a signal arrived; the running command was killed.
         """
         with _interrupted_by_signals() as interrupt:
             return tuple(self._run_hook(hook, news, folder, interrupt) for hook in hooks)
@@ -187,7 +187,7 @@ def _is_retryable(error: BaseException) -> bool:
 
 
 def _run_command(hook: HookConfig, news: HookEvent, folder: Path, interrupt: _Interrupt) -> None:
-    """Run a command to its end, or end it with all that it has started."""
+    """Run a command to its end; kill it with all its children if it does not finish."""
     process = None
     try:
         with interrupt.held():
@@ -212,7 +212,7 @@ def _run_command(hook: HookConfig, news: HookEvent, folder: Path, interrupt: _In
 
 
 def _post_webhook(hook: HookConfig, news: HookEvent, folder: Path) -> None:
-    """Post the news; the address is secret, so no error of the client is repeated."""
+    """Post the event; client errors are not quoted, because the address is secret."""
     import httpx2
 
     from coreeval.tools.http import ResponseOverdue, post_for_status
@@ -235,19 +235,18 @@ def _post_webhook(hook: HookConfig, news: HookEvent, folder: Path) -> None:
 
 
 def hooks_digest(plan: SchedulePlan) -> str:
-    """Return the sha256 of a schedule's hooks: commands, variables of webhooks, tries, limits.
+    """Return the sha256 of a schedule's hooks: commands, webhook variables, tries, limits.
 
-    It covers neither the files that a command runs nor the folder that it runs in, which the
-    record has beside it.
+    It does not cover the files that a command runs, nor its folder, which is recorded separately.
     """
     return _digest(plan.schedule.hooks.model_dump(mode="json"))
 
 
 def consent_digest(plan: SchedulePlan) -> str:
-    """Return the sha256 of all that a schedule needs consent to; empty if it needs none.
+    """Return the sha256 of everything that a schedule needs consent to; empty if nothing.
 
-    That is its hooks, and each variable with the origin that it may be sent to, whether or not the
-    variable is set here.
+    This covers its hooks, and each variable with the origin that it may be sent to, whether or not
+    the variable is set here.
     """
     pairs = run_pairs(plan.config, None)
     if not (plan.hooks or pairs):
@@ -256,10 +255,10 @@ def consent_digest(plan: SchedulePlan) -> str:
 
 
 def require_hooks(plan: SchedulePlan) -> None:
-    """Refuse hooks that are not those accepted last.
+    """Refuse hooks that differ from those accepted last.
 
     Raises:
-        UnacceptedHooks: they are not.
+        UnacceptedHooks: the hooks differ.
     """
     record = TrustRecord(plan.workspace)
     if plan.hooks and not record.accepts_hooks(plan.name, plan.path.parent, hooks_digest(plan)):
@@ -273,11 +272,11 @@ def require_hooks(plan: SchedulePlan) -> None:
 
 
 def require_consent(plan: SchedulePlan) -> None:
-    """Refuse a schedule whose hooks or endpoints nobody has agreed to.
+    """Refuse a schedule whose hooks or endpoints nobody has consented to.
 
     Raises:
-        UnacceptedHooks: its hooks are not those accepted last.
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        UnacceptedHooks: its hooks differ from those accepted last.
+        UntrustedEndpoint: a variable would be sent to an origin without consent.
     """
     require_hooks(plan)
     record = TrustRecord(plan.workspace)
@@ -286,13 +285,13 @@ def require_consent(plan: SchedulePlan) -> None:
 
 
 def accept_hooks(plan: SchedulePlan) -> None:
-    """Remember the hooks of a schedule as accepted."""
+    """Record the hooks of a schedule as accepted."""
     if plan.hooks:
         TrustRecord(plan.workspace).accept_hooks(plan.name, plan.path.parent, hooks_digest(plan))
 
 
 def accept_by_digest(plan: SchedulePlan, digests: Collection[str]) -> None:
-    """Remember all that a schedule needs consent to, if its digest is among those stated."""
+    """Record consent to all that a schedule needs if its digest is among those given."""
     if consent_digest(plan) in digests:
         accept_hooks(plan)
         TrustRecord(plan.workspace).trust_endpoints(run_pairs(plan.config, None))
@@ -319,15 +318,15 @@ class StepRunner(Protocol):
     def refresh(
         self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
     ) -> StepResult:
-        """Start a run in a directory; with a parent, on top of that release."""
+        """Start a run in a directory, based on the parent release if one is given."""
         ...
 
     def resume(self, run: Path) -> StepResult:
-        """Go on with a run; where its config has changed, a new one takes its place."""
+        """Resume a run, or replace it with a new one if its config has changed."""
         ...
 
     def retry(self, run: Path) -> StepResult:
-        """Take the samples that failed once more."""
+        """Retry the failed samples."""
         ...
 
     def release(
@@ -337,15 +336,15 @@ class StepRunner(Protocol):
         ...
 
     def gate(self, release: Path, gates: "Gates") -> None:
-        """Hold a release that is there against gates."""
+        """Check an existing release against gates."""
         ...
 
     def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
-        """Return the directory of a release, if it is there."""
+        """Return the directory of a release; None if it does not exist."""
         ...
 
     def find_latest(self, workspace: Workspace, name: str) -> Path | None:
-        """Return the directory of the last release, if there is one."""
+        """Return the directory of the latest release; None if there is none."""
         ...
 
 
@@ -358,7 +357,7 @@ class GraphSteps:
     def refresh(
         self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
     ) -> StepResult:
-        """Start a run in a directory; with a parent, on top of that release."""
+        """Start a run in a directory, based on the parent release if one is given."""
         from coreeval.graph.run import refresh
 
         def begin(around: "RunHooks") -> "RunSummary":
@@ -369,7 +368,7 @@ class GraphSteps:
         return self._run_watched(begin)
 
     def resume(self, run: Path) -> StepResult:
-        """Go on with a run, or begin anew where its config has changed; a complete one stays."""
+        """Resume a run, or start anew if its config has changed; leave a complete run as it is."""
         from coreeval.graph.run import resume
         from coreeval.runs.manifest import read_manifest
 
@@ -379,7 +378,7 @@ class GraphSteps:
         return self._run_watched(lambda around: resume(run, if_changed="anew", around=around))
 
     def retry(self, run: Path) -> StepResult:
-        """Take the samples that failed once more."""
+        """Retry the failed samples."""
         from coreeval.graph.run import retry
 
         return self._run_watched(lambda around: retry(run, around=around))
@@ -391,7 +390,7 @@ class GraphSteps:
 
         Raises:
             ReviewOpen: a person has yet to decide about samples.
-            GateNotMet: it is beyond a limit.
+            GateNotMet: a limit is not met.
         """
         from coreeval.releases.create import make_release
 
@@ -399,25 +398,25 @@ class GraphSteps:
         return made.path
 
     def gate(self, release: Path, gates: "Gates") -> None:
-        """Hold a release that is there against gates.
+        """Check an existing release against gates.
 
         Raises:
-            RunError: it is not what was made.
-            GateNotMet: it is beyond a limit.
+            RunError: the release was altered since it was made.
+            GateNotMet: a limit is not met.
         """
         from coreeval.releases.gates.check import require_gates_of_release
 
         require_gates_of_release(release, gates)
 
     def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
-        """Return the directory of a release, if it is there."""
+        """Return the directory of a release; None if it does not exist."""
         from coreeval.releases.release import MANIFEST
 
         there = workspace.releases / name / version
         return there if (there / MANIFEST).exists() else None
 
     def find_latest(self, workspace: Workspace, name: str) -> Path | None:
-        """Return the directory of the last release, if there is one."""
+        """Return the directory of the latest release; None if there is none."""
         from coreeval.releases.release import find_latest_release, list_releases
 
         last = find_latest_release(list_releases(workspace.releases / name))

@@ -44,7 +44,7 @@ class ErrorRecord(Value):
 
     @classmethod
     def from_error(cls, error: CoreEvalError) -> "ErrorRecord":
-        """Return an error as it is recorded and told."""
+        """Return an error in the form in which it is recorded and reported."""
         return cls.model_validate(error.as_dict())
 
 
@@ -69,7 +69,7 @@ class OpenPeriod(Value):
 
     @property
     def holder(self) -> str:
-        """Who is at work, in words."""
+        """Describe the process at work."""
         return f"process {self.pid} on {self.host} since {self.tried_at.isoformat()}"
 
 
@@ -93,7 +93,7 @@ class ScheduleState(Value):
 
 
 def describe_process() -> dict[str, object]:
-    """Return who is at work, as `Begun` has it."""
+    """Return the id and host of this process, as fields of `OpenPeriod`."""
     return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
@@ -106,11 +106,11 @@ class ScheduleFile:
 
     @property
     def path(self) -> Path:
-        """The state."""
+        """Return the path of the state file."""
         return self.workspace.root / "schedule" / f"{self.name}.json"
 
     def read(self) -> ScheduleState:
-        """Return the state; an empty one before the first period.
+        """Return the state, which is empty before the first period.
 
         Raises:
             RunCorrupt: the file is damaged.
@@ -128,12 +128,12 @@ class ScheduleFile:
             ) from None
 
     def write(self, state: ScheduleState) -> None:
-        """Keep the state."""
+        """Write the state."""
         write_json(self.path, state.model_dump(mode="json"))
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Be the only one that works on the schedule; the system ends a dead process's lease.
+        """Hold the schedule exclusively; the system releases a dead process's lease.
 
         Raises:
             RunLocked: another process is at work.
@@ -167,21 +167,21 @@ class SchedulePlan:
 
     @property
     def name(self) -> str:
-        """The config's name, under which releases and state are kept."""
+        """Return the config's name, under which releases and state are kept."""
         return self.config.name
 
     @property
     def state_file(self) -> ScheduleFile:
-        """Where its state is kept."""
+        """Return the file with the schedule's state."""
         return ScheduleFile(self.workspace, self.name)
 
     @property
     def times(self) -> Cron:
-        """When it falls due."""
+        """Return the times at which the schedule falls due."""
         return self.schedule.cron_times
 
     def find_newest(self, now: datetime) -> SchedulePeriod | None:
-        """Return the newest period that is due; None before the first one of all."""
+        """Return the newest period that is due; None before the first one."""
         due_at = self.times.find_latest(now)
         if due_at is None:
             return None
@@ -190,7 +190,7 @@ class SchedulePlan:
         )
 
     def list_coming(self, now: datetime, count: int) -> list[SchedulePeriod]:
-        """Return the next periods."""
+        """Return the next `count` periods."""
         pattern = self.schedule.version_pattern
         return [
             SchedulePeriod(due_at, format_version(due_at, self.times, pattern))
@@ -198,32 +198,32 @@ class SchedulePlan:
         ]
 
     def count_missed(self, since: datetime, newest: datetime) -> int:
-        """Return how many periods between two were never begun, at most `MOST_MISSED`."""
+        """Count the periods between two that were never begun, up to `MOST_MISSED`."""
         between = takewhile(lambda due_at: due_at < newest, self.times.iter_after(since))
         return sum(1 for _ in islice(between, MOST_MISSED))
 
     def to_local(self, moment: datetime) -> datetime:
-        """Return a moment on the wall clock of the schedule's zone."""
+        """Return a time in the schedule's time zone."""
         return moment.astimezone(self.times.zone)
 
     @property
     def hooks(self) -> tuple[HookConfig, ...]:
-        """All hooks, whatever they are told of."""
+        """Return all hooks, for any event."""
         return self.schedule.hooks.all
 
     @property
     def secrets(self) -> set[str]:
-        """The variables that hold what the config must not: keys of models, addresses of hooks."""
+        """Return the variables for what a config must not hold: model keys, hook addresses."""
         models, judges = self.config.models, self.config.detect.judges
         asked = [*(models.for_role(role) for role in ROLES), *models.targets, *judges]
         keyed = [each for each in asked if not each.is_rule_based and each.provider != "replay"]
         return {model.key_variable for model in keyed} | self.schedule.webhook_variables
 
     def load_gates(self) -> "Gates | None":
-        """Return the gates that its releases must keep; None where it asks for none.
+        """Return the gates that releases must pass; None if the schedule sets none.
 
         Raises:
-            ConfigError: their file is not there, or is none.
+            ConfigError: the file of gates is missing or invalid.
         """
         if self.schedule.gates is None:
             return None
@@ -232,7 +232,7 @@ class SchedulePlan:
         return resolve_gates(self.schedule.gates, base=self.path.parent)
 
     def check_hooks(self) -> None:
-        """Refuse hooks whose address is nowhere, before anything is spent.
+        """Refuse hooks without an address, before anything is spent.
 
         Raises:
             CredentialError: the variable of a webhook is not set.
@@ -248,10 +248,10 @@ class SchedulePlan:
 
 @contextmanager
 def open_plan(path: Path) -> Iterator[SchedulePlan]:
-    """Give the plan of a config; what its .env sets goes with the block, as others have their own.
+    """Yield the plan of a config; its .env applies only inside the block, as others have their own.
 
     Raises:
-        ConfigError: the config is wrong, or has no schedule.
+        ConfigError: the config is invalid, or has no schedule.
     """
     config_path, before = path.resolve(), dict(os.environ)
     try:
@@ -278,7 +278,7 @@ def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
     """Refuse two configs that would share state and versions.
 
     Raises:
-        UsageError: two have one name in one workspace.
+        UsageError: two configs share a name in one workspace.
     """
     seen = dict[Path, Path]()
     for plan in plans:
@@ -313,11 +313,11 @@ class ScheduleSummary:
 
 
 def explain_schedule(config: Path, now: datetime) -> ScheduleSummary:
-    """Say what a config's schedule means.
+    """Describe a config's schedule.
 
     Raises:
-        ConfigError: the config is wrong, or has no schedule.
-        RunCorrupt: its state is damaged.
+        ConfigError: the config is invalid, or has no schedule.
+        RunCorrupt: the schedule's state is damaged.
     """
     with open_plan(config) as plan:
         newest = plan.find_newest(now)

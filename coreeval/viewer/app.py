@@ -62,7 +62,7 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass on a request, and add security headers to its response."""
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -85,7 +85,7 @@ class AccessGuard:
         self._app, self._hosts, self._token = app, frozenset(hosts), token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it here."""
+        """Pass on a request, or answer it here if it is refused or redirected."""
         refusal = self._refuse(scope) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 
@@ -99,12 +99,12 @@ class AccessGuard:
         return self._check_token(scope, headers) if self._token else None
 
     def _is_served(self, host: str) -> bool:
-        """Tell whether a name is one of those served; a bare address is nobody's to give away."""
+        """Return whether a host name is served; `*` allows bare IPs, which DNS cannot rebind."""
         name = _strip_port(host).lower()
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """Take the token out of the address into a cookie; refuse who has neither."""
+        """Move the token from the address to a cookie; refuse requests that have neither."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = next((value for name, value in query if name == "token"), None)
         if given is not None and self._matches(given):
@@ -121,7 +121,7 @@ class AccessGuard:
 
 
 def _local_path(scope: Scope) -> str:
-    """Return the asked path so that it stays on this host: two slashes would name another."""
+    """Return the requested path with one leading slash; two would name another host."""
     path: bytes = scope.get("raw_path") or b"/"
     return "/" + path.decode("latin-1").split("?")[0].lstrip("/\\")
 
@@ -176,14 +176,14 @@ def create_app(
     hide_texts: bool = False,
     allowed_hosts: Collection[str] = LOOPBACK_HOSTS,
 ) -> Starlette:
-    """Return the pages of some runs.
+    """Return the app that serves the pages of runs.
 
     Args:
         runs: Directories of runs.
-        workspace: Whose runs and releases are shown besides.
-        token: What a reader must know; None lets everybody read who can reach the pages.
-        hide_texts: Whether texts, prompts and answers are left out.
-        allowed_hosts: Names that the pages are served under; `*` stands for any bare IP address.
+        workspace: The workspace whose runs and releases are also shown.
+        token: The token that a reader must present; None admits everyone who can reach the pages.
+        hide_texts: Whether to leave out texts, prompts and answers.
+        allowed_hosts: The host names to serve the pages under; `*` stands for any bare IP address.
     """
     app = Starlette(
         routes=[*ROUTES, Mount("/static", StaticFiles(packages=STATIC_FOLDERS))],
@@ -215,7 +215,7 @@ def _handle_http_error(request: Request, error: Exception) -> Response:
 
 
 def _handle_bug(request: Request, error: Exception) -> Response:
-    """Answer for a bug; its traceback goes to where the server was started."""
+    """Return the response to a bug; its traceback goes to the server's terminal."""
     said = f"These pages made a mistake: {type(error).__name__}. The terminal shows where."
     answer = _render_error(request, 500, said)
     answer.headers.update(SECURITY_HEADERS)  # it is made outside of the middlewares
@@ -243,7 +243,7 @@ class ServerSocket:
 
     @property
     def address(self) -> str:
-        """What a reader opens."""
+        """Return the address that a reader opens."""
         name = socket.gethostname() if self.host in _WILDCARD_ADDRESSES else self.host
         shown = f"[{name}]" if ":" in name else name
         port = self.listener.getsockname()[1]
@@ -251,17 +251,17 @@ class ServerSocket:
 
     @property
     def allowed_hosts(self) -> Collection[str]:
-        """Names that the pages are served under; a bare address is safe where a token is asked."""
+        """Return the host names to serve; bare addresses are safe if a token is required."""
         if self.token is None:
             return LOOPBACK_HOSTS
         return {*LOOPBACK_HOSTS, socket.gethostname().lower(), self.host.lower(), "*"}
 
 
 def open_server_socket(host: str, port: int) -> ServerSocket:
-    """Listen on a port; 0 is any free one.
+    """Listen on a port; 0 picks a free one.
 
     Raises:
-        UsageError: the port is in use or not ours to use, or the host is not this machine's.
+        UsageError: the port is in use or not permitted, or the host is not on this machine.
     """
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -306,14 +306,14 @@ class PageServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start the server, and call `ready`."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
 
 def serve(app: ASGIApp, server_socket: ServerSocket, *, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM, which end it quietly; `ready` is called once it answers."""
+    """Serve until SIGINT or SIGTERM, then exit quietly; call `ready` once the server responds."""
     with (
         server_socket.listener,
         suppress(KeyboardInterrupt),

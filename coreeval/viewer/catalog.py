@@ -31,23 +31,23 @@ class RunCatalog:
     """Whose runs and releases are shown besides; None where only named ones are."""
 
     def find_runs(self) -> dict[str, Path]:
-        """Return the directories of runs by key, those of a name by their start."""
+        """Return the directories of runs by key; those with the same name are sorted by start."""
         found = sorted(self.workspace.runs.glob("*/*/manifest.json")) if self.workspace else []
         return _assign_keys([*self.runs, *(path.parent for path in found)])
 
     @property
     def run_paths(self) -> list[Path]:
-        """The directories of all runs that are here now."""
+        """Return the directories of all runs that exist now."""
         return list(self.find_runs().values())
 
     def find_releases(self) -> dict[str, Path]:
-        """Return the directories of releases by key, those of a name by their version."""
+        """Return the directories of releases by key, sorted by name and version."""
         found = sorted(self.workspace.releases.glob("*/*/release.json")) if self.workspace else []
         return _assign_keys(path.parent for path in found)
 
 
 def _assign_keys(paths: Iterable[Path]) -> dict[str, Path]:
-    """Name each directory by its last two parts; by a hash too where others are named so."""
+    """Key each directory by its last two parts, plus a hash if others have the same two."""
     distinct = list(dict.fromkeys(path.resolve() for path in paths))
     short = Counter(_make_slug(path) for path in distinct)
     return {
@@ -79,12 +79,12 @@ class OpenRun:
 
 @contextmanager
 def open_requested_run(request: Request, key: str | None = None) -> Iterator[OpenRun]:
-    """Open a run for the block: the one of the address, unless another key is given.
+    """Open a run for the block: the one in the address, unless another key is given.
 
     Raises:
-        HTTPException: 404, there is none with this key.
-        RunStateError: it has no readable manifest.
-        RunCorrupt: its run.db is damaged or gone.
+        HTTPException: 404, no run has this key.
+        RunStateError: the run's manifest cannot be read.
+        RunCorrupt: the run's run.db is damaged or missing.
     """
     key = request.path_params["key"] if key is None else key
     with open_run_reader(find_run_path(request, key)) as (files, manifest, store):
@@ -95,7 +95,7 @@ def find_run_path(request: Request, key: str) -> Path:
     """Return the directory of a run.
 
     Raises:
-        HTTPException: 404, there is none with this key.
+        HTTPException: 404, no run has this key.
     """
     catalog: RunCatalog = request.app.state.catalog
     known = catalog.find_runs()

@@ -47,13 +47,13 @@ class SamplePair:
 
     @property
     def original(self) -> Mapping[str, str]:
-        """The text as the benchmark has it, from whichever side may show it."""
+        """Return the original text, from whichever side may show it."""
         sides = (side.original for side in (self.before, self.after) if side)
         return next(filter(None, sides), {})
 
 
 def show_comparison(request: Request) -> Response:
-    """Compare two sides; ask for them where the address names none."""
+    """Compare two sides, or show the choice of sides unless the address names both."""
     catalog: RunCatalog = request.app.state.catalog
     choices = [*catalog.find_runs(), *(RELEASE_PREFIX + key for key in catalog.find_releases())]
     query = request.query_params
@@ -140,7 +140,7 @@ def _build_pairs(
 def _diff_texts(
     one: SampleDifference, was: SideSample | None, now: SideSample | None
 ) -> Iterator[tuple[str, Mapping[str, Sequence[DiffPiece]]]]:
-    """Yield each arm in which the texts differ, with its words by field."""
+    """Yield each arm whose texts differ, with the word diff of each field."""
     for arm in ("updated", "semantic"):
         old, new = (getattr(side, arm) or {} if side else {} for side in (was, now))
         if arm in one.kinds or not (was and now):
@@ -160,7 +160,7 @@ class CompareLinks:
     """The last page; 0 where nothing is shown."""
 
     def to(self, **changes: str | None) -> str:
-        """Return the address with some conditions changed, on its first page."""
+        """Return the address of the first page with some conditions changed."""
         return self._address({**self.by.model_dump(), **changes})
 
     def at(self, page: int) -> str:
@@ -169,12 +169,12 @@ class CompareLinks:
 
     @property
     def plain(self) -> str:
-        """The address without a filter."""
+        """Return the address without a filter."""
         return self._address({})
 
     @property
     def swapped(self) -> str:
-        """The address with the sides the other way round."""
+        """Return the address with the two sides swapped."""
         return "/compare?" + urlencode({"a": self.after.key, "b": self.before.key})
 
     def _address(self, conditions: Mapping[str, object]) -> str:

@@ -56,7 +56,7 @@ class SideSample(Value):
     facts: tuple[SideFact, ...]
 
     def redact(self) -> "SideSample":
-        """Return it with marks in place of texts and reason, and without facts."""
+        """Return the sample with placeholders for texts and reason, and without facts."""
         arms = {
             name: _redact_fields(getattr(self, name))
             for name in ("original", "semantic", "updated")
@@ -82,7 +82,7 @@ def _redact_fields(fields: Texts | None) -> Texts | None:
 
 
 def build_run_source(path: Path) -> SampleSource:
-    """Return the ended samples of a run, from its run.db; it is opened for each question."""
+    """Return the ended samples of a run from its run.db, which is opened for each query."""
 
     def all_of() -> Iterable[SampleState]:
         with RunStore.open(path, now=utc_now) as store:
@@ -127,7 +127,7 @@ def _build_run_fact(fact: ReplacedFact, item: Evidence | None) -> SideFact:
 
 
 def build_release_source(path: Path) -> SampleSource:
-    """Return the samples of a release, from its files."""
+    """Return the samples of a release from its files."""
     release = read_release(path)
 
     def all_of() -> Iterable[SampleState]:
@@ -208,7 +208,7 @@ class ComparisonSide:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is a run, whose samples have pages."""
+        """Return whether the side is a run, whose samples have pages."""
         return self.title.kind == "run"
 
 
@@ -231,16 +231,16 @@ class RoleModels(Value):
 
     @property
     def differs(self) -> bool:
-        """Whether anything about the role does."""
+        """Return whether anything about the role differs."""
         return self.before != self.after or bool(self.others)
 
 
 def load_run_side(key: str, path: Path) -> ComparisonSide:
-    """Return a run as a side.
+    """Return a run as one side of a comparison.
 
     Raises:
-        RunStateError: it has no readable manifest.
-        RunCorrupt: its run.db is gone.
+        RunStateError: the run's manifest cannot be read.
+        RunCorrupt: the run's run.db is missing.
     """
     files = RunFiles(path)
     manifest, store = read_manifest(files.manifest), files.require_store()
@@ -251,10 +251,10 @@ def load_run_side(key: str, path: Path) -> ComparisonSide:
 
 
 def load_release_side(key: str, path: Path) -> ComparisonSide:
-    """Return a release as a side.
+    """Return a release as one side of a comparison.
 
     Raises:
-        ReleaseError: it is damaged.
+        ReleaseError: the release is damaged.
     """
     manifest = read_release(path).manifest
     stamp = manifest.counts["total"], manifest.created_at
@@ -285,7 +285,7 @@ def _build_side(
 
 
 def compare_models(before: ComparisonSide, after: ComparisonSide) -> list[RoleModels]:
-    """Return which model plays each role on either side, defaults filled in."""
+    """Return the model of each role on both sides, with defaults filled in."""
     return [
         _compare_role(role, *(_read_model_settings(side, role) for side in (before, after)))
         for role in ROLES
@@ -350,7 +350,7 @@ class SideDifferences:
 
     @cached_property
     def moves(self) -> list[OutcomeMove]:
-        """Samples whose outcome differs, by both outcomes; the most frequent first."""
+        """Count the samples whose outcome differs, by both outcomes, the most frequent first."""
         found = Counter((one.before, one.after) for one in self.differences)
         return [
             OutcomeMove(before=before, after=after, samples=number)
@@ -360,23 +360,23 @@ class SideDifferences:
 
     @cached_property
     def kinds(self) -> Mapping[DifferenceKind, int]:
-        """How many samples differ in each way."""
+        """Return the number of samples that differ in each way."""
         found = Counter(kind for one in self.differences for kind in one.kinds)
         return {kind: found[kind] for kind in DIFFERENCE_KINDS}
 
     @cached_property
     def one_sided(self) -> int:
-        """How many samples only one side has."""
+        """Return the number of samples that only one side has."""
         return sum(not one.kinds for one in self.differences)
 
     def select(self, by: DifferenceFilter) -> Sequence[SampleDifference]:
-        """Return the differences that meet a filter."""
+        """Return the differences that match a filter."""
         everything = by == DifferenceFilter()
         return self.differences if everything else [o for o in self.differences if _matches(o, by)]
 
 
 def compare_sides(before: ComparisonSide, after: ComparisonSide) -> SideDifferences:
-    """Return in which samples two sides differ; it is found anew when one of them has changed."""
+    """Return the samples in which two sides differ, recomputed if either side has changed."""
     return _compare_cached(before, before.stamp, after, after.stamp)
 
 
@@ -390,7 +390,7 @@ def _compare_cached(
 def find_differences(
     before: Iterable[SampleState], after: Iterable[SampleState]
 ) -> SideDifferences:
-    """Return in which samples a later side differs from an earlier one."""
+    """Return the samples in which a later side differs from an earlier one."""
     old = {row[0]: row for row in before}
     found, shared = list[SampleDifference](), 0
     for row in after:
@@ -416,7 +416,7 @@ def _find_kinds(old: SampleState, new: SampleState) -> tuple[DifferenceKind, ...
 
 
 def _is_same_text(old: str | None, new: str | None) -> bool:
-    """Tell whether two texts are the same, each as JSON in any order or as a digest."""
+    """Return whether two texts are equal, either as JSON in any key order or by digest."""
     if not old or not new:
         return False
     if old.startswith("{") and new.startswith("{"):

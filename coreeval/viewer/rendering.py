@@ -19,24 +19,24 @@ _RELATIVE_PARTS = {"", ".", ".."}
 
 
 def build_run_url(key: str, page: str = "", **query: str) -> str:
-    """Return the address of a run's page: "" is the run itself."""
+    """Return the address of a run's page; "" is the run itself."""
     return "/run/" + quote(key) + (f"/{page}" if page else "") + _encode_query(query)
 
 
 def build_sample_url(key: str, sample_id: str, query: str = "") -> str:
-    """Return the address of a sample, with the encoded filter that it was found by."""
+    """Return the address of a sample, with the encoded filter of the list it came from."""
     if _RELATIVE_PARTS & set(sample_id.split("/")):
         return f"/run/{quote(key)}/sample/?" + "&".join([urlencode({"id": sample_id}), query])
     return f"/run/{quote(key)}/sample/{quote(sample_id)}" + (f"?{query}" if query else "")
 
 
 def read_sample_id(request: Request) -> str:
-    """Return the id of the sample that an address names."""
+    """Return the id of the sample in an address."""
     return str(request.path_params["id"] or request.query_params.get("id", ""))
 
 
 def build_compare_url(a: str, b: str) -> str:
-    """Return the address where two runs or releases stand side by side."""
+    """Return the address of the comparison of two runs or releases."""
     return "/compare" + _encode_query({"a": a, "b": b})
 
 
@@ -49,24 +49,24 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def format_number(value: float | None) -> str:
-    """Return a count with its thousands set apart; a dash for what is not known."""
+    """Return a count with thousands separators; a dash if it is unknown."""
     return UNKNOWN if value is None else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def format_percent(share: float | None) -> str:
-    """Return a share of one as a percentage with one digit."""
+    """Return a share between 0 and 1 as a percentage with one decimal."""
     return UNKNOWN if share is None else f"{100 * share:.1f} %"
 
 
 def format_usd(value: float | None) -> str:
-    """Return US dollars with as many digits as say something."""
+    """Format US dollars with two decimals, or four below 1; `not known` for None."""
     if value is None:
         return "not known"
     return f"${value:,.2f}" if value == 0 or value >= 1 else f"${value:.4f}"
 
 
 def format_seconds(value: float | None) -> str:
-    """Return a time span in the unit that fits it."""
+    """Return a duration in a suitable unit."""
     if value is None:
         return UNKNOWN
     if value < 0.9995:
@@ -77,23 +77,23 @@ def format_seconds(value: float | None) -> str:
 
 
 def format_time(stamp: str | datetime) -> str:
-    """Return a moment to the minute, UTC; empty for none."""
+    """Return a time in UTC to the minute; empty if there is none."""
     moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) and stamp else stamp
     return f"{moment:%Y-%m-%d %H:%M}" if isinstance(moment, datetime) else ""
 
 
 def format_name(name: str) -> str:
-    """Return a name of ours as words: `rejected_facts` is "rejected facts"."""
+    """Return an internal name as words: `rejected_facts` becomes "rejected facts"."""
     return name.replace("_", " ")
 
 
 def isolate_text(text: str) -> Markup:
-    """Return a text for a page: it reads in its own direction, and what it hides is marked."""
+    """Return a text for a page, isolated in its own direction, with hidden characters marked."""
     return Markup("<bdi>{}</bdi>").format(mark_unseen(text))
 
 
 def mark_unseen(text: str) -> Markup:
-    """Return a text, escaped, with a visible mark for each character that has no shape."""
+    """Return an escaped text with a visible mark for each invisible character."""
     parts, done = [], 0
     for match in find_unseen(text):
         parts += [escape(text[done : match.start()]), _mark_character(match.group())]
@@ -108,12 +108,12 @@ def _mark_character(character: str) -> Markup:
 
 
 def keep_web_url(url: str) -> str | None:
-    """Return an address of the web; None for any other, which could do something."""
+    """Return a web address unchanged; None for any other, which could be harmful."""
     return url if url.startswith(("https://", "http://")) else None
 
 
 def make_environment() -> Environment:
-    """Return the environment: everything is escaped, and a missing value is an error."""
+    """Return the template environment: it escapes everything, and a missing value is an error."""
     environment = Environment(
         loader=PackageLoader("coreeval.viewer"),
         autoescape=True,
@@ -143,7 +143,7 @@ def make_environment() -> Environment:
 def render_page(
     request: Request, template: str, *, status: int = 200, **context: object
 ) -> HTMLResponse:
-    """Return a page made from a template; `hide_texts` and `here` are there besides."""
+    """Return a page rendered from a template, which also gets `hide_texts` and `here`."""
     state = request.app.state
     text = state.templates.get_template(template).render(
         **context, hide_texts=state.hide_texts, here=request.url.path
@@ -152,6 +152,6 @@ def render_page(
 
 
 def wants_fragment(request: Request) -> bool:
-    """Tell whether htmx asks for a part of a page, not a reader for all of it."""
+    """Return whether htmx requests only a part of a page."""
     asked = request.headers
     return "hx-request" in asked and "hx-history-restore-request" not in asked

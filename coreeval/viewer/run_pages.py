@@ -55,7 +55,7 @@ class ReleaseEntry:
 
 
 def show_runs(request: Request) -> Response:
-    """List runs, newest first, and releases."""
+    """List the runs, newest first, and the releases."""
     catalog: RunCatalog = request.app.state.catalog
     runs = [_list_run(key, path) for key, path in catalog.find_runs().items()]
     runs.sort(key=lambda one: one.now.created_at if one.now else "", reverse=True)
@@ -71,7 +71,7 @@ def _list_run(key: str, path: Path) -> RunEntry:
 
 
 def _list_releases(catalog: RunCatalog) -> list[ReleaseEntry]:
-    """Return releases, each with the key of the one that it follows."""
+    """Return the releases, each with the key of the one that it follows."""
     found = [_list_release(key, path) for key, path in catalog.find_releases().items()]
     keys = {(one.manifest.name, one.manifest.version): one.key for one in found if one.manifest}
     return [
@@ -90,7 +90,7 @@ def _list_release(key: str, path: Path) -> ReleaseEntry:
 
 
 def show_detection(request: Request) -> Response:
-    """Show what was detected; nothing is computed, and no series is fetched."""
+    """Show the detection results from the report; compute and fetch nothing."""
     with open_requested_run(request) as run:
         report = read_report(run.files)
         part = Markup(detection_part(report)) if report else None
@@ -128,7 +128,7 @@ class CostRow:
 
 
 def sum_costs(calls: Sequence[CallSum]) -> list[CostRow]:
-    """Return a row for each role and model, the dearest first."""
+    """Return a cost row for each role and model, the most expensive first."""
     rows: dict[tuple[str, str], CostRow] = {}
     for each in calls:
         row, at = _build_cost_row(each), (each.role, each.model)
@@ -151,7 +151,7 @@ def _build_cost_row(calls: CallSum) -> CostRow:
 
 
 def add_costs(rows: Sequence[CostRow]) -> CostRow | None:
-    """Return the sum of all rows; None where there is none."""
+    """Return the sum of all rows; None if there are none."""
     return sum(rows[1:], rows[0]) if rows else None
 
 
@@ -165,7 +165,7 @@ class LabelRow:
 
     @property
     def share(self) -> float:
-        """Accepted of all."""
+        """Return the share of samples that were accepted."""
         return self.accepted / self.total
 
 
@@ -182,7 +182,7 @@ class RunQuality:
 
 
 def measure_quality(overview: Overview) -> RunQuality:
-    """Return the quality of a run, of what has ended of it."""
+    """Return the quality of a run, over the samples that have ended."""
     before = Counter({label: sum(ends.values()) for label, ends in overview.labels.items()})
     after = Counter({label: ends.get("accepted", 0) for label, ends in overview.labels.items()})
     ended = overview.total - overview.outcomes.get("pending", 0)
@@ -201,7 +201,7 @@ def measure_quality(overview: Overview) -> RunQuality:
 
 
 def _measure_rejections(overview: Overview, name: str) -> Score:
-    """Return the share of a judge's verdicts that were against."""
+    """Return the share of a judge's verdicts that were rejections."""
     for said in overview.verdicts:
         if said.name == name:
             return score_proportion(said.failed, said.passed + said.failed)
@@ -236,7 +236,7 @@ def show_run(request: Request) -> Response:
 
 
 def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
-    """Return the model of each role, and whether that is rules of ours."""
+    """Return the model of each role, and whether it is one of our rules."""
     models = parse_models(manifest.models, manifest.run)
     roles: tuple[RoleName, ...] = get_args(RoleName)
     return {
@@ -245,7 +245,7 @@ def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
 
 
 def show_progress(request: Request) -> Response:
-    """Show the part of a run's page that changes while it runs; when it ends, all of the page."""
+    """Show the part of a run's page that changes while it runs; then reload the whole page."""
     key = request.path_params["key"]
     now = read_status(find_run_path(request, key))
     part = render_page(request, "run_now.html", key=key, now=now, meanings=MEANINGS)
@@ -255,10 +255,10 @@ def show_progress(request: Request) -> Response:
 
 
 def send_report(request: Request) -> Response:
-    """Hand out the report as it lies in the run.
+    """Send the report file of the run.
 
     Raises:
-        HTTPException: 404, there is none yet; 403, it would show texts that are hidden.
+        HTTPException: 404, there is no report yet; 403, it would show texts that are hidden.
     """
     if request.app.state.hide_texts:
         raise HTTPException(403, "Texts are hidden here, and the report quotes some.")

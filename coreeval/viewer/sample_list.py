@@ -51,10 +51,10 @@ class ListView(Value):
 
     @classmethod
     def from_query(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
-        """Read an address; what is empty is not asked.
+        """Parse an address; empty conditions are ignored.
 
         Raises:
-            HTTPException: 400, it cannot be read, or searches texts that are hidden.
+            HTTPException: 400, the address is invalid, or searches texts that are hidden.
         """
         chosen: dict[str, Any] = {
             field: query[name]
@@ -74,12 +74,12 @@ class ListView(Value):
 
     @property
     def offset(self) -> int:
-        """Samples before this page."""
+        """Return the number of samples before this page."""
         return (self.page - 1) * PAGE_SIZE
 
     @property
     def filter_pairs(self) -> list[tuple[str, str]]:
-        """The filter as an address has it."""
+        """Return the filter as query parameters."""
         said = self.chosen.model_dump(mode="json", exclude_defaults=True)
         values = {name: said[field] for name, field in FILTER_FIELDS.items() if field in said}
         return [
@@ -90,12 +90,12 @@ class ListView(Value):
 
     @property
     def order(self) -> str:
-        """The order as an address has it: `-usd` is the dearest first."""
+        """Return the order as a query parameter: `-usd` puts the most expensive first."""
         return ("-" if self.descending else "") + self.sort
 
     @property
     def query(self) -> str:
-        """The filter and the order, encoded: what a sample's page is told."""
+        """Return the encoded filter and order, which a sample's page receives."""
         order = [("sort", self.order)] if self.order != "order" else []
         return urlencode([*self.filter_pairs, *order])
 
@@ -104,7 +104,7 @@ class ListView(Value):
         return "&".join(filter(None, [self.query, f"page={page}" if page > 1 else ""]))
 
     def sorted_by(self, sort: SampleSort) -> str:
-        """Return the query of the same list in another order; asked twice, it is turned round."""
+        """Return the query of the list in another order; the current order is reversed."""
         turned = not self.descending if self.sort == sort else sort in DESCENDING_FIRST
         return self.model_copy(update={"sort": sort, "descending": turned, "page": 1}).query
 
@@ -126,7 +126,7 @@ def _describe_error(error: ValidationError) -> str:
 
 
 def show_samples(request: Request) -> Response:
-    """List samples; htmx is given the list without the page around it."""
+    """List samples; htmx gets the list without the page around it."""
     hide = request.app.state.hide_texts
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
@@ -152,7 +152,7 @@ def show_samples(request: Request) -> Response:
 
 
 def _count_choices(overview: Overview) -> dict[str, dict[str, int]]:
-    """Return what can be chosen, with the number of samples of each."""
+    """Return the choices of each filter, with their numbers of samples."""
     return {
         "outcome": overview.outcomes,
         "label": {label: sum(ends.values()) for label, ends in overview.labels.items()},

@@ -75,7 +75,7 @@ class EvidenceEntry:
 
 
 def time_steps(history: SampleHistory) -> tuple[StepTime, ...]:
-    """Return the steps with their places on one scale of time."""
+    """Return the steps with their positions on a common time scale."""
     if not history.steps:
         return ()
     first = min(step.started_at for step in history.steps)
@@ -92,7 +92,7 @@ def _time_step(step: StepHistory, after: float, whole: float) -> StepTime:
 
 
 def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
-    """Yield what came before the first attempt, then the attempts."""
+    """Yield the steps before the first attempt, then those of each attempt."""
     timed = time_steps(history)
     attempts = {attempt.number: attempt for attempt in history.attempts}
     for number in sorted({moment.step.attempt for moment in timed}):
@@ -101,7 +101,7 @@ def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
 
 
 def number_evidence(history: SampleHistory) -> dict[str, EvidenceEntry]:
-    """Number the evidence by its id, what the facts rest on first, then what plans chose."""
+    """Number the evidence by id: first what the facts rest on, then what plans chose."""
     used = [fact.evidence_id for fact in list_facts(history)]
     chosen = [key for step in history.steps for key in _list_chosen(step.did)]
     order = dict.fromkeys(
@@ -130,29 +130,29 @@ def _find_use(
 
 
 def list_facts(history: SampleHistory) -> Sequence[ReplacedFact]:
-    """Return the replaced facts; none while the sample has not ended."""
+    """Return the replaced facts; empty until the sample has ended."""
     return history.result.facts if history.result else ()
 
 
 def find_last_text(history: SampleHistory) -> AttemptHistory | None:
-    """Return the last attempt that wrote a text; None where none did."""
+    """Return the last attempt that wrote a text; None if none did."""
     return next((each for each in reversed(history.attempts) if each.text), None)
 
 
 def list_objections(history: SampleHistory) -> tuple[Verdict, ...]:
-    """Return the verdicts against the last attempt: why a sample was not accepted."""
+    """Return the failed verdicts on the last attempt: why a sample was not accepted."""
     if not history.attempts:
         return ()
     return tuple(verdict for verdict in history.attempts[-1].verdicts if not verdict.passed)
 
 
 def select_diffs(history: SampleHistory, before: str, after: str) -> dict[str, ArmDiff]:
-    """Return by field what differs between two arms; empty where the sample lacks one."""
+    """Return the differences between two arms by field; empty if the sample lacks one of them."""
     return {one.field: one for one in history.diffs if (one.before, one.after) == (before, after)}
 
 
 def indent_json(text: str) -> str:
-    """Return a model's words with its JSON indented; as they are where they are none."""
+    """Return a model's answer with its JSON indented, or unchanged if it is not JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -161,7 +161,7 @@ def indent_json(text: str) -> str:
 
 
 def format_details(value: Mapping[str, object]) -> str:
-    """Return what a step noted, to be read."""
+    """Return a step's details in readable form."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -181,7 +181,7 @@ HELPERS: Mapping[str, object] = {
 
 
 def show_sample(request: Request) -> Response:
-    """Show a sample, between its neighbours in the list that it was opened from."""
+    """Show a sample, with links to its neighbours in the list that it was opened from."""
     hide = request.app.state.hide_texts
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
@@ -203,7 +203,7 @@ def show_sample(request: Request) -> Response:
 
 
 def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
-    """Return the address of the page of the list that the sample stands on."""
+    """Return the address of the list page that contains the sample."""
     query = view.at(ceil((near.position or 1) / PAGE_SIZE))
     return build_run_url(key, "samples") + (f"?{query}" if query else "")
 

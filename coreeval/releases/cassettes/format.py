@@ -253,12 +253,12 @@ def write_cassette(
     """Write a cassette as one atomic replacement.
 
     Args:
-        path: The file.
-        lines: What comes after the head.
-        head_of: Makes the head from what the lines came to.
+        path: The file to write.
+        lines: The lines after the head.
+        head_of: Builds the head from the tally of the lines.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=path.parent) as body:
@@ -283,10 +283,10 @@ def write_cassette(
 
 
 def hash_head(head: CassetteHead) -> str:
-    """Return the digest of a cassette: of its head, which vouches for the rest."""
+    """Return the digest of a cassette: the sha256 of its head, which covers the rest."""
     return hashlib.sha256(encode_line(head)).hexdigest()
 
 
 def encode_line(line: Value) -> bytes:
-    """Return a head or a line as it stands in the file; ASCII, so that every text has a form."""
+    """Encode a head or line for the file, in ASCII so that any text can be written."""
     return json.dumps(line.model_dump(mode="json")).encode() + b"\n"

@@ -55,18 +55,18 @@ class Cassette:
     """sha256 of the head's line, which has that of all others."""
 
     def lines(self, kind: type[L]) -> Iterator[L]:
-        """Yield the lines of one kind, in their order.
+        """Yield the lines of one kind in file order.
 
         Raises:
-            CassetteError: one of them is malformed.
+            CassetteError: a line is malformed.
         """
         return (line for _, line in self.numbered_lines(kind))
 
     def numbered_lines(self, kind: type[L]) -> Iterator[tuple[int, L]]:
-        """Yield the lines of one kind with their numbers; the head is line 1.
+        """Yield the lines of one kind with their line numbers; the head is line 1.
 
         Raises:
-            CassetteError: one of them is malformed.
+            CassetteError: a line is malformed.
         """
         name = kind.model_fields["kind"].default
         start = f'{{"kind": "{name}",'.encode()
@@ -77,10 +77,11 @@ class Cassette:
 
 
 def open_cassette(path: Path) -> Cassette:
-    """Read a cassette through once and hold it against its head.
+    """Read a whole cassette and check it against its head.
 
     Raises:
-        CassetteError: it is none, of another version, cut, altered, or unpacks to more than it may.
+        CassetteError: the file is not a cassette, has another version, is truncated or altered, or
+            unpacks to more than the limit.
     """
     try:
         _refuse_pipe(path)
@@ -98,10 +99,10 @@ def open_cassette(path: Path) -> Cassette:
 
 
 def _refuse_pipe(path: Path) -> None:
-    """Refuse what is no regular file: a cassette is read several times.
+    """Refuse a file that is not regular, because a cassette is read several times.
 
     Raises:
-        OSError: it is none, or not there.
+        OSError: the file is not regular, or does not exist.
     """
     if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
         raise OSError(errno.ENOTSUP, "it is a pipe or device, not a file")
@@ -148,11 +149,11 @@ class _HalfCharacter(ValueError):
 
 
 def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by whoever asked for it
-    """Return the values of a line.
+    """Parse the JSON of a line.
 
     Raises:
-        _HalfCharacter: a text among them is none.
-        ValueError: it is no JSON.
+        _HalfCharacter: a string holds half a character (a lone surrogate).
+        ValueError: the line is not valid JSON.
     """
     said = json.loads(line)
     try:
@@ -163,7 +164,7 @@ def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by wh
 
 
 def install_hint(version: str) -> str:
-    """Return how the CoreEval is had that made a cassette, by what the cassette says of it."""
+    """Return how to install the version that made a cassette, as the cassette states it."""
     known = version if re.fullmatch(r"[\w.+-]{1,40}", version) else "VERSION"
     return f"repeat it with the version that made it: pip install coreeval=={known}"
 
@@ -175,7 +176,7 @@ def _refuse_bomb(path: Path, head: CassetteHead) -> None:
 
 
 def _check_body(path: Path, packed: BinaryIO, head: CassetteHead) -> None:
-    """Refuse a body that has other bytes or lines than the head says; no more is unpacked."""
+    """Refuse a body whose bytes or lines differ from the head; unpack no more than it states."""
     digest, counts, size = hashlib.sha256(), Counter[str](), 0
     while line := packed.readline(MOST_LINE_BYTES + 1):
         size += len(line)
@@ -235,7 +236,7 @@ def _altered(path: Path, why: str) -> CassetteError:
 
 
 def count_fixed_results(cassette: Cassette) -> Counter[str]:
-    """Return how many results are stated, by why: kept from a release, or their outcome.
+    """Count the stated results by reason: kept from a release, or the outcome.
 
     Raises:
         CassetteError: a line is malformed.
@@ -280,17 +281,17 @@ class FileComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether the bytes are the same."""
+        """Return whether the files have the same bytes."""
         return self.sha256 == self.found
 
     @property
     def same_rows(self) -> bool:
-        """Whether the rows are."""
+        """Return whether the files have the same rows."""
         return bool(self.sha256 and self.found) and self.difference is None
 
 
 def hash_files(dataset: Path) -> tuple[CassetteFile, ...]:
-    """Return the Parquet files of a dataset with their digests, by name."""
+    """Return the digests of a dataset's Parquet files, by name."""
     return tuple(_hash_file(dataset, path) for path in sorted(dataset.glob("*/*.parquet")))
 
 
@@ -304,7 +305,7 @@ def _hash_file(dataset: Path, path: Path) -> CassetteFile:
 
 
 def hash_rows(dataset: Path, file: CassetteFile) -> Iterator[RowLine]:
-    """Yield the rows of a file as digests of their cells."""
+    """Yield each row of a file as digests of its cells."""
     for row in read_parquet(dataset / file.name):
         cells = "".join(_hash_cell(row[column]) for column in file.columns)
         yield RowLine(file=file.name, id=row["id"], cells=cells)
@@ -315,7 +316,7 @@ def _hash_cell(value: object) -> str:
 
 
 def compare_files(cassette: Cassette, dataset: Path) -> list[FileComparison]:
-    """Compare a dataset's files with those that a cassette recorded, byte for byte."""
+    """Compare a dataset's files byte for byte with those that a cassette recorded."""
     there = {file.name: file for file in hash_files(dataset)}
     recorded = {file.name: file for file in cassette.head.files}
     return [

@@ -60,7 +60,7 @@ class _HubLimits:
         self._paused_s = 0.0
 
     def check_request(self, request: httpx2.Request) -> None:
-        """Refuse a request beyond the limits."""
+        """Refuse a request that exceeds the limits."""
         if request.method != "GET":
             self._reading_ends = math.inf  # from here on our files say how much there is to ask
         if next(self._requests) > _MOST_REQUESTS:
@@ -71,7 +71,7 @@ class _HubLimits:
             raise HubEndless(told, request=request)
 
     def check_pause(self, response: httpx2.Response) -> None:
-        """Refuse to wait for longer than the limit, where a response asks for a pause."""
+        """Refuse to wait longer than the limit if a response asks for a pause."""
         if response.status_code not in hub_http._DEFAULT_RETRY_ON_STATUS_CODES:
             return
         limit = hub_http.parse_ratelimit_headers(response.headers)
@@ -87,9 +87,9 @@ class _HubLimits:
 
 @contextmanager
 def bounded_sessions(hub: str) -> Iterator[None]:
-    """Have huggingface_hub read and ask nothing without end inside the block, nor be led astray.
+    """Bound what huggingface_hub reads and requests in the block, and keep it to one hub.
 
-    Its own client comes back afterwards: who uses it beside us may fetch files of any size.
+    Its own client is restored afterwards, because other code may fetch files of any size.
     """
     before = hub_http._GLOBAL_CLIENT_FACTORY
     set_client_factory(partial(_build_client, hub, _HubLimits()))
@@ -100,7 +100,7 @@ def bounded_sessions(hub: str) -> Iterator[None]:
 
 
 def _build_client(hub: str, limits: _HubLimits) -> httpx2.Client:
-    """Return a client as huggingface_hub makes it, but bounded, and for one hub."""
+    """Return a client like huggingface_hub's, but with limits and restricted to one hub."""
     checks = (to_public_stores(hub), limits.check_request, hub_http.hf_request_event_hook)
     return BoundedClient(
         most_s=_LONGEST_WAIT_S,
@@ -134,19 +134,19 @@ class PushResult:
 
 
 def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False) -> PushResult:
-    """Bring a dataset repository to what a release holds, and tag it with the version.
+    """Update a dataset repository to match a release, and tag it with the version.
 
     Args:
         release: The release's directory.
-        to: `OWNER/NAME`, or `hf:OWNER/NAME`; a repository that is not there is created.
-        public: Whether a repository that is created can be seen by everyone.
-        dry_run: Only compare.
+        to: `OWNER/NAME`, or `hf:OWNER/NAME`; the repository is created if it does not exist.
+        public: Whether a newly created repository is public.
+        dry_run: Compare without uploading.
 
     Raises:
-        ReleaseError: it does not verify, or the hub has another release of its version.
-        UsageError: `to` names no repository.
-        CredentialError: the hub refuses the token, or there is none.
-        RunError: the hub cannot be reached or refused a part; the push can be repeated.
+        ReleaseError: the release does not verify, or the hub has another release of its version.
+        UsageError: `to` is not the name of a repository.
+        CredentialError: the token is missing, or the hub refuses it.
+        RunError: the hub cannot be reached or refused a part; the push can be retried.
     """
     named = _REPOSITORY.fullmatch(to)
     if not named:
@@ -190,7 +190,7 @@ class _Push:
         return self._build_result(lacking, removed, None if dry_run else tagged or head)
 
     def _head(self) -> str | None:
-        """Return the last commit; None where there is no repository."""
+        """Return the last commit; None if the repository does not exist."""
         try:
             return self._api.dataset_info(self._repository).sha
         except RepositoryNotFoundError:
@@ -222,7 +222,7 @@ class _Push:
         return other.blob_id == git_blob(self._release.path / path)
 
     def _extra_files(self, there: Files) -> list[str]:
-        """Return files in the folders of a release that this one does not have."""
+        """Return files on the hub, in the folders of a release, that this release lacks."""
         folders = set(self._release.manifest.arms)
         return [
             path
@@ -233,7 +233,7 @@ class _Push:
     def _commit(
         self, head: str | None, lacking: list[str], removed: list[str], *, public: bool
     ) -> str:
-        """Commit all changes at once and return the commit; the last one where nothing changes."""
+        """Commit all changes at once; return the new commit, or the last one if nothing changes."""
         if head is None:
             self._api.create_repo(
                 self._repository, repo_type=_KIND, private=not public, exist_ok=True
@@ -274,7 +274,7 @@ class _Push:
 
 
 def git_blob(path: Path) -> str:
-    """Return the id that git, and so the hub, has for the bytes of a small file."""
+    """Return the id that git, and therefore the hub, gives to the bytes of a small file."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
@@ -285,7 +285,7 @@ _REFUSALS = (HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeErro
 
 @contextmanager
 def _convert_errors(repository: str) -> Iterator[None]:
-    """Turn what goes wrong with the hub inside the block into an error for the user."""
+    """Convert hub errors raised inside the block into errors for the user."""
     try:
         yield
     except _REFUSALS as error:

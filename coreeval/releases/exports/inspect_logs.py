@@ -57,7 +57,7 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
 
 
 def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
-    """Return a sample with its story; without a call store, what was said is left out."""
+    """Return a sample with its history; without a call store, prompts and answers are left out."""
     sample, result = ended.sample, ended.result
     steps = store.history.steps(sample.id)
     asked, written = _sample_text(sample.fields), _sample_text(result.updated or {})
@@ -88,14 +88,14 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
 
 
 def _sample_text(fields: dict[str, str]) -> str:
-    """Return the texts of a sample as one; several are told apart by their names."""
+    """Join the texts of a sample into one; several fields are prefixed with their names."""
     if len(fields) == 1:
         return next(iter(fields.values()))
     return "\n".join(f"{name}: {text}" for name, text in fields.items())
 
 
 def _scores(ended: SampleResult, steps: list[StepRecord]) -> dict[str, Score]:
-    """Return whether it was accepted, and the last verdict of each check and judge."""
+    """Return whether the sample was accepted, and the last verdict of each check and judge."""
     result = ended.result
     right = "C" if result.outcome == "accepted" else "I"
     accepted = Score(value=right, answer=result.outcome, explanation=result.reason)
@@ -108,7 +108,7 @@ def _scores(ended: SampleResult, steps: list[StepRecord]) -> dict[str, Score]:
 
 
 def _sum_step_usage(steps: list[StepRecord]) -> dict[str, ModelUsage]:
-    """Return what the sample's calls used, those found in the call store not counted."""
+    """Return the usage of the sample's calls, without those answered from the call store."""
     used = dict[str, ModelUsage]()
     for call in (call for step in steps for call in step.calls if not call.cached):
         used[call.model] = used.get(call.model, ModelUsage()) + _tokens(call)
@@ -126,7 +126,7 @@ def _tokens(call: CallRow) -> ModelUsage:
 
 
 def _times(steps: list[StepRecord]) -> dict[str, Any]:
-    """Return when a sample was begun and ended, by its steps."""
+    """Return when a sample began and ended, from its steps."""
     if not steps:
         return {}
     begun, ended = _start_time(steps[0]), max(map(_end_time, steps))
@@ -158,7 +158,7 @@ class _Story:
         self._evidence = store.history.evidence(list(dict.fromkeys(offered)))
 
     def events(self) -> Iterator[Event]:
-        """Yield the span of the sample and, in it, one for each step."""
+        """Yield the span of the sample, with one span for each step inside it."""
         root = self._root
         yield SpanBeginEvent(id=root, name="refresh", type="agent", **self._at(root, self._begun))
         for step in self._steps:
@@ -200,13 +200,13 @@ class _Story:
         )
 
     def _at(self, span: str, moment: datetime) -> dict[str, Any]:
-        """Return where and when an event is."""
+        """Return the position of an event: its span, its time, and seconds since the beginning."""
         since = (moment - self._begun).total_seconds()
         return {"span_id": span, "timestamp": moment, "working_start": max(since, 0.0)}
 
 
 def _outcome_events(step: StepRecord, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
-    """Yield what a step came to beside its calls, each with the name of its kind."""
+    """Yield the results of a step besides its calls, each with the name of its kind."""
     if offered := [evidence[key] for key in step.detail.get("evidence", ()) if key in evidence]:
         yield "evidence", [_news(item) for item in offered]
     if rest := {key: value for key, value in step.detail.items() if key != "evidence"}:
@@ -258,7 +258,7 @@ SAMPLES_AT_A_TIME = 500
 
 
 def write_logs(material: Material, folder: Path) -> int:
-    """Write the logs of a run, up to 500 samples in each; return the number of samples."""
+    """Write the logs of a run, up to 500 samples in each, and return the number of samples."""
     files = RunFiles(material.path)
     manifest, count = read_manifest(files.manifest), 0
     folder.mkdir()
@@ -277,7 +277,7 @@ def write_logs(material: Material, folder: Path) -> int:
 
 @contextmanager
 def _open_calls(manifest: Manifest) -> Iterator[CallStore | None]:
-    """Open the call store for the block; None where it is gone: opening would create it."""
+    """Open the call store for the block; None if it is missing, as opening would create it."""
     path = Workspace(Path(manifest.workspace)).calls
     if not path.exists():
         yield None
@@ -338,13 +338,13 @@ def _build_spec(
 
 
 def find_writer(manifest: Manifest) -> str:
-    """Return the model that wrote the new texts: the composer's."""
+    """Return the model that wrote the new texts (the composer's)."""
     said = manifest.models.get("composer") or manifest.models.get("default")
     return str(said["model"]) if isinstance(said, dict) else "none"
 
 
 def _stable_id(text: str) -> str:
-    """Return an id that is the same whenever the same run is exported."""
+    """Return an id that is the same on every export of the same run."""
     return hashlib.sha256(text.encode()).hexdigest()[:22]
 
 

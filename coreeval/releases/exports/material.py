@@ -50,7 +50,7 @@ class ExportSample(Value):
     """Of an accepted sample; what stands in for a rejected one is no new text."""
 
     def texts(self, arm: ReleasedArm) -> dict[str, str] | None:
-        """Return its texts in one arm."""
+        """Return the sample's texts in one arm."""
         by_arm = {"original": self.original, "semantic": self.semantic, "updated": self.updated}
         return by_arm[arm]
 
@@ -80,15 +80,15 @@ class Material:
         """Stream the replaced facts, in the benchmark's order.
 
         Raises:
-            ReleaseError: the file is gone or damaged.
+            ReleaseError: the file is missing or damaged.
         """
         return read_facts(self.folder / "provenance" / shard_name(self.split))
 
     def task_of(self, sample_id: str) -> Task:
-        """Return a sample's task: with several stance targets, the one of its own target.
+        """Return the task of a sample; with several stance targets, that of its own target.
 
         Raises:
-            ReleaseError: that task is in a file which the release does not hold.
+            ReleaseError: the task is in a file that the release does not hold.
         """
         if self.config.dataset.target != ALL_TARGETS:
             return self.task
@@ -102,12 +102,12 @@ class Material:
 
 
 def open_material(path: Path) -> Material:
-    """Open the directory of a run or of a release.
+    """Open the directory of a run or a release.
 
     Raises:
-        ReleaseError: it is neither, or a release that is not what was made.
-        RunStateError: it is a run that has not come to its end.
-        RunCorrupt: its run.db is damaged or gone.
+        ReleaseError: it is neither, or a release altered since it was made.
+        RunStateError: the run has not ended.
+        RunCorrupt: the run's run.db is damaged or missing.
     """
     if (path / MANIFEST).exists():
         return _open_release(require_whole(path))
@@ -184,7 +184,7 @@ def _exported_sample(ended: SampleResult) -> ExportSample:
 
 
 def _iter_release_samples(release: Release) -> Iterator[ExportSample]:
-    """Join the table of samples with the arms, all of which are in the benchmark's order."""
+    """Join the table of samples with the arms; all are in the benchmark's order."""
     arms = {arm: _ArmCursor(release.arm(arm)) for arm in ARMS}
     for row in release.samples():
         texts = {arm: rows.texts_of(row.id) for arm, rows in arms.items()}
@@ -202,7 +202,7 @@ class _ArmCursor:
         self._next = next(rows, None)
 
     def texts_of(self, sample_id: str) -> dict[str, str] | None:
-        """Return the texts of a sample; None if it is not the next of this arm."""
+        """Return the texts of a sample; None if it is not the arm's next sample."""
         row = self._next
         if row is None or row.id != sample_id:
             return None
@@ -220,7 +220,7 @@ Question = dict[str, str]
 
 
 def iter_questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
-    """Stream a question for each sample that an arm holds: id, prompt, label_text.
+    """Stream a question for each sample in an arm: id, prompt, label_text.
 
     Raises:
         PromptError: the task's first template cannot be filled.
@@ -232,7 +232,7 @@ def iter_questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
 
 
 def list_arms(material: Material) -> list[ReleasedArm]:
-    """Return the arms that have a text of any sample."""
+    """Return the arms that have at least one text."""
     held = set[ReleasedArm]()
     for sample in material.samples():
         held.update(arm for arm in ARMS if sample.texts(arm))
@@ -242,12 +242,12 @@ def list_arms(material: Material) -> list[ReleasedArm]:
 
 
 def task_slug(name: str) -> str:
-    """Return a benchmark's name as it can be part of a task's."""
+    """Return a benchmark's name in a form that can be part of a task name."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "benchmark"
 
 
 def write_description(material: Material, out: Path, files: dict[str, str]) -> None:
-    """Write benchmark.json, which the code beside it reads."""
+    """Write benchmark.json, which the exported code beside it reads."""
     said = {
         "name": task_slug(material.name),
         "version": material.version,
@@ -259,7 +259,7 @@ def write_description(material: Material, out: Path, files: dict[str, str]) -> N
 
 
 def write_code(module: str, path: Path) -> None:
-    """Write a harness module and the scoring that it needs as one file that stands alone."""
+    """Write a harness module and the scoring that it needs as one standalone file."""
     folder = resources.files("coreeval.releases.exports.harness")
     both = "\n\n".join(
         folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ("scoring", module)

@@ -20,20 +20,20 @@ _TEXTS: set[str] = {*ARMS}
 
 
 def write_csv(material: Material, out: Path) -> dict[str, int]:
-    """Write samples.csv and facts.csv, values as they are; return the rows of each."""
+    """Write samples.csv and facts.csv with unescaped values; return the number of rows of each."""
     return _write_csv(material, out, keep_cell, encoding="utf-8")
 
 
 def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
-    """Write the same for a spreadsheet: no text acts as a formula or hides characters.
+    """Write the same files for a spreadsheet: no text acts as a formula or hides characters.
 
-    A byte order mark tells it that the files are UTF-8.
+    A byte order mark identifies the files as UTF-8.
     """
     return _write_csv(material, out, escape_cell, encoding="utf-8-sig")
 
 
 def write_jsonl(material: Material, out: Path) -> dict[str, int]:
-    """Write samples.jsonl and facts.jsonl; return the rows of each."""
+    """Write samples.jsonl and facts.jsonl; return the number of rows of each."""
     samples = (sample.model_dump(mode="json") for sample in material.samples())
     facts = (fact.model_dump(mode="json") for fact in material.facts())
     return {
@@ -43,12 +43,12 @@ def write_jsonl(material: Material, out: Path) -> dict[str, int]:
 
 
 def keep_cell(cell: TableCell) -> TableCell:
-    """Return a cell as it is."""
+    """Return a cell unchanged."""
     return cell
 
 
 def escape_cell(cell: TableCell) -> TableCell:
-    """Return a cell with an apostrophe before what a spreadsheet might take for a formula."""
+    """Return a cell, prefixed with an apostrophe if a spreadsheet could read it as a formula."""
     return escape_formula(visible(cell)) if isinstance(cell, str) else cell
 
 
@@ -69,7 +69,7 @@ def _write_csv(
 
 
 def list_sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of samples.csv: what is known of a sample, then its texts by arm."""
+    """Return the columns of samples.csv: the sample's metadata, then its texts by arm."""
     own = [name for name in ExportSample.model_fields if name not in _TEXTS]
     return (*own, *(f"{arm}_{field}" for arm in ARMS for field in fields))
 
@@ -94,7 +94,7 @@ def _write_csv_file(
     shown: Callable[[TableCell], TableCell],
     encoding: str,
 ) -> int:
-    """Write a table as RFC 4180 has it and return its number of rows."""
+    """Write a table as RFC 4180 CSV and return its number of rows."""
     with path.open("w", encoding=encoding, newline="") as file:
         table = csv.writer(file)
         table.writerow(columns)
@@ -102,13 +102,13 @@ def _write_csv_file(
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> int:
-    """Write rows as JSON, one a line, and return their number."""
+    """Write rows as JSON, one per line, and return their number."""
     with path.open("w", encoding="utf-8") as file:
         return sum(file.write(json.dumps(row, ensure_ascii=False) + "\n") > 0 for row in rows)
 
 
 def write_junit(material: Material, out: Path) -> dict[str, int]:
-    """Write junit.xml; return its number of test cases."""
+    """Write junit.xml and return its number of test cases."""
 
     def cases() -> Iterator[JUnitCase]:
         return (_sample_case(material, sample) for sample in material.samples())
@@ -130,7 +130,7 @@ def _sample_case(material: Material, sample: ExportSample) -> JUnitCase:
 
 
 def _sample_ending(sample: ExportSample) -> tuple[JUnitEnding, str]:
-    """Return what a sample is to JUnit, and why."""
+    """Return a sample's JUnit status, and the reason for it."""
     reason = f"{sample.outcome}: {sample.reason}" if sample.reason else sample.outcome
     if sample.outcome == "failed":
         return "failure", reason

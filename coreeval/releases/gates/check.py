@@ -66,12 +66,12 @@ class GateFinding(Value):
 
     @property
     def stops(self) -> bool:
-        """Whether the release is kept back for it."""
+        """Return whether this finding blocks the release."""
         return self.status in STOPPING
 
 
 def check_gates(subject: GateSubject, gates: Gates) -> tuple[GateFinding, ...]:
-    """Return what each gate of a file finds, in their order."""
+    """Return the finding of each gate that is set, in the order of `Gates`."""
     return tuple(
         _check_gate(subject, name, gate)
         for name in type(gates).model_fields
@@ -104,7 +104,7 @@ def _check_gate(subject: GateSubject, name: str, gate: Gate) -> GateFinding:
 def _split_values(
     found: Sequence[V | MissingValue] | MissingValue,
 ) -> tuple[list[V], MissingValue | None]:
-    """Return the values, and what is missing of them."""
+    """Return the values, and the first missing value if there is one."""
     if isinstance(found, MissingValue):
         return [], found
     absent = next((each for each in found if isinstance(each, MissingValue)), None)
@@ -141,7 +141,7 @@ def _check_numbers(subject: GateSubject, name: str, limit: Limit) -> GateFinding
 
 
 def _broken_bounds(limit: Limit, found: GateValue) -> Iterator[str]:
-    """Yield the bounds that a value is beyond, in words."""
+    """Yield a description of each bound that a value exceeds."""
     for bound, side, allowed in _bounds(limit):
         value = getattr(found.score, side)
         beyond = value - allowed if bound == "max" else allowed - value
@@ -152,7 +152,7 @@ def _broken_bounds(limit: Limit, found: GateValue) -> Iterator[str]:
 
 
 def _margin(limit: Limit, score: Score) -> float | None:
-    """Return how far a value is from the nearest bound, negative beyond it; None without an end."""
+    """Return the distance to the nearest bound, negative beyond it; None without an interval."""
     margins = list[float]()
     for bound, side, allowed in _bounds(limit):
         value: float | None = getattr(score, side)
@@ -170,7 +170,7 @@ def _bounds(limit: Limit) -> Iterator[tuple[Bound, Side, float]]:
 
 
 def limit_words(limit: Limit) -> str:
-    """Return a limit in words: `at most 0.06`, `upper end at least 0.4`."""
+    """Describe a limit in words: `at most 0.06`, `upper end at least 0.4`."""
     least = {"min": "at least", "max": "at most"}
     return " and ".join(
         f"{_SIDES[side]}{least[bound]} {allowed:g}" for bound, side, allowed in _bounds(limit)
@@ -189,30 +189,30 @@ class GateResult(Value):
 
     @property
     def passed(self) -> bool:
-        """Whether others may have it."""
+        """Return whether the release may be passed on."""
         return not self.stopped
 
     @property
     def stopped(self) -> tuple[GateFinding, ...]:
-        """The gates that keep it back."""
+        """Return the findings that block the release."""
         return tuple(each for each in self.gates if each.stops)
 
 
 def check_release(
     path: Path, gates: Gates, *, report: Path | None = None, chain: bool = True
 ) -> GateResult:
-    """Hold a release against gates.
+    """Check a release against gates.
 
     Args:
         path: The release's directory.
         gates: The limits.
-        report: The report.json of its run, where targets were asked after the release was made.
-        chain: Whether the releases before it must be there, unchanged.
+        report: The report.json of its run, if targets were queried after the release was made.
+        chain: Whether the releases before it must exist, unchanged.
 
     Raises:
         ReleaseError: there is no release.
-        RunError: it is not what was made.
-        RunStateError: the report is not there, or of another run.
+        RunError: the release was altered since it was made.
+        RunStateError: the report is missing, or belongs to another run.
         RunCorrupt: the report is damaged.
     """
     _refuse_altered(path, chain)
@@ -229,10 +229,10 @@ def check_release(
 
 
 def require_gates(release: Release, gates: Gates) -> None:
-    """Refuse a release that is being made, and has no name yet.
+    """Refuse a release in the making, before it has a name, if it fails a gate.
 
     Raises:
-        GateNotMet: it is beyond a limit.
+        GateNotMet: a limit is not met.
     """
     manifest = release.manifest
     where = f"{manifest.name} {manifest.version}, of {manifest.run}"
@@ -241,12 +241,12 @@ def require_gates(release: Release, gates: Gates) -> None:
 
 
 def require_gates_of_release(path: Path, gates: Gates) -> None:
-    """Refuse a release that is there, made without these gates, before others are told of it.
+    """Refuse an existing release, made without these gates, before it is announced.
 
     Raises:
-        ReleaseError: there is none.
-        RunError: it is not what was made.
-        GateNotMet: it is beyond a limit.
+        ReleaseError: there is no release.
+        RunError: the release was altered since it was made.
+        GateNotMet: a limit is not met.
     """
     _refuse_altered(path, chain=False)
     hint = (
@@ -314,7 +314,7 @@ of GitHub among them for e-mail, look for links."""
 
 
 def format_value(found: GateFinding) -> str:
-    """Return the value with its interval, or the verdict; `not measured` without either."""
+    """Format the value with its interval, or the verdict; `not measured` without either."""
     if found.verdict:
         return found.verdict
     score = found.score
@@ -327,7 +327,7 @@ def format_value(found: GateFinding) -> str:
 
 
 def format_finding(found: GateFinding) -> str:
-    """Return the value with whose it is, or why it is missing and what to do."""
+    """Format the value with its target, or the reason that it is missing and what to do."""
     if found.status == "not_met":
         return found.reason
     if found.reason:
@@ -336,7 +336,7 @@ def format_finding(found: GateFinding) -> str:
 
 
 def format_verdict(gated: GateResult) -> str:
-    """Return in one line whether the release passes."""
+    """Say in one line whether the release passes."""
     title, number = f"{gated.name} {gated.version}", len(gated.gates)
     if not gated.passed:
         return f"{title} does NOT pass: gates not met: {len(gated.stopped)} of {number}"
@@ -346,7 +346,7 @@ def format_verdict(gated: GateResult) -> str:
 
 
 def format_summary(gated: GateResult) -> str:
-    """Return the summary as Markdown; what others wrote is text in it and nothing else."""
+    """Return the summary as Markdown, with third-party text escaped."""
     return "\n".join(_summary_lines(gated)) + "\n"
 
 
@@ -363,7 +363,7 @@ def _summary_lines(gated: GateResult) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text on one line that Markdown shows as it is, without links."""
+    """Return a text on one line, escaped so that Markdown shows it literally and without links."""
     bare = "".join(each if each.isprintable() else " " for each in text)
     shown = _MARKDOWN.sub(r"\\\1", " ".join(bare.split())).replace("&", "&amp;")
     return _AUTOLINKS.sub(lambda found: found[0] + _BREAK, shown)
@@ -378,7 +378,7 @@ _ENDINGS: Final[Mapping[GateStatus, JUnitEnding]] = {
 
 
 def write_junit(path: Path, gated: GateResult, moment: datetime) -> None:
-    """Write the file; a gate that is not met, or not measured, is a failure."""
+    """Write the JUnit file; a gate that is not met, or not measured, is a failure."""
     name = f"gates of {gated.name} {gated.version}"
     with replacing(path) as draft:
         write_suite(

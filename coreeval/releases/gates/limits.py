@@ -62,7 +62,7 @@ class Limit(Gate):
         return f"{self.unit} lies between {self.lowest:g} and {self.highest:g}"
 
     def side(self, bound: Literal["min", "max"]) -> Side:
-        """Return what is held against the minimum or the maximum."""
+        """Return which part of a value is compared with the minimum or the maximum."""
         del bound
         return "estimate"
 
@@ -77,7 +77,7 @@ class IntervalLimit(Limit):
     by: Side | None = None
 
     def side(self, bound: Literal["min", "max"]) -> Side:
-        """Return what is held against a bound: what `by` says, else the value itself."""
+        """Return the part of a value to compare with a bound: `by` if set, or the value itself."""
         return self.by or super().side(bound)
 
 
@@ -101,7 +101,7 @@ class RankLimit(IntervalLimit):
     unit: ClassVar[str] = "a rank correlation"
 
     def side(self, bound: Literal["min", "max"]) -> Side:
-        """Return what is held against a bound: what `by` says, else the end nearest to it."""
+        """Return the part of a value to compare with a bound: `by` if set, else the nearest end."""
         return self.by or ("ci_high" if bound == "min" else "ci_low")
 
 
@@ -123,7 +123,7 @@ class ForbiddenVerdicts(Gate):
 
 
 def _forbid_verdicts(detector: Detector) -> type[ForbiddenVerdicts]:
-    """Return the gate of one detector."""
+    """Return the gate class of one detector."""
     remembered = [name for name, said in detector.verdicts.items() if said == "remembered"]
 
     class DetectorGate(ForbiddenVerdicts):
@@ -182,7 +182,7 @@ PRINT_COMMAND = "coreeval gate --print-config > gates.yaml"
 
 
 def read_default_text() -> str:
-    """Return the default gates as a file with the reason for each limit."""
+    """Return the default gates as the text of a file that gives the reason for each limit."""
     return resources.files("coreeval.releases.gates").joinpath("defaults.yaml").read_text("utf-8")
 
 
@@ -192,7 +192,7 @@ def load_default_gates() -> Gates:
 
 
 def resolve_gates(said: str | None, *, base: Path) -> Gates | None:
-    """Return the gates that are asked for: a file, from `base`, or `default`; None for none.
+    """Return the requested gates: a file, relative to `base`, or `default`; None for none.
 
     Raises:
         ConfigError: as `load_gates`.
@@ -208,7 +208,7 @@ def load_gates(path: Path) -> Gates:
     """Read a file of gates.
 
     Raises:
-        ConfigError: no such file, no YAML, an unknown gate, or a limit that cannot be.
+        ConfigError: the file is missing or not YAML, a gate is unknown, or a limit is invalid.
     """
     return _validate_gates(read_mapping(path, written_by=PRINT_COMMAND), str(path))
 

@@ -24,29 +24,29 @@ class ExpectedTargets:
 
     @property
     def models(self) -> list[str]:
-        """Those that may know news; an embedded target was fitted here, and has read none."""
+        """Return the targets that may know news; embedded targets, fitted here, have read none."""
         return [each for each in self._all if not _embedded_targets(each)]
 
     @property
     def labelling(self) -> list[str]:
-        """Those that label texts and are tested: models and classifiers, but no persona."""
+        """Return the tested targets that label texts: models and classifiers, but no persona."""
         return [each for each in self._tested if is_classifier(each) or not _embedded_targets(each)]
 
     @property
     def audited(self) -> list[str]:
-        """Those that can be asked for values: models and personas, but no classifier."""
+        """Return the targets that can be asked for values: models and personas, no classifiers."""
         return [each for each in self._tested if not is_classifier(each)]
 
     @property
     def _tested(self) -> list[str]:
-        """All but the references: no verdict is about them."""
+        """Return all targets except the references, which get no verdict."""
         return [each for each in self._all if each not in self._references]
 
 
 def target_name(target: str) -> str:
-    """Return what a target is called wherever it is named: of recorded answers, their file alone.
+    """Return the display name of a target; of recorded answers, only the file name.
 
-    A report has the whole path of a file, a release what of it is below its config.
+    A report holds the whole path of the file, a release the path relative to its config.
     """
     provider, _, name = target.partition(":")
     return f"{provider}:{PurePath(name).name}" if provider == "replay" else target
@@ -65,7 +65,7 @@ def _target_references(manifest: ReleaseManifest) -> Iterator[str]:
 
 
 def _configured_targets(manifest: ReleaseManifest) -> list[dict[str, object]]:
-    """Return the targets of the config, with the keys that it gives them."""
+    """Return the targets of the config, with the keys set there."""
     said = manifest.models.get("targets")
     return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
 
@@ -112,7 +112,7 @@ class GateSubject:
 
     @property
     def expected(self) -> ExpectedTargets:
-        """The targets that must have a value."""
+        """Return the targets that must have a value."""
         return ExpectedTargets(self.manifest, self.findings)
 
 
@@ -128,7 +128,7 @@ def _exact_value(value: float) -> GateValue:
 
 
 def _missing_values(missing: Iterable[str], why: str, hint: str) -> Iterator[MissingValue]:
-    """Yield that some have no value; nothing where all have one."""
+    """Yield one missing value that names all of `missing`; nothing if it is empty."""
     if names := "; ".join(missing):
         yield MissingValue(f"{why} {names}", hint)
 
@@ -179,7 +179,7 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
 
 
 def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
-    """Return for each target the share of texts that are known to rest on newer news only."""
+    """Return, for each target, the share of texts known to rest only on news after its cutoff."""
     known = [
         GateValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
@@ -196,7 +196,7 @@ def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
 
 
 def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
-    """Return the share of accepted samples whose renewal found no news that is new enough."""
+    """Return the share of accepted samples whose renewal found no news that is recent enough."""
     manifest = subject.manifest
     if manifest.still_stale is None:
         hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
@@ -216,7 +216,7 @@ def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
 
 
 def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
-    """Return the cost by sample that the run itself accepted: kept ones cost it nothing."""
+    """Return the cost per sample that the run itself accepted; kept samples cost it nothing."""
     cost, manifest = _cost(subject, limit), subject.manifest
     made = manifest.counts.get("accepted", 0) - manifest.kept
     if isinstance(cost, MissingValue):
@@ -227,7 +227,7 @@ def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
 
 
 def _usd(manifest: ReleaseManifest) -> float | None:
-    """Return all that the run cost: models, requests whose end nobody knows, bought news."""
+    """Return the run's total cost: models, requests with unknown outcome, and bought news."""
     billed = manifest.cost.billed_usd
     if billed is None:
         return None
@@ -274,7 +274,7 @@ NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
 
 
 def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
-    """Return what the detector of a gate says of each target, and which targets it lacks."""
+    """Return the detector's verdict on each target for a gate, and the targets without one."""
     words = GATED[gate].gate
     assert words, "GATED has those with a gate"
     said = [(each.target, found) for each in _targets(subject) for found in each.verdicts(gate)]
@@ -299,6 +299,6 @@ def _name_part(target: str, part: str) -> str:
 
 
 def _missing_targets(found: Iterable[GateValue], expected: Iterable[str]) -> list[str]:
-    """Return the targets that have no value beside those that have one."""
+    """Return the expected targets that have no value."""
     known = {target_name(each.of) for each in found}
     return [each for each in expected if each not in known]

@@ -39,7 +39,7 @@ class Decision(Value):
 
     @property
     def about(self) -> DecisionKey:
-        """What was decided about."""
+        """Return the key of the text that was decided about."""
         return self.sample, self.digest
 
 
@@ -53,7 +53,7 @@ class DecisionLog:
         """Return the last decision about each text.
 
         Raises:
-            RunCorrupt: a line is none.
+            RunCorrupt: a line is not a decision.
         """
         try:
             lines = self.path.read_bytes().split(b"\n")
@@ -63,11 +63,11 @@ class DecisionLog:
         return {decision.about: decision for decision in decisions}
 
     def append(self, decisions: Sequence[Decision]) -> None:
-        """Add decisions, all or none; when this returns, they outlast a power cut.
+        """Add all of the decisions or none; on return they survive a power failure.
 
         Raises:
-            RunLocked: another process adds some at this moment.
-            RunCorrupt: the log is damaged, so that nobody knows what is in force.
+            RunLocked: another process is adding decisions.
+            RunCorrupt: the log is damaged, so the decisions in force are unknown.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         busy = RunLocked(
@@ -138,13 +138,13 @@ class NewFact(Value):
 
     @property
     def told(self) -> str:
-        """The triple, and the one that it takes the place of."""
+        """Return the new triple, with the triple that it replaces."""
         before = f" (before: {_format_triple(self.before)})" if self.before else ""
         return _format_triple(self.after) + before
 
     @property
     def source(self) -> str:
-        """The evidence's headline, with the words that were quoted where they are not in it."""
+        """Return the evidence's headline, and the quoted words if they are not in it."""
         beside = self.quote if self.quote not in self.title else ""
         return " … ".join(filter(None, (self.title, beside)))
 
@@ -170,7 +170,7 @@ class ReviewEntry(Value):
 
     @property
     def reasons(self) -> frozenset[Reason]:
-        """Why it is listed, without the details."""
+        """Return the reasons for listing the sample, without details."""
         return frozenset(each.reason for each in self.why)
 
 

@@ -40,7 +40,7 @@ class PublishedText:
 
     @property
     def digest(self) -> str:
-        """What a decision about it is known by."""
+        """Return the digest that identifies the text in decisions."""
         return hash_texts(self.fields)
 
 
@@ -56,13 +56,13 @@ class _Case:
 
     @property
     def sources(self) -> list[Evidence]:
-        """The evidence of its facts, each once."""
+        """Return the evidence of the sample's facts, without duplicates."""
         ids = dict.fromkeys(fact.evidence_id for fact in self.facts)
         return [self.evidence[known] for known in ids if known in self.evidence]
 
 
 def find_published_text(ended: SampleResult) -> PublishedText | None:
-    """Return the new text of a sample that is published: of two, the one with new facts."""
+    """Return the new text that a release publishes; with two, the one with new facts."""
     result = ended.result
     if result.outcome == "accepted" and result.updated:
         return PublishedText(arm="updated", fields=result.updated)
@@ -74,12 +74,12 @@ def find_published_text(ended: SampleResult) -> PublishedText | None:
 def list_samples(store: RunStore, *, vouched: bool) -> list[ReviewEntry]:
     """Return the samples that name a person or are doubtful, the gravest reasons first.
 
-    Among those of the same reason the benchmark's order holds.
+    Samples with the same reason keep the benchmark's order.
 
     Args:
-        store: The run's.
-        vouched: Whether the release that samples were kept from had waited for a person: they are
-            not asked about twice. Else all of them are listed: their stories are in another run.
+        store: The run's store.
+        vouched: Whether the release that samples were kept from was reviewed; if so, they are not
+            listed again. Otherwise all of them are, because their history is in another run.
     """
     cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
     found = (_build_listed(case) for case in cases)
@@ -91,7 +91,7 @@ def _gravity(each: ReviewEntry) -> int:
 
 
 def _cases(store: RunStore) -> Iterator[_Case]:
-    """Yield the samples that could be listed: with new facts, or unsafe and reworded."""
+    """Yield the samples that could be listed: accepted, or unsafe and reworded."""
     known = read_notes(store)
     facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
     ended = store.sample_results(["accepted", "unsafe"])
@@ -111,13 +111,13 @@ def _cases(store: RunStore) -> Iterator[_Case]:
 
 
 def _evidence(store: RunStore, ids: Sequence[str]) -> Mapping[str, Evidence]:
-    """Return evidence as the run has it, else as a release gave it on."""
+    """Return evidence from the run, or else as carried over from a release."""
     given_on = {key: told.evidence for key, told in store.carry_over.excerpts(ids).items()}
     return given_on | store.history.evidence(ids)
 
 
 def _build_listed(case: _Case) -> ReviewEntry | None:
-    """Return a sample as a person is shown it; None if nothing asks for that."""
+    """Return a sample as shown to a person; None if there is no reason to list it."""
     sample, result = case.ended.sample, case.ended.result
     names = find_persons(case.written.fields, sample.fields, case.noted, case.sources)
     why = tuple(_iter_reasons(case, names))

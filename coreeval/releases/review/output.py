@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]) -> None:
-    """Write samples of a review as a page."""
+    """Write a review's samples as an HTML page."""
     from jinja2 import Environment, StrictUndefined
 
     template = resources.files("coreeval.releases.review").joinpath("page.html.jinja")
@@ -48,7 +48,7 @@ def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]
 
 
 def _mark_names(text: str, names: Sequence[PersonMention]) -> "Markup":
-    """Return a text, escaped, with the names in it marked."""
+    """Return an escaped text with its names marked."""
     from markupsafe import Markup, escape
 
     last = (each.name.split()[-1] for each in names)
@@ -68,7 +68,7 @@ def _mark_names(text: str, names: Sequence[PersonMention]) -> "Markup":
 
 
 def _is_web(url: str) -> bool:
-    """Tell whether an address is one of the web: a link to any other could do something."""
+    """Return whether an address is a web address; links to others could be harmful."""
     return url.startswith(("https://", "http://"))
 
 
@@ -87,9 +87,9 @@ _VERDICT_WORDS: dict[str, Verdict] = {
 
 
 def write_sheet(path: Path, samples: Sequence[ReviewEntry]) -> None:
-    """Write a row for each sample: UTF-8 with a mark by which spreadsheets know it.
+    """Write a row for each sample, in UTF-8 with a byte order mark for spreadsheets.
 
-    No cell is a formula: one that a spreadsheet would take for one begins with an apostrophe.
+    A cell that a spreadsheet could read as a formula is prefixed with an apostrophe.
     """
     write_text(path, format_sheet(SHEET_COLUMNS, map(_sheet_cells, samples)))
 
@@ -114,10 +114,10 @@ def _sheet_cells(each: ReviewEntry) -> Sequence[str]:
 
 
 def read_sheet(path: Path) -> list[Choice]:
-    """Return the decisions that a sheet has; rows without one are passed over.
+    """Return the decisions in a sheet; rows without a decision are skipped.
 
     Raises:
-        UsageError: it cannot be read, or a line of it says what is no decision.
+        UsageError: the sheet cannot be read, or a line has an invalid decision.
     """
     rows = iter_sheet_rows(path)
     _, header = next(rows, (1, []))

@@ -40,7 +40,7 @@ class SampleNotes:
 
 
 def read_notes(store: RunStore) -> Mapping[str, SampleNotes]:
-    """Return what a run noted, by the samples' ids."""
+    """Return a run's notes by sample id."""
     known: dict[str, SampleNotes] = {}
     for sample_id, node, detail in store.history.notes(("extract", "replace")):
         about = known.setdefault(sample_id, SampleNotes())
@@ -67,14 +67,14 @@ def _read_extraction(about: SampleNotes, detail: NoteJson) -> None:
 
 
 def _read_plan(about: SampleNotes, detail: NoteJson) -> None:
-    """Take over a plan; a step that failed has none."""
+    """Take the persons and translations from a plan; a failed step has no plan."""
     if plan := detail.get("plan"):
         about.persons = [Person.model_validate(each) for each in plan.get("persons", ())]
         about.translated = any(each["translation"] for each in plan.get("statements", ()))
 
 
 def _read_verdict(about: SampleNotes, verdict: Verdict) -> None:
-    """Take over a verdict; one about a later attempt takes the place of what was known."""
+    """Take the doubts from a verdict; a later attempt overrides an earlier one."""
     unsure = _UNSURE in verdict.reason or verdict.reason.startswith(UNDECIDED)
     if verdict.name == _ORIGINAL:
         about.original_unsure = unsure
@@ -97,10 +97,10 @@ def find_persons(
     noted: SampleNotes,
     evidence: Iterable[Evidence],
 ) -> list[PersonMention]:
-    """Return whom a text names, each once, by the longest name that is known.
+    """Return the persons that a text names, without duplicates, by the longest known name.
 
-    A name counts if it stands there in full or by its last word. GDELT's names of persons are
-    guesses, so theirs count only in the spelling of a name.
+    A name counts if the text has all of it or its last word. GDELT only guesses the names of
+    persons, so those count only if upper and lower case match too.
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
     written = frozenset(split_words(after))
@@ -120,13 +120,13 @@ def find_persons(
 
 
 def find_unnamed(names: Iterable[str], found: Sequence[PersonMention]) -> list[str]:
-    """Return those of some names that are not among the persons found, each once."""
+    """Return the names that are not among the persons found, without duplicates."""
     rest = [name for name in names if not any(_same_person(name, each.name) for each in found)]
     return list(dict.fromkeys(rest))
 
 
 def gdelt_persons(evidence: Iterable[Evidence]) -> Iterator[str]:
-    """Yield whom GDELT lists as persons of an article, by first and last name."""
+    """Yield the persons that GDELT lists for an article, by first and last name."""
     for item in evidence:
         for entity in item.entities:
             if entity.type == "person" and len(split_words(entity.name)) > 1:
@@ -136,7 +136,7 @@ def gdelt_persons(evidence: Iterable[Evidence]) -> Iterator[str]:
 def _names_to_find(
     text: str, noted: SampleNotes, evidence: Iterable[Evidence]
 ) -> Iterator[tuple[str, NameSource]]:
-    """Yield the names to look for: the surest first, and of one source the longest."""
+    """Yield the names to look for, the surest source first, and the longest first within it."""
     yield from ((name, "plan") for name in _longest(person.name for person in noted.persons))
     yield from ((name, "original") for name in _longest(noted.mentioned))
     yield from ((name, "news") for name in _longest(gdelt_persons(evidence)))
@@ -159,6 +159,6 @@ def _last_name(name: str) -> str:
 
 
 def _same_person(one: str, other: str) -> bool:
-    """Tell whether two spellings are one person's: the words of one are the last of the other's."""
+    """Return whether one name ends with all the words of the other."""
     short, long = sorted((split_words(one), split_words(other)), key=len)
     return short == long[len(long) - len(short) :]

@@ -38,7 +38,7 @@ class Review:
 
     @property
     def open(self) -> tuple[ReviewEntry, ...]:
-        """The samples that nobody has decided about."""
+        """Return the samples that nobody has decided about."""
         return tuple(each for each in self.samples if each.decision is None)
 
     def state(self, *, required: bool) -> ReviewState:
@@ -70,7 +70,7 @@ class Review:
 
 
 def load_review(run: Path) -> Review:
-    """Return how a run stands; nothing in it is changed.
+    """Return the state of a run's review without changing the run.
 
     Raises:
         RunStateError: there is no run.
@@ -83,12 +83,12 @@ def load_review(run: Path) -> Review:
 
 
 def open_log(manifest: Manifest) -> DecisionLog:
-    """Return the log of a run's benchmark."""
+    """Return the decision log of a run's benchmark."""
     return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
 
 
 def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review:
-    """Return how an open run stands.
+    """Return the review state of an open run.
 
     Raises:
         RunCorrupt: the log of decisions is damaged.
@@ -107,7 +107,7 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
 
 
 def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iterator[str]:
-    """Yield the samples of a run whose new text is one of these."""
+    """Yield the samples of a run whose new text is one of the given texts."""
     for ended in store.sample_results():
         text = find_published_text(ended)
         if text and (ended.sample.id, text.digest) in about:
@@ -115,7 +115,7 @@ def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iter
 
 
 def _parent_was_reviewed(manifest: Manifest) -> bool:
-    """Tell whether the release that a run follows had waited for a person; not if it is gone."""
+    """Return whether the release that a run follows was reviewed; False if it is gone."""
     if manifest.parent is None:
         return False
     try:
@@ -153,12 +153,12 @@ def record_choices(
 
     Args:
         run: The run's directory.
-        choices: About samples of the run that have a new text, be they listed or not.
-        by: Who decides.
-        now: Dates the decisions.
+        choices: Decisions about samples of the run that have a new text, listed or not.
+        by: The name of the person who decides.
+        now: The clock that dates the decisions.
 
     Raises:
-        UsageError: nobody decides, or a choice is about no text of the run.
+        UsageError: `by` is empty, or a choice is not about a text of the run.
         RunStateError: there is no run.
     """
     if not by.strip():
@@ -189,12 +189,12 @@ def record_choices(
 
 
 def _is_in_force(known: Decision | None, again: Decision) -> bool:
-    """Tell whether a decision is in force already; a note of its own makes it another one."""
+    """Return whether a decision is already in force; a new note makes it a different one."""
     return known is not None and known.verdict == again.verdict and again.note in ("", known.note)
 
 
 def _text_digests(files: RunFiles) -> Mapping[str, str]:
-    """Return what each new text of a run is known by."""
+    """Return the digest of each new text of a run, by sample id."""
     with RunStore.open(files.require_store(), now=utc_now) as store:
         found = ((ended.sample.id, find_published_text(ended)) for ended in store.sample_results())
         return {sample: text.digest for sample, text in found if text}
@@ -235,10 +235,10 @@ def _nearest_ids(sample: str, known: Collection[str]) -> str:
 
 
 def resolve_run(place: Path) -> Path:
-    """Return the run that a directory is, or that the release in it was made of.
+    """Return a run's directory, given that directory or a release made from the run.
 
     Raises:
-        UsageError: it is neither, or the release's run is not in its workspace.
+        UsageError: the directory is neither, or the release's run is not in its workspace.
         ReleaseError: the release is damaged.
     """
     if RunFiles(place).manifest.exists():
@@ -253,7 +253,7 @@ def resolve_run(place: Path) -> Path:
 
 
 def _run_of_release(release: Release) -> Path:
-    """Return the run that a release in its workspace was made of."""
+    """Return the run that a release in its workspace was made from."""
     release_folder = release.path.resolve()
     workspace = Workspace(release_folder.parents[min(2, len(release_folder.parents) - 1)])
     run = workspace.runs / release.manifest.run

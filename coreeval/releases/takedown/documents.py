@@ -71,15 +71,15 @@ class Changer(Protocol):
     """Changes a file and returns how much was changed, or would be where it is only looked at."""
 
     def __call__(self, path: Path, finder: NameFinder, *, dry: bool) -> int:
-        """Change it."""
+        """Take the names out of the file, and return the number of changes."""
         ...
 
 
 def count_matches(path: Path, finder: NameFinder) -> int:
-    """Return how many rows or lines of a file name somebody, or how many of its members' names.
+    """Count the rows or lines of a file that name a person, or the members with such a name.
 
     Raises:
-        UNREADABLE: it cannot be read, or unpacks to more than is looked through.
+        UNREADABLE: the file cannot be read, or unpacks to more than the search limit.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("it is no plain file")
@@ -98,7 +98,7 @@ def count_matches(path: Path, finder: NameFinder) -> int:
 
 
 def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
-    """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
+    """Erase the names from a file if its format allows it; otherwise report the file."""
     try:
         yield from _erase(path, finder, dry=dry)
     except UNREADABLE as error:
@@ -109,7 +109,7 @@ def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[
 
 
 def report_unreadable(path: Path, error: Exception) -> TextMatches:
-    """Return what is told of a file or store that may name somebody or not."""
+    """Return the report about a file or store that could not be searched."""
     reason = error.message if isinstance(error, CoreEvalError) else error
     return TextMatches(
         kind=UNREADABLE_FILE,
@@ -148,7 +148,7 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches
 
 
 def _is_ours_to_delete(path: Path) -> bool:
-    """Tell whether a file is a page that can be made again, or what a killed process left."""
+    """Return whether a file is a page that can be rebuilt, or a killed process's leftover."""
     return path.suffix.casefold() == ".html" or (
         path.name.startswith(".") and path.suffix == ".tmp"
     )
@@ -174,7 +174,7 @@ def _find_changer(path: Path) -> Changer | None:
 
 
 def _encoding(start: bytes) -> str:
-    """Return how a text is written that begins like this."""
+    """Return the encoding of a text that begins with these bytes."""
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):
             return encoding
@@ -185,7 +185,7 @@ def _encoding(start: bytes) -> str:
 
 
 def _errors(encoding: str) -> str:
-    """Return what is done with bytes that are no text: those of UTF-8 are written as they were."""
+    """Return the handler for undecodable bytes; with UTF-8, they are written back unchanged."""
     return "surrogateescape" if encoding.startswith("utf-8") else "strict"
 
 
@@ -202,7 +202,7 @@ def _encoding_of(path: Path) -> str:
 
 @contextmanager
 def _open_text(path: Path, encoding: str = "") -> Iterator[IO[str]]:
-    """Open a file of text, packed by gzip or not; without an encoding, only to look at it."""
+    """Open a text file, gzipped or not; without an encoding, only for searching."""
     opener: Any = gzip.open if _is_packed(path) else open
     known = encoding or _encoding_of(path)
     errors = _errors(known) if encoding or known.startswith("utf-8") else "replace"
@@ -211,7 +211,7 @@ def _open_text(path: Path, encoding: str = "") -> Iterator[IO[str]]:
 
 
 def _count_lines(lines: IO[str], finder: NameFinder) -> int:
-    """Count the lines that name somebody; a long one in parts."""
+    """Count the lines that name a person; a long line is read in parts."""
     count, before, length = 0, "", 0
     while part := lines.readline(_PIECE):
         length += len(part)
@@ -300,14 +300,14 @@ def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
 
 
 def _check_finite(digits: str) -> float:
-    """Return a number; one beyond a double would be written as what is no JSON."""
+    """Return a number; raise ValueError if it exceeds a double, which JSON could not hold."""
     if math.isinf(value := float(digits)):
         raise ValueError(f"it has the number {digits[:40]}, which cannot be written again")
     return value
 
 
 def _dump_json(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON; halves of characters are escaped, as no file can hold them."""
+    """Return a value as JSON, with lone surrogates escaped because no file can hold them."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     try:
         text.encode()
@@ -325,7 +325,7 @@ def _count_texts(value: object, finder: NameFinder) -> int:
 
 
 def _blank_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
-    """Blank the texts of lines of JSON; a line that is none goes, or is nested too deeply."""
+    """Blank the texts in JSON lines; drop matching lines that are invalid or nested too deeply."""
     return _rewrite_lines(path, (_blank_line(line, finder) for line in _lines(path)), dry=dry)
 
 
@@ -338,7 +338,7 @@ def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file.
 
     Raises:
-        ValueError: one is too long.
+        ValueError: a line is too long.
     """
     with _open_text(path, _encoding_of(path)) as lines:
         length = 0
@@ -352,7 +352,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
-    """Return a line and what it becomes."""
+    """Return a line and its replacement."""
     if not finder.finds(line):
         return line, line
     try:
@@ -364,7 +364,7 @@ def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
 
 
 def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool) -> int:
-    """Write each line as what it becomes; return how many were changed."""
+    """Write each line's replacement and return the number of changed lines."""
     if dry:
         return sum(old != new for old, new in changes)
     count, encoding = 0, _encoding_of(path)
@@ -380,7 +380,7 @@ def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool)
 
 
 def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
-    """Blank the cells of a table; the others stay what they were, their quotes may not."""
+    """Blank the matching cells of a table; the other cells keep their text, if not their quotes."""
     encoding = _encoding_of(path)
     table, count = _Table(_read_whole(path, encoding)), 0
     made = io.StringIO(newline="")

@@ -62,14 +62,14 @@ class Places:
 
     @property
     def number(self) -> int:
-        """How many places there are."""
+        """Return the number of places."""
         folders = (*self.news, *self.caches, *self.releases)
         return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
 
     def is_from(self, path: Path, benchmark: Path) -> bool:
-        """Tell whether a file is of a benchmark that a run's config names.
+        """Return whether a file belongs to a benchmark that a run's config names.
 
-        Nothing in the workspace is, nor what the user named, whatever the config says.
+        Whatever the config says, files in the workspace or named by the user never do.
         """
         if path.is_relative_to(self.workspace) or not path.is_relative_to(benchmark):
             return False
@@ -79,15 +79,15 @@ class Places:
 
 
 def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Places:
-    """Find what is below a workspace and some further folders or files, but for takedown lists.
+    """Find the places below a workspace and further folders or files, except takedown lists.
 
     Args:
-        workspace: Whose stores and runs are looked through, and whose own list is not.
+        workspace: The workspace whose stores and runs are searched; its own list is not.
         given: Further folders or files.
-        listed: The list that somebody is put on.
+        listed: The takedown list that receives the names.
 
     Raises:
-        UsageError: there is no such file or folder.
+        UsageError: a given file or folder does not exist.
     """
     found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
     seen = set[Path]()
@@ -103,7 +103,7 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
 
 
 def _walk(path: Path, found: Places, seen: set[Path]) -> None:
-    """Sort a file, or a folder with all below it, into the places; links are not followed."""
+    """Sort a file, or a folder with its contents, into the places without following links."""
     if path in seen:
         return
     seen.add(path)
@@ -126,7 +126,7 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
 
 
 def _sort_link(path: Path, found: Places) -> None:
-    """Leave a link alone, and report one in the place of a store."""
+    """Skip a link, but report one in the place of a store."""
     if path.name == _CALL_DATABASE:
         try:
             refuse_special_file(path)
@@ -193,7 +193,7 @@ class Erasure:
     tell: ReportProgress
 
     def count_all(self) -> list[TextMatches]:
-        """Return what would be done, and do nothing.
+        """Return what would be done without doing it.
 
         Raises:
             RunError: a store cannot be used now.
@@ -201,13 +201,13 @@ class Erasure:
         return list(self._work(dry=True))
 
     def erase_all(self) -> list[TextMatches]:
-        """Put them on the list, take them out, and return what was done.
+        """Add the names to the list, erase them, and return what was done.
 
-        What was stopped goes on when it is called again. A damaged place is reported, and the
-        others are worked on.
+        Call it again to continue after an interruption. A damaged place is reported, and the
+        others are still processed.
 
         Raises:
-            RunLocked: somebody works on one of the runs, with the call store or a news store.
+            RunLocked: another process uses one of the runs, the call store or a news store.
             RunError: a store cannot be used now, as on a full disk.
         """
         with ExitStack() as stack:
@@ -226,7 +226,7 @@ class Erasure:
                 yield report_unreadable(path, error)
 
     def _taken(self, benchmarks: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
-        """Yield the places of which they are taken out, with the work on each."""
+        """Yield the places to erase the names from, with the work on each."""
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
         stores = dict.fromkeys((*places.news, *self._stores()))
@@ -239,7 +239,7 @@ class Erasure:
         yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
 
     def _unchanged_files(self, benchmarks: Sequence[Path]) -> Iterator[_Work]:
-        """Yield the places of which it is only told, with the look into each."""
+        """Yield the places that are only reported, with the search of each."""
         for path in self.places.fixed:
             yield path, self._report("settings of a run", path, _FILE_NOTE)
         for path in self.places.releases:
@@ -253,7 +253,7 @@ class Erasure:
     def _report(
         self, kind: str, path: Path, to_do: str, belongs: Callable[[Path], bool] = lambda _: True
     ) -> Iterator[TextMatches]:
-        """Yield how much of a file or folder names them, of which nothing is taken."""
+        """Yield the number of matches in a file or folder that is left unchanged."""
         count = 0
         for file in _iter_files(path):
             if isinstance(file, OSError):
@@ -267,7 +267,7 @@ class Erasure:
             yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
     def _benchmarks(self) -> Iterator[Path]:
-        """Yield the user's own files from which the runs were made, each once."""
+        """Yield the user's own files that the runs were made from, without duplicates."""
         named = {Path(config.dataset.path).resolve() for config in self._configs()}
         yield from sorted(path for path in named if path.exists())
 
@@ -283,7 +283,7 @@ class Erasure:
 
 
 def _iter_files(path: Path) -> Iterator[Path | OSError]:
-    """Yield the files with something in them, no link followed; or why a folder cannot be read."""
+    """Yield the nonempty files without following links, or the error of an unreadable folder."""
     if path.is_file():
         yield path
         return

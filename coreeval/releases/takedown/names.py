@@ -18,10 +18,10 @@ _PATIENCE_S = 60.0
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """Return names as a list can hold them, each once.
+    """Return the names in the form that a list holds, without duplicates.
 
     Raises:
-        UsageError: one of them is too short to tell people apart, or would not be read as a name.
+        UsageError: a name is too short to tell people apart, or would not be read as a name.
     """
     plain = [" ".join(name.split()) for name in names]
     for name in plain:
@@ -35,10 +35,10 @@ def check_names(names: Sequence[str]) -> list[str]:
 
 
 def find_missing_names(path: Path, names: Sequence[str]) -> list[str]:
-    """Return the names that a list does not have yet; it need not be there.
+    """Return the names that a list does not have yet; the list may not exist.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the list cannot be read.
     """
     there = load_takedown(path) if path.exists() else EMPTY_TAKEDOWN
     known = {fold_name(name) for name in there.names}
@@ -46,14 +46,14 @@ def find_missing_names(path: Path, names: Sequence[str]) -> list[str]:
 
 
 def add_names(path: Path, names: Sequence[str]) -> None:
-    """Add the names that are not on a list; what stands in it stays as it is.
+    """Add the names that a list lacks; its existing content stays unchanged.
 
-    Processes that add names at the same time wait for each other.
+    Concurrent processes wait for each other.
 
     Raises:
-        RunLocked: another process has kept the list for longer than is waited.
-        ConfigError: it cannot be read.
-        OSError: it cannot be written.
+        RunLocked: another process has locked the list for longer than the wait.
+        ConfigError: the list cannot be read.
+        OSError: the list cannot be written.
     """
     from filelock import FileLock, Timeout
 

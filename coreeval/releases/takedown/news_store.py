@@ -37,12 +37,12 @@ _WORTH_A_LOOK = ("%", "&", "\\")
 
 
 def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
-    """Delete the articles of a store that name somebody, and make what is searched anew.
+    """Delete the articles of a store that name a person, and rebuild the search index.
 
     Raises:
-        RunLocked: a sync is at work on the store.
-        RunError: its list cannot be used or is damaged.
-        KnowledgeError: there is a link in it, or its list names files outside of it.
+        RunLocked: a sync is using the store.
+        RunError: the store's list cannot be used or is damaged.
+        KnowledgeError: the store contains a link, or its list names files outside the store.
     """
     refuse_special_files(root)
     if dry:
@@ -77,9 +77,9 @@ def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatc
 def _erase_rows(
     root: Path, path: str, finder: NameFinder, database: sqlite3.Connection, *, dry: bool
 ) -> int:
-    """Write a file of rows anew without some, under another name; return how many these are.
+    """Rewrite a file without its matching rows, under a new name; return the number of these rows.
 
-    The name tells the parts that were made of it that they are out of date.
+    The new name marks the parts derived from the file as out of date.
     """
     table = pq.read_table(root / path)
     named = np.fromiter(_matching_rows(table, finder), np.int64)
@@ -109,7 +109,7 @@ def _rewrite_list(database: sqlite3.Connection, old: str, new: str, rows: int) -
 
 
 def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN401 - numpy's
-    """Count rows as none, so that the rows of a file still add up."""
+    """Record the erased rows as bad rows, so that the counts of each file still add up."""
     numbers, counts = np.unique(files, return_counts=True)
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
         where = "FROM files WHERE id = ?"
@@ -124,7 +124,7 @@ def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN40
 
 
 def _matching_rows(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
-    """Yield the rows that name somebody."""
+    """Yield the indices of the rows that name a person."""
     pieces = finder.plainest
     texts = [name for name in _TEXTS if name in table.column_names]
     likely = set[int]()
@@ -143,7 +143,7 @@ def _matching_rows(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: AN
 
 
 def _likely_rows(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
-    """Return where a closer look is worth its time: Arrow looks at a million titles in a second."""
+    """Return the rows worth a closer look; Arrow scans a million titles per second."""
     if not pieces:
         return list(range(len(texts)))
     plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"[\p{Mn}\p{Cf}]", "")

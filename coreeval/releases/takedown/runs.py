@@ -59,20 +59,20 @@ class RunMatches:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the run's results are no more what they were."""
+        """Return whether erasing the matches makes the run's results incomplete."""
         return bool(self.samples or self.train or self.reopened or self.predictions)
 
     @property
     def gone(self) -> set[str]:
-        """Samples without a place to go on from."""
+        """Return the samples whose checkpoints must be deleted."""
         return self.samples | self.train | self.reopened
 
 
 def find_matches(path: Path, finder: NameFinder) -> RunMatches:
-    """Return what a run.db has of somebody.
+    """Return what a run.db holds about a person.
 
     Raises:
-        RunError: it cannot be used or is damaged.
+        RunError: the run.db cannot be used or is damaged.
     """
     RunStore.open(path, now=utc_now).close()  # refuses one of another version
     with open_database(path, dry=True) as database:
@@ -97,7 +97,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
 def _matching_ids(
     database: sqlite3.Connection, finder: NameFinder, table: str, *columns: str
 ) -> set[str]:
-    """Return the ids of the rows of a table that name somebody."""
+    """Return the ids of the rows in a table that name a person."""
     rows = database.execute(f"SELECT id AS place, {', '.join(columns)} FROM {table}")
     return {row["place"] for row in rows if _matches_name(row[1:], finder)}
 
@@ -109,7 +109,7 @@ def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
 def _rewritten_samples(
     database: sqlite3.Connection, finder: NameFinder, evidence: set[str]
 ) -> Iterator[str]:
-    """Yield the samples whose new texts or facts name somebody, or rest on news that does."""
+    """Yield the samples whose new texts, facts or supporting news name a person."""
     for row in database.execute("SELECT sample_id, semantic, updated FROM results"):
         if _matches_name(row[1:], finder):
             yield row["sample_id"]
@@ -129,7 +129,7 @@ def _predictions(database: sqlite3.Connection, finder: NameFinder) -> Iterator[t
 def _matching_rows(
     database: sqlite3.Connection, finder: NameFinder, table: str
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a table that name somebody: what they hold afterwards, and their key."""
+    """Yield the rows of a table that name a person: their blanked texts, then their key."""
     key, columns = _TEXT_TABLES[table]
     for row in database.execute(f"SELECT {', '.join((*columns, *key))} FROM {table}"):
         texts = row[: len(columns)]
@@ -138,7 +138,7 @@ def _matching_rows(
 
 
 def _blank_text(text: object, finder: NameFinder) -> object:
-    """Return a text, or what is named in JSON, without what names somebody."""
+    """Return a text without the names; in JSON, only the values with names are blanked."""
     if not isinstance(text, str) or not finder.finds(text):
         return text
     try:
@@ -153,10 +153,10 @@ def _blank_text(text: object, finder: NameFinder) -> object:
 
 
 def erase_rows(path: Path, named: RunMatches) -> None:
-    """Delete and blank what was found, in one transaction.
+    """Delete and blank the matches in one transaction.
 
     Raises:
-        RunError: the file cannot be used, is damaged, or another process uses it.
+        RunError: the file cannot be used, is damaged, or is in use by another process.
     """
     with open_database(path, dry=False) as database, transaction(database):
         for table, rows in named.told.items():
@@ -181,10 +181,10 @@ def erase_rows(path: Path, named: RunMatches) -> None:
 
 
 def reopen_stages(path: Path) -> None:
-    """Let the stages of a run be done again.
+    """Mark the stages of a run as not done, so that they run again.
 
     Raises:
-        RunError: the file cannot be used, is damaged, or another process uses it.
+        RunError: the file cannot be used, is damaged, or is in use by another process.
     """
     with open_database(path, dry=False) as database, transaction(database):
         database.execute("DELETE FROM stages")
@@ -195,7 +195,7 @@ def _equal(key: Iterable[str]) -> str:
 
 
 def _blank_evidence(database: sqlite3.Connection, table: str, ids: Iterable[str]) -> None:
-    """Leave of a piece of news its id and its time: stories refer to it."""
+    """Keep only the id and time of pieces of news, because sample histories refer to them."""
     for each in ids:
         (row,) = database.execute(f"SELECT body FROM {table} WHERE id = ?", (each,)).fetchall()
         body = json.dumps(_erase_news(row["body"]))
@@ -210,7 +210,7 @@ def _erase_news(body: str) -> dict[str, object]:
 
 
 def _drop_sample(database: sqlite3.Connection, sample: str) -> None:
-    """Leave of a sample that it was there."""
+    """Delete a sample, and record its line as a bad row."""
     place = "SELECT seq FROM samples WHERE id = ?"
     (seq,) = database.execute(place, (sample,)).fetchone()
     # results go first: while the sample is there, their trigger puts it back among the open ones
@@ -222,7 +222,7 @@ def _drop_sample(database: sqlite3.Connection, sample: str) -> None:
 
 
 def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
-    """Yield what was found, by what becomes of it."""
+    """Yield the counts of matches by kind and action."""
     blanked = {"news": len(named.evidence | named.kept_evidence)} | {
         f"texts of {table}": len(rows) for table, rows in named.told.items()
     }
@@ -247,20 +247,20 @@ _SHARD = shard_name("*")
 
 
 def list_results(files: RunFiles) -> list[Path]:
-    """Return what a run has written of its results: `resume` writes it again."""
+    """Return the result files of a run, which `resume` writes again."""
     shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{_SHARD}")))
     others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
     return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
 
 
 def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
-    """Take somebody out of a run's stores and results.
+    """Erase the names from a run's stores and results.
 
-    Where its results are no more what they were, what was written of them is deleted and the run
-    is one that was interrupted.
+    If this changes the results, the result files are deleted and the run becomes an interrupted
+    one.
 
     Raises:
-        RunError: a store cannot be used, is damaged, or another process uses it.
+        RunError: a store cannot be used, is damaged, or is in use by another process.
         RunStateError: the manifest is damaged.
     """
     passes = [each for each in (files, files.control) if each.store.exists()]
@@ -300,7 +300,7 @@ def _interrupt(files: RunFiles) -> None:
 
 
 def _update_counts(files: RunFiles) -> None:
-    """Let the manifest say how the samples stand now."""
+    """Update the sample counts in the manifest."""
     if not files.manifest.exists():
         return
     manifest = read_manifest(files.manifest)

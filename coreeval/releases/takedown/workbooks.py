@@ -19,10 +19,10 @@ _MARGINS = ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader",
 
 
 def blank_workbook(path: Path, finder: NameFinder, *, dry: bool) -> int:
-    """Blank what names somebody, and return how many things that are.
+    """Blank everything in a workbook that names a person, and return the number of changes.
 
     Raises:
-        ValueError: it unpacks to more than is looked through, is damaged, or openpyxl is missing.
+        ValueError: it unpacks to more than the search limit, is damaged, or openpyxl is missing.
     """
     try:
         from openpyxl import load_workbook
@@ -52,7 +52,7 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def _cells_of(packed: ZipFile, name: str) -> Iterator[int]:
-    """Yield how many cells each part of a member has; none of one that is no XML."""
+    """Yield the number of cells in each chunk of a member; nothing after invalid XML."""
     numbers: list[int] = []
 
     def begin(element: str, attributes: dict[str, str]) -> None:
@@ -86,7 +86,7 @@ def _area(ref: str) -> int:
 
 
 def _changes(book: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401 - openpyxl's
-    """Blank one thing after the other, and yield what each is."""
+    """Blank the matches in turn, and yield the kind of each."""
     for name in book.properties.__elements__:
         if finder.finds(str(getattr(book.properties, name) or "")):
             setattr(book.properties, name, None)
@@ -125,7 +125,7 @@ def _margin_changes(page: Any, finder: NameFinder) -> Iterator[str]:  # noqa: AN
 
 
 def _drop_choices(choices: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401
-    """Take out the lists of values of cells, and what is said beside them."""
+    """Remove the data validations whose lists or messages match, and yield the kind of each."""
     for choice in [*choices.dataValidation]:
         told = (choice.prompt, choice.promptTitle, choice.error, choice.errorTitle)
         if _matches_name(finder, choice.formula1, choice.formula2, *told):
@@ -143,7 +143,7 @@ def _drop_definitions(defined: dict[str, Any], finder: NameFinder) -> Iterator[s
 
 
 def _blank_cell(cell: Any, finder: NameFinder) -> bool:  # noqa: ANN401
-    """Blank a cell that names somebody with its link and comment, or one of these alone."""
+    """Blank a matching cell with its link and comment, or only a matching link or comment."""
     value, link, comment = cell.value, cell.hyperlink, cell.comment
     said = getattr(value, "text", value)
     by_link = link and _matches_name(finder, link.target, link.location, link.tooltip, link.display)
