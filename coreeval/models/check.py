@@ -226,7 +226,7 @@ def _has_logprobs(answer: "AIMessage") -> bool:
 
 
 def count_tokens(answers: Sequence["AIMessage"]) -> tuple[int, int]:
-    """Return the tokens of prompts and of answers, as far as they were counted."""
+    """Return the counted tokens of prompts and of answers."""
     counted = [answer.usage_metadata for answer in answers if answer.usage_metadata]
     return sum(c["input_tokens"] for c in counted), sum(c["output_tokens"] for c in counted)
 

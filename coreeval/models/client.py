@@ -168,7 +168,7 @@ class ModelClient:
         check: Callable[[T], None] = accept_any,
         chain: int = 0,
     ) -> T:
-        """Return the first valid answer among the draws; see `ask_for_call`."""
+        """Return the first valid answer among the draws; see `complete`."""
         return (await self.complete(messages, shape, check=check, chain=chain))[0]
 
     async def complete(

@@ -66,7 +66,7 @@ class ModelPool:
         """Return a client for a model in a role, with the top `logprobs` tokens at each position.
 
         Raises:
-            ConfigError: there is no such provider, or what follows the colon is missing.
+            ConfigError: there is no such provider, or the name after the colon is missing.
             CredentialError: the key is missing from the environment.
             UntrustedEndpoint: the key would be sent to an origin that is not trusted.
         """

@@ -238,7 +238,7 @@ class TargetFreshness(Value):
 def count_by_target(
     samples: Iterable[Freshness | None], targets: Sequence[TargetDates]
 ) -> tuple[TargetFreshness, ...]:
-    """Count accepted samples for each target."""
+    """Return the number of accepted samples by freshness, for each target."""
     counts = {each.target: Counter[str]() for each in targets}
     for sample in samples:
         for target, counted in counts.items():

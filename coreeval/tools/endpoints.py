@@ -184,7 +184,7 @@ def refuse_untrusted(
     Args:
         pairs: The variables and the origins that they would be sent to.
         trusted: The pairs that were accepted.
-        record: The file that stores accepted pairs; None if nobody can be asked.
+        record: The file that stores accepted pairs; None if no person can be asked.
 
     Raises:
         UntrustedEndpoint: a pair is not among the trusted ones.

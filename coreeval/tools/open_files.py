@@ -9,7 +9,7 @@ KEPT = 100
 def connections_allowed() -> int:
     """Return the number of connections that may be open at once; 0 means no limit.
 
-    A shell's usual limit of 256 or 1024 is raised as far as the system allows a process.
+    A shell's usual limit of 256 or 1024 is raised as far as the system permits.
     """
     try:
         import resource

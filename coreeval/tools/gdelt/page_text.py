@@ -168,7 +168,7 @@ def _without_comments(text: str) -> str:
 
 
 def without_unseen(text: str) -> str:
-    """Drop control, bidi and tag characters, and replace lone surrogates."""
+    """Drop control, bidi, zero-width and tag characters, and replace lone surrogates."""
     if not text.isascii() or not text.isprintable():
         text = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _UNSEEN.sub("", text))
     return " ".join(text.split())

@@ -233,7 +233,7 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
 
 
 def to_evidence(record: Sequence[Any]) -> Evidence:
-    """Return evidence built from a part's record (parts/writing.py)."""
+    """Return evidence built from a part's record (see part_writer.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin = record
     return Evidence(
         id=page,

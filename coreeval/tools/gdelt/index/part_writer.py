@@ -140,7 +140,7 @@ FROM items JOIN pages USING (n) LEFT JOIN named USING (n) ORDER BY article
 
 
 def write_part(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Write a part's files from the tables of parts/items.py, `keys`, `pages` and `files`."""
+    """Write a part's files from the tables of stories.py, `keys`, `pages` and `files`."""
     database.execute(_NAME_WORDS)
     database.execute(_TERMS)
     write_arrays(folder / INDEX, _index_arrays(database))
@@ -148,7 +148,7 @@ def write_part(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def _index_arrays(database: duckdb.DuckDBPyConnection) -> Arrays:
-    """Return the arrays that an `Index` is read from."""
+    """Return the arrays that a `PartIndex` is read from."""
     articles = _fetch_arrays(database, _ARTICLES, tellings=TELLINGS)
     told_often = articles.pop("told_often")
     terms, names = _fetch_table(database, _WORDED), _fetch_table(database, _SHOWN)

@@ -78,7 +78,7 @@ def _merge_duplicates(
 
 
 def _pick_stories(ranked: ArticleNumbers, articles: ArticleColumns, k: int) -> list[int]:
-    """Return the first of each story, and directly after it the first from another site."""
+    """Return the first of each story, each followed by the first from another site."""
     story, teller = articles.story[ranked], articles.teller[ranked]
     chosen: list[int] = []
     told = {0} - {0}

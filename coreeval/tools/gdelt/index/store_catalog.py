@@ -187,7 +187,7 @@ class StorePart:
 
 @contextmanager
 def open_catalog(store: Path) -> Iterator[sqlite3.Connection]:
-    """Open the catalog of a store that the intake (store/ledger.py) has made.
+    """Open the catalog of a store that the intake (sync/store_ledger.py) has made.
 
     Raises:
         KnowledgeError: there is a link in the store.
@@ -274,5 +274,5 @@ def list_file_names(database: sqlite3.Connection) -> list[tuple[int, str]]:
 
 
 def part_folder(store: Path, part: int) -> Path:
-    """Return the folder of a part's tables."""
+    """Return the folder of a part."""
     return store / "parts" / f"{part:06d}"
