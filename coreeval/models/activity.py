@@ -44,7 +44,7 @@ class ActiveCall:
         self.began = self.since = self.clock()
 
     def move_to(self, place: CallStage) -> None:
-        """Note where the call stands from now on."""
+        """Set the stage that the call is in from now on."""
         now = self.clock()
         if self.place == "answer":
             self.sent_s = now - self.since
@@ -84,11 +84,11 @@ class ActiveCalls:
         """The first count of each model that cannot be true; empty once it was told."""
 
     def record_impossible_count(self, model: str, told: str) -> None:
-        """Note that a model's endpoint told a count of tokens that cannot be true."""
+        """Record that a model's endpoint reported a token count that cannot be true."""
         self._impossible.setdefault(model, told)
 
     def count_notes(self) -> list[str]:
-        """Return what to tell people of such counts: a line for each model, and that once."""
+        """Return one line per model that reported impossible token counts."""
         new = {model: told for model, told in self._impossible.items() if told}
         self._impossible |= dict.fromkeys(new, "")
         return [
@@ -99,7 +99,7 @@ class ActiveCalls:
 
     @contextmanager
     def track(self, role: str, model: str) -> Iterator[ActiveCall]:
-        """Follow one call for the block; it was answered if the block ends without an error."""
+        """Track one call during the block; if the block raises nothing, it counts as answered."""
         call = ActiveCall(model, self.clock)
         self._open[id(call)] = call
         try:
@@ -114,12 +114,12 @@ class ActiveCalls:
         tally.seconds += call.sent_s
 
     def record_failure(self, model: str, failure: CallFailure) -> None:
-        """Note why a request came to nothing."""
+        """Record why a request failed."""
         self._troubles[model] = _LastFailure(failure.kind == "throttled", failure.message)
 
     @property
     def in_flight(self) -> int:
-        """The requests in flight."""
+        """The number of requests in flight."""
         return sum(call.place == "answer" for call in self._calls())
 
     def speeds(self) -> tuple[RoleSpeed, ...]:
@@ -136,7 +136,7 @@ class ActiveCalls:
         return tuple(sorted(found, key=lambda speed: -speed.mean_s))
 
     def waits(self) -> list[Wait]:
-        """Return what calls wait for, those of one model for one cause together."""
+        """Return what calls are waiting for, grouped by model and cause."""
         now, groups = self.clock(), dict[tuple[CallStage, str], list[float]]()
         for call in self._calls():
             start = call.since if call.place == "answer" else call.began
@@ -169,7 +169,7 @@ class SampleClock:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Take the time inside the block as none."""
+        """Exclude the time spent inside the block from the sample's time."""
         self._waits += 1
         if self._waits == 1 and self._is_running:
             self._left_s = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
@@ -182,7 +182,7 @@ class SampleClock:
                 self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
     def add_seconds(self, seconds: float) -> None:
-        """Give the sample the seconds back in which the process was asleep."""
+        """Give the sample back the seconds during which the process was asleep."""
         when = self._timeout.when()
         if self._is_running and when is not None:
             self._timeout.reschedule(when + seconds)
@@ -197,10 +197,10 @@ _CLOCK: ContextVar[SampleClock | None] = ContextVar("sample_clock", default=None
 
 @asynccontextmanager
 async def limit_sample_time(seconds: float) -> AsyncIterator[None]:
-    """Bound the time that the sample of this block takes.
+    """Limit the time that the sample run inside this block may take.
 
     Raises:
-        TimeoutError: it took longer.
+        TimeoutError: the sample took longer than `seconds`.
     """
     async with asyncio.timeout(seconds) as timeout:
         clock = SampleClock(timeout)
@@ -215,7 +215,7 @@ async def limit_sample_time(seconds: float) -> AsyncIterator[None]:
 
 @contextmanager
 def pause_sample_clock() -> Iterator[None]:
-    """Let the clock of whoever asks rest inside the block, if there is one."""
+    """Pause the current sample's clock inside the block, if a sample is running."""
     clock = _CLOCK.get()
     if clock is None:
         yield
@@ -256,7 +256,7 @@ _CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)
 
 @contextmanager
 def record_calls() -> Iterator[list[CallRef]]:
-    """Yield a list that fills with the calls made inside the block (its tasks included)."""
+    """Yield a list that collects the calls made inside the block, including by its tasks."""
     calls: list[CallRef] = []
     token = _CALLS.set(calls)
     try:
@@ -266,7 +266,7 @@ def record_calls() -> Iterator[list[CallRef]]:
 
 
 def add_call(call: CallRef) -> None:
-    """Add a call to the list of the innermost block that records, if there is one."""
+    """Add a call to the list of the innermost recording block, if there is one."""
     calls = _CALLS.get()
     if calls is not None:
         calls.append(call)

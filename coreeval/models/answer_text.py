@@ -43,17 +43,17 @@ class _NotRepairable(Exception):
 
 
 def repair_object(text: str) -> str | None:
-    """Return an object with its commas, quotes and line breaks put right.
+    """Return an object with its commas, quotes and line breaks repaired.
 
-    Quotes may be single, typographic or missing, and stand unescaped inside a string; line breaks
-    may stand in strings; commas may be missing or stand before an end; comments are left out. What
-    comes back need not be JSON: a slip of another kind is as it was.
+    Quotes may be single, typographic, missing, or unescaped inside a string; strings may contain
+    line breaks; commas may be missing or trailing; comments are removed. The result need not be
+    valid JSON: other kinds of mistakes are left as they are.
 
     Args:
         text: The object, from its first brace to its last.
 
     Returns:
-        None where a string or a comment has no end, or where there are more than `MOST_MENDED`
+        None if a string or a comment is not closed, or if there are more than `MOST_MENDED`
         characters.
     """
     if len(text) > MOST_REPAIRED:
@@ -65,7 +65,7 @@ def repair_object(text: str) -> str | None:
 
 
 def _join_tokens(tokens: Iterator[str]) -> Iterator[str]:
-    """Yield tokens with the commas that JSON has between them."""
+    """Yield tokens with the commas that JSON requires between them."""
     before, comma = "", False
     for token in tokens:
         behind_value = before not in ("", "{", "[", ":", ",")
@@ -84,7 +84,7 @@ def _join_tokens(tokens: Iterator[str]) -> Iterator[str]:
 
 
 def _iter_tokens(text: str) -> Iterator[str]:
-    """Yield the signs and values of a text, each as JSON has it."""
+    """Yield the punctuation and values of a text, each written as JSON."""
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
@@ -110,7 +110,7 @@ def _skip_comment(text: str, at: int) -> int:
 
 
 def _read_string(text: str, start: int, closing: re.Pattern[str]) -> tuple[str, int]:
-    """Return a string as JSON has it, and where the text goes on behind it."""
+    """Return a string written as JSON, and the position after it in the text."""
     parts, at = list[str](), start
     for found in closing.finditer(text, start):
         parts.append(_escape_text(text[at : found.start()]))
@@ -126,19 +126,19 @@ def _read_string(text: str, start: int, closing: re.Pattern[str]) -> tuple[str, 
 
 
 def _read_escape(text: str, at: int) -> str:
-    """Return the first two characters of an escape; of what is none, both as they are read."""
+    """Return the first two characters of an escape, or of other text, as JSON."""
     if _ESCAPE.match(text, at):
         return text[at : at + 2]
     return _escape_text("'" if text[at + 1] == "'" else text[at : at + 2])
 
 
 def _escape_text(text: str) -> str:
-    """Return characters as they stand in a JSON string."""
+    """Return characters escaped for a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
 def _read_word(word: str) -> str:
-    """Return a word without quotes: a number or a constant, or else a string."""
+    """Return an unquoted word as a number or a constant if it is one, otherwise as a string."""
     if _NUMBER.fullmatch(word):
         return word
     return _CONSTANTS.get(word) or f'"{_escape_text(word)}"'
@@ -168,11 +168,11 @@ _FENCE_END: Final = re.compile(r"\n[^\S\n]*```")
 
 
 def strip_thoughts(text: str) -> str:
-    """Return an answer without the model's thoughts, which are never the answer.
+    """Return an answer without the model's thoughts, which are never part of the answer.
 
-    Thoughts stand in tags (`<think>`, `[THINK]`) or in the channels before the final one. Some chat
-    templates swallow the opening tag; what comes before a closing one is a thought then. A thought
-    that was never closed leaves nothing.
+    Thoughts are written in tags (`<think>`, `[THINK]`) or in the channels before the final one.
+    Some chat templates remove the opening tag; everything before a closing tag is then a thought.
+    A thought that is never closed leaves nothing.
     """
     bare = text.strip()
     if bare.startswith("{") and bare.endswith("}"):
@@ -181,10 +181,10 @@ def strip_thoughts(text: str) -> str:
 
 
 def extract_final_answer(text: str) -> str:
-    """Return the part of a text that is the answer: without thoughts, and inside its own tags.
+    """Return the answer in a text: without thoughts, and taken out of its own tags.
 
-    Of `<answer>`, `<final_answer>`, `<solution>`, … the content counts, closed or not; of several
-    that differ all do, one a line.
+    If there is `<answer>`, `<final_answer>`, `<solution>`, …, its content is used, closed or not.
+    If several differ, all of them are returned, one per line.
     """
     said = strip_thoughts(text)
     parts = dict.fromkeys(part.strip() for part in _iter_answer_tags(said))
@@ -192,7 +192,7 @@ def extract_final_answer(text: str) -> str:
 
 
 def _extract_final_channel(text: str) -> str:
-    """Return what the final channel says; all of a text without channels."""
+    """Return the text of the final channel, or the whole text if it has no channels."""
     channels = list(_CHANNEL.finditer(text)) if "<|channel|>" in text else []
     if channels:
         last = channels[-1]
@@ -204,7 +204,7 @@ def _extract_final_channel(text: str) -> str:
 
 
 def _strip_thought_tags(text: str) -> str:
-    """Return what stands in no thought; a tag inside a thought is part of it."""
+    """Return the text outside thoughts; a tag inside a thought is part of the thought."""
     kept, at, open_tags = list[str](), 0, list[str]()
     for tag in _THOUGHT_TAG.finditer(text):
         name = (tag["name"] or "think").lower()
@@ -222,7 +222,7 @@ def _strip_thought_tags(text: str) -> str:
 
 
 def _iter_answer_tags(text: str) -> Iterator[str]:
-    """Yield what stands in tags for an answer; the last of them may be open."""
+    """Yield the contents of answer tags; the last tag may be unclosed."""
     begun: tuple[str, int] | None = None
     for tag in _ANSWER_TAG.finditer(text):
         name = tag["name"].lower()
@@ -236,14 +236,14 @@ def _iter_answer_tags(text: str) -> Iterator[str]:
 
 
 def extract_json(text: str) -> str:
-    """Return the JSON of an answer: without the one code fence that it may stand in."""
+    """Return the JSON of an answer, taken out of its code fence if there is exactly one."""
     rest = strip_thoughts(text).strip()
     fenced = _find_fenced(rest)
     return fenced[0].strip() if len(fenced) == 1 else rest
 
 
 def _find_fenced(text: str) -> list[str]:
-    """Return what stands in code fences."""
+    """Return the contents of code fences."""
     found, at = list[str](), 0
     while (begun := _FENCE.search(text, at)) and (ended := _FENCE_END.search(text, begun.end())):
         found.append(text[begun.end() : ended.start()])
@@ -252,10 +252,10 @@ def _find_fenced(text: str) -> list[str]:
 
 
 def repair_json(text: str) -> str:
-    """Return the JSON object of a text, with commas, quotes and line breaks put right.
+    """Return the JSON object in a text, with commas, quotes and line breaks repaired.
 
-    An object whose end is missing is not made up, and of several none is chosen: such a text comes
-    back as it was. What is wrong with an object that needs no mending is not mended either.
+    An object without an end is not completed, and if there are several, none is chosen: such a text
+    is returned unchanged. Mistakes in an object that needs no repair are left alone too.
     """
     start = text.find("{")
     if length := _measure_object(text[max(start, 0) :]):
@@ -268,7 +268,7 @@ def repair_json(text: str) -> str:
 
 
 def _measure_object(text: str) -> int:
-    """Return the length of the object that a text begins with; 0 where it is no JSON."""
+    """Return the length of the object at the start of a text, or 0 if it is not valid JSON."""
     try:
         return json.JSONDecoder().raw_decode(text)[1] if text.startswith("{") else 0
     except (ValueError, RecursionError):
@@ -276,9 +276,9 @@ def _measure_object(text: str) -> int:
 
 
 def _find_object(text: str) -> str | None:
-    """Return the first object of a text, from its first brace to the one that closes it.
+    """Return the first object in a text, from its first brace to the matching one.
 
-    One that is too long to be mended is not looked for.
+    An object that is too long to repair is not searched for.
     """
     start = text.find("{")
     if start < 0:
@@ -298,10 +298,10 @@ def _find_object(text: str) -> str | None:
 def iter_objects(
     text: str, decoder: json.JSONDecoder = _DECODER
 ) -> Iterator[tuple[object, int, int]]:
-    """Yield the JSON objects in a text, slips mended, each with its start and its end.
+    """Yield the JSON objects in a text, repaired if needed, each with its start and end.
 
-    What has more than `MOST_DEPTH` levels is none: no answer is so deep but to break its reader.
-    A text that is a list as a whole counts as one; what is no JSON is passed over.
+    Objects with more than `MOST_DEPTH` levels are skipped: an answer that deep only serves to break
+    its reader. A text that is a list as a whole counts as one object; other text is skipped.
     """
     found = _decode(text, len(text) - len(text.lstrip()), decoder)
     if found and isinstance(found[0], list) and not text[found[1] :].strip():
@@ -318,7 +318,7 @@ def iter_objects(
 
 
 def _read_object(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int] | None:
-    """Return the object that begins at a place, its slips mended, and where it ends."""
+    """Return the object at a position, repaired if needed, and the position where it ends."""
     if found := _decode(text, start, decoder):
         return found
     whole = _find_object(text[start:])
@@ -329,7 +329,7 @@ def _read_object(text: str, start: int, decoder: json.JSONDecoder) -> tuple[obje
 
 
 def _decode(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int] | None:
-    """Return the value that begins at a place, and where it ends; of one too deep nothing."""
+    """Return the value at a position and where it ends; None if it is nested too deeply."""
     try:
         value, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -339,7 +339,7 @@ def _decode(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, i
 
 
 def is_too_deep(value: object) -> bool:
-    """Whether a value has more levels than a reader that calls itself for each may be given."""
+    """Return whether a value is nested too deeply for a recursive reader."""
     level = [value]
     for _ in range(MOST_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level

@@ -31,7 +31,7 @@ class Narrowing:
     """Keys of a mapping of texts, such as the task's fields: exactly these."""
 
     def schema_of(self, name: str) -> dict[str, object] | None:
-        """Return the schema of a property that is narrowed."""
+        """Return the schema of a property if it is narrowed, otherwise None."""
         if name in self.choices:
             return {"type": "string", "enum": list(self.choices[name])}
         if name in self.records:
@@ -42,10 +42,10 @@ class Narrowing:
 def strict_schema(model: type[BaseModel], narrowing: Narrowing) -> dict[str, object]:
     """Return a class's JSON schema in the subset that strict structured output accepts.
 
-    Every property is required and no other is allowed; titles, defaults and limits are left out.
+    Every property is required and no other is allowed; titles, defaults and limits are omitted.
 
     Raises:
-        TypeError: the class has a part that no strict schema can say, such as a free mapping.
+        TypeError: the class has a part that a strict schema cannot express, such as a free mapping.
     """
     return _SchemaBuilder(narrowing).build(model.model_json_schema(), at=model.__name__)
 
@@ -140,11 +140,11 @@ class OutputSchema(Generic[T]):
         self.schema = strict_schema(model, self._narrowing)
 
     def parse(self, text: str, *, mend: bool = False) -> T:
-        """Read an answer; thoughts before it and a code fence round it are passed over.
+        """Parse an answer, skipping the thoughts before it and a code fence around it.
 
         Args:
-            text: What the model said.
-            mend: Whether slips of JSON are put right and words round it passed over: for a model
+            text: The model's answer.
+            mend: Whether to repair JSON mistakes and skip the words around the object: for a model
                 that was asked in words only.
 
         Raises:
@@ -178,13 +178,13 @@ class PlainOutput(OutputSchema[PlainAnswer]):
         self.schema = {}
 
     def parse(self, text: str, *, mend: bool = False) -> PlainAnswer:
-        """Return what was said."""
+        """Return the answer as plain text."""
         bare = strip_thoughts(text)
         return PlainAnswer(text=text if bare == text else bare.strip())
 
 
 def _read_repaired(text: str) -> object:
-    """Read JSON as it stands where that is possible, else mended."""
+    """Read JSON as it is if possible, otherwise after repair."""
     try:
         return _read_json(text)
     except InvalidAnswer:
@@ -220,7 +220,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _describe_errors(error: ValidationError) -> str:
-    """Say what the first three things wrong are, without repeating the answer."""
+    """Describe the first three errors without repeating the answer."""
     if (count := error.error_count()) > _MOST_TOLD:
         return f"{count:,} things are wrong with it"
     problems = error.errors(include_url=False, include_input=False)
@@ -230,7 +230,7 @@ def _describe_errors(error: ValidationError) -> str:
 
 
 def _check_value(value: object, narrowing: Narrowing, *, at: str) -> None:
-    """Check what the class leaves open: that no key is missing, and what the task allows."""
+    """Check what the class cannot: that no key is missing, and that the task allows each value."""
     if isinstance(value, tuple):
         for index, item in enumerate(value):
             _check_value(item, narrowing, at=f"{at}[{index}]")
@@ -273,10 +273,10 @@ class _Logprobs(BaseModel):
 
 
 def dump_first_tokens(told: object, text: str) -> str:
-    """Return JSON of an answer's first tokens, in the form in which they came; "" for none.
+    """Return an answer's first tokens as JSON, in the form received; "" if there are none.
 
-    That is `{token, logprob, top_logprobs}` each, natural logarithms. Thoughts before the answer
-    are passed over; what rounding makes positive is 0; what is no number is left out.
+    Each is `{token, logprob, top_logprobs}`, in natural logarithms. Thoughts before the answer are
+    skipped; values that rounding made positive become 0; values that are not numbers are omitted.
 
     Args:
         told: The `logprobs` of a chat completion's choice.
@@ -295,7 +295,7 @@ def dump_first_tokens(told: object, text: str) -> str:
 
 
 def _skip_thoughts(places: Sequence[_Place], text: str) -> Sequence[_Place]:
-    """Return the tokens from where the answer begins."""
+    """Return the tokens from the start of the answer on."""
     begin = "".join(place.token for place in places).rfind(strip_thoughts(text).strip())
     at = 0
     for number, place in enumerate(places):
@@ -319,5 +319,5 @@ def _dump_candidate(one: _Candidate) -> dict[str, object]:
 
 
 def _replace_surrogates(token: str) -> str:
-    """Return a token that can be written: half a character is shown as a question mark."""
+    """Return a token that can be encoded: half a surrogate pair becomes a question mark."""
     return token.encode("utf-8", "replace").decode()

@@ -66,7 +66,7 @@ _BLANK = "(blank)"
 
 
 def request_body(config: ModelConfig, messages: list[dict[str, str]], form: RequestOptions) -> Body:
-    """Return what is sent; parameters that are not configured are not."""
+    """Return the request body, without parameters that are not configured."""
     told = form.method in ("json_mode", "text")
     body: Body = {"model": config.name, "max_tokens": form.max_tokens}
     body |= _prompt_fields(append_schema(messages, form.schema) if told else messages)
@@ -76,7 +76,7 @@ def request_body(config: ModelConfig, messages: list[dict[str, str]], form: Requ
 
 
 def _prompt_fields(messages: list[dict[str, str]]) -> Body:
-    """Return the turns and, apart from them, the instructions, which the provider is to cache."""
+    """Return the turns and, separately, the instructions, marked for the provider's cache."""
     texts = [one["content"] for one in messages if one["role"] == "system"]
     blocks: list[Body] = [{"type": "text", "text": text} for text in texts if text.strip()]
     turns = [
@@ -106,7 +106,7 @@ def _structure_fields(config: ModelConfig, form: RequestOptions) -> Body:
 
 
 def _add_extra(body: Body, extra: Mapping[str, object]) -> Body:
-    """Add the configured extras; those in `output_config` stand beside ours."""
+    """Add the configured extras; those in `output_config` are merged with ours."""
     ours, theirs = body.get("output_config"), extra.get("output_config")
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return {**body, **extra, "output_config": {**ours, **theirs}}
@@ -187,7 +187,7 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
 
 
 def _message_text(blocks: list[_Block]) -> str:
-    """Return the answer's text: a tool's input counts as such, thoughts do not."""
+    """Return the answer's text: tool input counts as text, thoughts do not."""
     inputs = [one.input for one in blocks if one.type == "tool_use" and one.input is not None]
     if inputs:
         return "\n".join(json.dumps(one, ensure_ascii=False) for one in inputs)
@@ -195,7 +195,7 @@ def _message_text(blocks: list[_Block]) -> str:
 
 
 def _stop_explanation(message: _AnthropicMessage) -> str:
-    """Return why nothing was said, where the provider tells."""
+    """Return why the answer is empty, if the provider says so."""
     return (message.stop_details.explanation or "") if message.stop_details else ""
 
 
@@ -226,7 +226,7 @@ _EFFORT = re.compile(r"\beffort\b", re.IGNORECASE)
 
 
 def to_failure(error: anthropic.AnthropicError, secret: str) -> CallFailure:
-    """Return the failure that an SDK error is; it holds no request, so no header and no key."""
+    """Return an SDK error as a failure without its request, and so without headers or a key."""
     if isinstance(error, anthropic.APIStatusError):
         return _status_failure(error, secret)
     if isinstance(error, anthropic.APIConnectionError):
@@ -255,7 +255,7 @@ def _failure_kind(error: anthropic.APIStatusError, said: str) -> FailureKind:
 
 
 def _rejected_kind(said: str) -> FailureKind:
-    """Tell what a 4xx is about by its words: its type is the same for all of them."""
+    """Return the kind of a 4xx by its message, since its type is the same for all of them."""
     if _NO_MONEY.search(said):
         return "quota"
     if _BLOCKED.search(said):
@@ -270,13 +270,13 @@ _CONNECT_S = 10.0
 
 
 def open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    """Open a model behind Anthropic's endpoint, or one that speaks like it.
+    """Open a model behind Anthropic's endpoint or a compatible one.
 
     Raises:
-        CredentialError: there is no key in the environment for the public endpoint, or what is
-            there cannot be sent.
-        ConfigError: it is configured with what such a model does not have, or the proxy or the
-            certificates that are named cannot be used.
+        CredentialError: the environment has no key for the public endpoint, or one that cannot be
+            sent.
+        ConfigError: a configured option does not exist for such a model, or the named proxy or
+            certificates cannot be used.
     """
     if config.seed is not None:
         raise ConfigError(
@@ -297,7 +297,7 @@ def open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
 
 
 def endpoint_url(config: ModelConfig) -> str:
-    """Return where a model is asked, without the /v1 that the SDK adds."""
+    """Return a model's endpoint, without the /v1 that the SDK adds."""
     return (config.base_url or PUBLIC_URL).rstrip("/").removesuffix("/v1")
 
 
@@ -322,10 +322,10 @@ class _AnthropicClient(anthropic.AsyncAnthropic):
         self._headers_by_timeout: dict[str, httpx2.Headers] = {}
 
     async def send_message(self, body: bytes, seconds: float) -> httpx2.Response:
-        """Return the response to the body of a message, or raise what the SDK's `post` would.
+        """Return the response to a message's body, or raise what the SDK's `post` would.
 
         Raises:
-            anthropic.AnthropicError: there is none, or its status is an error's.
+            anthropic.AnthropicError: there is no response, or its status is an error.
         """
         if seconds not in self._options:
             self._options[seconds] = FinalRequestOptions.construct(

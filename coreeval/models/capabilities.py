@@ -24,7 +24,7 @@ class _ModelCapabilities:
     worked: bool = False
 
     def methods(self) -> list[Method]:
-        """Return the methods that are left, the strictest first; never none."""
+        """Return the remaining methods, the strictest first; there is always at least one."""
         return [method for method in METHODS if method not in self.useless] or [METHODS[-1]]
 
 
@@ -40,11 +40,11 @@ class Capabilities:
         self._known: dict[tuple[str, str], _ModelCapabilities] = {}
 
     def method(self, model: Model, *, looser: bool = False) -> Method:
-        """Return how a model is to be asked for structure: as configured, or the best known way.
+        """Return how to ask a model for structure: as configured, or the best method known.
 
         Args:
             model: The model.
-            looser: Return the next less strict way, where there is one.
+            looser: Return the next less strict method, if there is one.
         """
         if model.config.structured != "auto":
             return model.config.structured
@@ -52,15 +52,15 @@ class Capabilities:
         return left[1] if looser and len(left) > 1 else left[0]
 
     def plain_limit(self, model: Model) -> bool:
-        """Return whether the longest answer is called `max_tokens` on the wire.
+        """Return whether the answer limit is called `max_tokens` in requests.
 
-        OpenAI's newer models want `max_completion_tokens`; every other server knows the first.
+        OpenAI's newer models require `max_completion_tokens`; all other servers know `max_tokens`.
         """
         known = self._load(model).plain_limit
         return model.plain_limit if known is None else known
 
     def drop_method(self, model: Model, method: Method) -> bool:
-        """Note that an endpoint does not take a method; return whether another one is left."""
+        """Record that an endpoint rejects a method; return whether another one is left."""
         if model.config.structured != "auto":
             return False
         known = self._load(model)
@@ -70,7 +70,7 @@ class Capabilities:
         return True
 
     def drop_limit_name(self, model: Model, *, plain: bool) -> bool:
-        """Note that it does not take a name of the limit; return whether the other may do."""
+        """Record that it rejects a name of the limit; return whether the other name may work."""
         known = self._load(model)
         known.refused_limits.add(plain)
         if (not plain) in known.refused_limits:
@@ -80,7 +80,7 @@ class Capabilities:
         return True
 
     def record_outcome(self, model: Model, method: Method, *, valid: bool) -> None:
-        """Note whether the answer to a plain question, asked by a method, was one."""
+        """Record whether the answer to a plain question, asked by a method, was valid."""
         known = self._load(model)
         if model.config.structured != "auto" or known.methods()[0] != method:
             return
@@ -90,12 +90,12 @@ class Capabilities:
             self._drop_method(model, method)
 
     def set_known(self, model: Model, method: Method, *, plain_limit: bool) -> None:
-        """Remember what was found by asking, in place of what was believed before.
+        """Store what asking has shown, replacing earlier assumptions.
 
         Args:
             model: The model.
-            method: The strictest way to ask for structure that brought an answer.
-            plain_limit: Whether the limit was called `max_tokens` then.
+            method: The strictest method of asking for structure that returned an answer.
+            plain_limit: Whether the limit was called `max_tokens` in that request.
         """
         known = self._load(model)
         if model.config.structured == "auto":

@@ -52,19 +52,19 @@ class ChatModel(BaseChatModel):
     key: SecretStr
 
     async def ask(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
-        """Return the answer as `ainvoke` does, and through it wherever anybody listens to calls.
+        """Return the answer, using `ainvoke` if any callback handler is listening to calls.
 
-        What LangChain does for listeners takes as long as sending the request, also without any.
+        LangChain's work for listeners takes as long as sending the request, even if there are none.
 
         Raises:
-            CallFailure: there is none.
+            CallFailure: the request failed.
         """
         if self._has_handlers():
             return await self.ainvoke(messages, {"run_name": form.name}, form=form)
         return _mask_message(await self.answer(messages, form), self.key)
 
     def _has_handlers(self) -> bool:
-        """Tell whether a tracer or another handler of callbacks would hear of a call made here."""
+        """Return whether a tracer or another callback handler is listening to calls made here."""
         around = ensure_config().get("callbacks")
         if isinstance(around, BaseCallbackManager) and not (self.callbacks or self.verbose):
             return bool(around.handlers)  # configured where the graph was called, tracers included
@@ -75,7 +75,7 @@ class ChatModel(BaseChatModel):
         """Return the answer to messages with `role` and `content`; see `make_ai_message`.
 
         Raises:
-            CallFailure: there is none.
+            CallFailure: the request failed.
         """
 
     @property
@@ -89,7 +89,7 @@ class ChatModel(BaseChatModel):
         return {"model": self.settings.name, **sent}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: object) -> LangSmithParams:
-        """Return what LangSmith knows a call by, such as the model that it prices."""
+        """Return the parameters that LangSmith needs, such as the model to price."""
         said = LangSmithParams(ls_model_type="chat", ls_provider=self.settings.provider)
         said["ls_model_name"] = self.settings.name
         return said
@@ -124,13 +124,13 @@ class SdkChatModel(ChatModel):
     async def _send(
         self, messages: list[dict[str, str]], form: RequestOptions
     ) -> AIMessage | CallFailure:
-        """Send one request; return its answer or why there is none."""
+        """Send one request; return its answer, or the failure."""
 
     async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
         """Return the answer of one request.
 
-        A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
-        with it, the request and its key.
+        A failure is raised outside the handlers: raised inside, it would chain the SDK's error,
+        which holds the request and its key.
         """
         seconds = self.settings.timeout_s
         outcome: AIMessage | CallFailure | None = None
@@ -145,14 +145,14 @@ class SdkChatModel(ChatModel):
 
 
 def _mask_message(message: AIMessage, key: SecretStr) -> AIMessage:
-    """Return an answer that may be stored, traced and shown."""
+    """Return an answer that is safe to store, trace and show, with the key masked."""
     said = {"content": message.content, "response_metadata": message.response_metadata}
     safe = {name: mask_key(part, key.get_secret_value()) for name, part in said.items()}
     return message if safe == said else message.model_copy(update=safe)
 
 
 def to_message_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:
-    """Return LangChain's messages as the wire has them."""
+    """Return LangChain's messages as `role` and `content`, the form used in requests."""
     return [{"role": _ROLES[message.type], "content": str(message.text)} for message in messages]
 
 
@@ -165,16 +165,16 @@ def make_ai_message(
     headers: Iterable[tuple[bytes, bytes]] = (),
     logprobs: object = None,
 ) -> AIMessage:
-    """Return an answer as LangChain has it.
+    """Return an answer as a LangChain message.
 
     Args:
         text: The answer, or the words of a refusal.
         finish: Why it ended.
-        model: The model that answered, by its own account.
-        usage: Tokens; None where the endpoint does not count. An impossible count is none, and is
-            named in the metadata as `impossible_count`.
-        headers: The response's headers as they came; those about rate limits are kept.
-        logprobs: Log-probabilities of the answer's tokens, where they were asked for and came.
+        model: The model that answered, as it reports itself.
+        usage: Tokens; None if the endpoint does not count them. An impossible count is not used and
+            is stored in the metadata as `impossible_count`.
+        headers: The response's headers as received; those about rate limits are kept.
+        logprobs: Log-probabilities of the answer's tokens, if they were requested and returned.
     """
     limits = {
         name.lower().decode("latin-1"): value.decode("latin-1")
@@ -193,13 +193,13 @@ def make_ai_message(
 def check_usage(
     *, prompt: object, completion: object, cached: object = 0, written: object = 0
 ) -> UsageMetadata | ImpossibleCount:
-    """Return counted tokens, or what is impossible about them.
+    """Return the counted tokens, or why the counts are impossible.
 
     Args:
-        prompt: All tokens of the prompt, the cached and written ones among them.
-        completion: All tokens of the answer, hidden reasoning among them.
-        cached: Those of the prompt that the provider had in its cache; None counts as 0.
-        written: Those of the prompt that it was charged to put there; likewise.
+        prompt: All tokens of the prompt, including the cached and written ones.
+        completion: All tokens of the answer, including hidden reasoning.
+        cached: Tokens of the prompt that came from the provider's cache; None counts as 0.
+        written: Tokens of the prompt charged for writing to that cache; None counts as 0.
     """
     said = {"prompt": prompt, "completion": completion, "cached": cached, "written": written}
     said |= {name: 0 for name in ("cached", "written") if said[name] is None}
@@ -218,7 +218,7 @@ def check_usage(
 
 
 def add_counts(*parts: object) -> object:
-    """Return the sum of counts, None being 0; the first that is no count where there is one."""
+    """Return the sum of counts, with None as 0, or the first value that is not a count."""
     counted = [0 if part is None else part for part in parts]
     odd = next((part for part in counted if not is_count(part)), None)
     return sum(int(part) for part in counted) if odd is None else odd  # type: ignore[call-overload]
@@ -227,10 +227,10 @@ def add_counts(*parts: object) -> object:
 def append_schema(
     messages: list[dict[str, str]], schema: Mapping[str, object]
 ) -> list[dict[str, str]]:
-    """Return the messages with the schema at the end of the first one, the instructions.
+    """Return the messages with the schema appended to the first one, the instructions.
 
-    There it stays the same from call to call, so that a provider's prompt cache holds it. Without a
-    schema the messages stay as they are.
+    There it stays the same from call to call, so that a provider's prompt cache can hold it.
+    Without a schema, the messages are returned unchanged.
     """
     if not schema:
         return messages

@@ -105,7 +105,7 @@ class ModelProbe:
 
     @property
     def method(self) -> Method | None:
-        """The strictest way that brought an answer."""
+        """The strictest method that returned an answer."""
         return next((one.method for one in self.tried if one.outcome == "works"), None)
 
     @property
@@ -116,15 +116,15 @@ class ModelProbe:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether every answer said how many tokens it took."""
+        """Whether every answer reported its token counts."""
         counts = [answer.usage_metadata for answer in self.answers]
         return all(count is not None and count["total_tokens"] for count in counts)
 
     async def find_method(self) -> None:
-        """Try the ways to ask for structure, the strictest first, until one brings an answer.
+        """Try the methods, the strictest first, until one returns an answer.
 
         Raises:
-            CallFailure: the model cannot be asked in any way.
+            CallFailure: no method works for the model.
         """
         chosen = self.model.config.structured
         for method in METHODS if chosen == "auto" else (chosen,):
@@ -133,7 +133,7 @@ class ModelProbe:
                 return
 
     async def find_features(self, method: Method) -> None:
-        """Find out whether the endpoint tells log-probabilities and takes a seed."""
+        """Find out whether the endpoint returns log-probabilities and accepts a seed."""
         told = await self._try_feature("text", {"logprobs": True, "top_logprobs": 5})
         if told.verdict == "yes" and not _has_logprobs(self.answers[-1]):
             told = FeatureSupport(verdict="ignored", why="taken, and none came")
@@ -156,7 +156,7 @@ class ModelProbe:
         return MethodTrial(method=method, outcome=outcome, why=why)
 
     async def _answer(self, method: Method) -> "AIMessage":
-        """Ask, and once more with room for thoughts where the answer was cut off."""
+        """Ask; if the answer was cut off, ask again with room for thoughts."""
         answer = await self._send(self.model.chat, method)
         most = min(ROOM, self.model.config.max_tokens)
         if answer.response_metadata["finish_reason"] == "length" and self.room < most:
@@ -176,7 +176,7 @@ class ModelProbe:
         return FeatureSupport(verdict="yes")
 
     async def _send(self, chat: "ChatModel", method: Method) -> "AIMessage":
-        """Send one request, under the other name of the limit where the first is not taken."""
+        """Send one request; use the other name of the limit if the first is rejected."""
         try:
             return await self._send_once(chat, method)
         except CallFailure as failure:
@@ -206,7 +206,7 @@ class ModelProbe:
 
 
 def _judge_answer(answer: "AIMessage", method: Method) -> tuple[Outcome, str]:
-    """Return what an answer is worth, read as a run would read it."""
+    """Return the outcome of an answer, read as a run would read it."""
     finish = answer.response_metadata["finish_reason"]
     if finish in ("refusal", "content_filter"):
         return "refusal", clean_message(str(answer.text), "")
@@ -226,7 +226,7 @@ def _has_logprobs(answer: "AIMessage") -> bool:
 
 
 def count_tokens(answers: Sequence["AIMessage"]) -> tuple[int, int]:
-    """Return the tokens of prompts and of answers, as far as they were counted."""
+    """Return the counted tokens of prompts and of answers."""
     counted = [answer.usage_metadata for answer in answers if answer.usage_metadata]
     return sum(c["input_tokens"] for c in counted), sum(c["output_tokens"] for c in counted)
 
@@ -287,7 +287,7 @@ class CheckResult:
 def group_models(
     models: ModelsConfig, prices: Prices, cutoffs: Cutoffs, judges: Sequence[ModelConfig] = ()
 ) -> list[ModelUse]:
-    """Return each model once for an endpoint and a key, roles first, judges of defences last."""
+    """Return each model once per endpoint and key: roles first, judges of defences last."""
     groups: dict[tuple[str, str | None, str], list[tuple[str, ModelConfig]]] = {}
     players: list[tuple[str, ModelConfig]] = [(role, models.for_role(role)) for role in ROLES]
     players += [("target", target) for target in models.targets]
@@ -323,18 +323,18 @@ async def check_models(
     retry: Retry = BRIEF_RETRY,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[CheckResult]:
-    """Ask every configured model, and remember which way of asking it takes.
+    """Query every configured model and store which method of asking each accepts.
 
     Args:
-        models: Who plays which role, and who is under test.
-        prices: What models charge.
-        abilities: Where it is remembered what was found.
-        cutoffs: Until when models were trained and when they came out.
-        judges: Who scores what defences cost.
+        models: The model of each role, and the models under test.
+        prices: The prices of models.
+        abilities: Where the findings are stored.
+        cutoffs: Training cutoffs and release dates of models.
+        judges: The models that score the cost of defences.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
-        env: Where keys come from; the environment where it is not given.
-        retry: How often a request that fails on the wire is sent again.
-        clock: Seconds, never going back.
+        env: Where keys come from; by default, the environment.
+        retry: How often a request that fails in transport is sent again.
+        clock: Returns seconds and never goes back.
     """
 
     async def one(configured: ModelUse) -> CheckResult:
@@ -372,7 +372,7 @@ async def _check_model(
 
 
 async def _find_error(probe: ModelProbe) -> CoreEvalError | None:
-    """Ask all there is to ask; return why the model cannot be used, if it cannot."""
+    """Run all probes; return why the model cannot be used, or None if it can."""
     try:
         await probe.find_method()
     except CallFailure as failure:
@@ -427,7 +427,7 @@ def _sum_probe_cost(probe: ModelProbe, price: PriceConfig | None) -> CheckCost:
 
 
 def sum_costs(checked: Sequence[CheckResult]) -> CheckCost:
-    """Return what a check took."""
+    """Return the total cost of a check."""
     parts = [one.spent for one in checked]
     known = [one.usd for one in parts if one.usd is not None]
     return CheckCost(

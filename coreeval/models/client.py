@@ -68,16 +68,16 @@ class Draw:
 
     @property
     def messages(self) -> list[Message]:
-        """What is sent."""
+        """The messages to send."""
         return [*self.question, *self.added]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the question as it was asked first."""
+        """Whether this is the original question, without corrections."""
         return not self.added
 
     def next_draw(self, record: CallRecord, reason: str, *, left: int) -> "Draw":
-        """Return the draw after a bad answer, which is shown with what is wrong with it."""
+        """Return the draw after a bad answer, which shows the answer and what is wrong with it."""
         cut = reason == "truncated"
         return Draw(
             self.question,
@@ -94,10 +94,10 @@ class Draw:
 
 
 def _correction_messages(record: CallRecord, reason: str, *, left: int) -> tuple[Message, ...]:
-    """Return the turns that ask again: what was answered, and what is wrong with it.
+    """Return the turns that ask again: the previous answer, and what is wrong with it.
 
-    The bad answer stands between them because many chat templates insist that turns alternate; the
-    number of tries left makes each draw another request, also for a model that repeats itself.
+    The bad answer is included because many chat templates require turns to alternate. The number of
+    tries left makes each draw a different request, even for a model that repeats itself.
     """
     wrong = COMPLAINTS.get(
         reason,
@@ -126,7 +126,7 @@ _CHAIN_ENDS: Mapping[str, Literal["refused", "truncated"]] = {
 
 
 def accept_any(_value: BaseModel) -> None:
-    """Check nothing beyond the shape."""
+    """Accept any value: check nothing beyond the shape."""
 
 
 class ModelClient:
@@ -168,7 +168,7 @@ class ModelClient:
         check: Callable[[T], None] = accept_any,
         chain: int = 0,
     ) -> T:
-        """Return the first valid answer among the draws; see `ask_for_call`."""
+        """Return the first valid answer among the draws; see `complete`."""
         return (await self.complete(messages, shape, check=check, chain=chain))[0]
 
     async def complete(
@@ -179,14 +179,14 @@ class ModelClient:
         check: Callable[[T], None] = accept_any,
         chain: int = 0,
     ) -> tuple[T, CallRecord]:
-        """Return the first valid answer among the draws, and the call that brought it.
+        """Return the first valid answer among the draws, and the call that returned it.
 
         Args:
-            messages: What is asked, as `role` and `content`.
-            shape: What the answer must look like.
+            messages: The question, as `role` and `content`.
+            shape: The required shape of the answer.
             check: Raises InvalidAnswer for an answer of the right shape that cannot be true of
                 this request, such as one that cites an item that was not shown.
-            chain: The chain to begin with; whoever wants several answers to one question counts up.
+            chain: The chain to begin with; to get several answers to one question, count up.
 
         Raises:
             NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
@@ -223,7 +223,7 @@ class ModelClient:
     async def _draw(
         self, draw: Draw, shape: OutputSchema[T], check: Callable[[T], None]
     ) -> tuple[CallRecord, Origin]:
-        """Return the call of one draw: from the store, from another asker, or sent now."""
+        """Return the call of one draw: from the store, from a concurrent request, or sent now."""
         request = self._request(draw, shape)
         key = call_key(request)
 
@@ -330,7 +330,7 @@ def _answer_fields(answer: "AIMessage") -> _AnswerFields:
 
 
 def _parse_answer(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> T:
-    """Read a stored call; what it was worth when it was stored is not taken on trust."""
+    """Parse a stored call again instead of trusting the outcome stored with it."""
     if record.finish_reason in ("refusal", "content_filter"):
         raise InvalidAnswer("refusal")
     if record.finish_reason == "length":
@@ -343,7 +343,7 @@ def _parse_answer(record: CallRecord, shape: OutputSchema[T], check: Callable[[T
 
 
 def _find_fault(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> str:
-    """Return why a call is no answer; empty when it is one."""
+    """Return why a call is not a valid answer, or "" if it is one."""
     try:
         _parse_answer(record, shape, check)
     except InvalidAnswer as error:

@@ -66,23 +66,24 @@ class CallFailure(Exception):
 
     @property
     def retryable(self) -> bool:
-        """True when the same request may succeed a little later."""
+        """True if the same request may succeed later."""
         return self.kind in ("transient", "throttled", "unreachable")
 
 
 def clean_message(message: str, secret: str) -> str:
-    """Return a server's message on one line, cut, and without the key it may repeat."""
+    """Return a server's message on one line, truncated, and without the key that it may repeat."""
     hidden = message.replace(secret, "***") if secret else message
     line = " ".join(hidden.split())
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
 
 
 def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str) -> FinalError:
-    """Return the error that a failure is once nothing more is tried.
+    """Return the error to raise for a failure once no more tries are made.
 
-    A refused key, an unknown model, an empty account and an endpoint that is not there, or that a
-    proxy or a certificate bars, stop the run, since every other call would end the same way; the
-    rest fails one sample. Of that, only a text that was declined is the model's own doing.
+    A refused key, an unknown model, an empty account and an endpoint that is not there, or that is
+    blocked by a proxy or a certificate, stop the run, since every other call would end the same
+    way. All other failures fail one sample. Of these, only a declined text is the model's own
+    decision.
     """
     match failure.kind:
         case "credential":
@@ -151,14 +152,14 @@ _UNSUPPORTED = re.compile(
 
 
 def kind_from_status(status: int) -> FailureKind:
-    """Return which failure a status is, where nothing else tells more."""
+    """Return the kind of failure for a status, used if nothing else says more."""
     if status < 400:
         return "unknown"  # it sends us elsewhere, where no key of ours goes
     return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
 
 
 def describe_redirect(status: int, location: str | None) -> str:
-    """Return what to say of a response that redirects; empty for any other.
+    """Return a description of a redirect, or "" for any other response.
 
     Args:
         status: The response's status.
@@ -174,9 +175,9 @@ def describe_redirect(status: int, location: str | None) -> str:
 
 
 def kind_from_codes(*codes: object) -> FailureKind | None:
-    """Return what the codes in an error's body say, one of which may be a status; None if nothing.
+    """Return the kind of failure for the codes in an error's body; None if they are not known.
 
-    They are what the server put there, of whatever type.
+    The codes come from the server and may be of any type; one of them may be an HTTP status.
     """
     said = {str(code) for code in codes}
     if said & NO_MONEY:
@@ -185,15 +186,15 @@ def kind_from_codes(*codes: object) -> FailureKind | None:
 
 
 def names_unsupported(said: str) -> bool:
-    """Tell whether the words of a 400 or 422 are about a parameter that the endpoint lacks."""
+    """Return whether the message of a 400 or 422 is about a parameter that the endpoint lacks."""
     return bool(_UNSUPPORTED.search(said))
 
 
 def names_logprobs(said: str) -> bool:
-    """Tell whether they name log-probabilities."""
+    """Return whether the message names log-probabilities."""
     return bool(_LOGPROBS.search(said))
 
 
 def names_method(said: str) -> bool:
-    """Tell whether they name a way to ask for structure."""
+    """Return whether the message names a method of asking for structure."""
     return bool(_METHOD.search(said))

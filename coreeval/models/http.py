@@ -30,10 +30,10 @@ from coreeval.tools.open_files import connections_allowed
 
 
 def check_route(url: str, ca_file: str | None) -> None:
-    """Check what can be known about the way to an endpoint before it is taken.
+    """Check the certificates and the proxy for an endpoint before connecting to it.
 
     Raises:
-        ConfigError: the certificates or the proxy that are named cannot be used.
+        ConfigError: the named certificates or proxy cannot be used.
     """
     load_trusted_certificates(ca_file)
     find_proxy(url)
@@ -43,11 +43,11 @@ def check_route(url: str, ca_file: str | None) -> None:
 
 
 def load_trusted_certificates(ca_file: str | None) -> ssl.SSLContext:
-    """Return which certificates an endpoint may show.
+    """Return an SSL context with the trusted certificate authorities.
 
     Args:
-        ca_file: PEM file of the authorities that are trusted, and no others. Without it those of
-            SSL_CERT_FILE and SSL_CERT_DIR, or the system's.
+        ca_file: PEM file of the only trusted authorities. Without it, those of SSL_CERT_FILE and
+            SSL_CERT_DIR are used, or the system's.
 
     Raises:
         ConfigError: the file cannot be read, or holds no certificate.
@@ -81,11 +81,11 @@ def _load_ssl_context(file: str | None, folder: str | None, *, named: str) -> ss
 def find_proxy(url: str) -> httpx2.Proxy | None:
     """Return the proxy that the environment names for a URL, if it names one.
 
-    HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count, in capitals or not; on macOS and Windows
-    the system's settings as well.
+    HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY are read, in upper or lower case; on macOS and
+    Windows, so are the system's settings.
 
     Raises:
-        ConfigError: it is a kind of proxy that cannot be spoken to.
+        ConfigError: the kind of proxy is not supported.
     """
     parts, known = urlsplit(url), getproxies()
     proxy = known.get(parts.scheme) or known.get("all")
@@ -107,7 +107,7 @@ def find_proxy(url: str) -> httpx2.Proxy | None:
 
 
 def _to_proxy(named: SplitResult) -> httpx2.Proxy:
-    """Return a proxy with its login in a header, where the aiohttp transport looks for none."""
+    """Return a proxy with its login in a header, since the aiohttp transport ignores it in URLs."""
     place, headers = named.netloc.rpartition("@")[2], dict[str, str]()
     if named.username:
         login = f"{unquote(named.username)}:{unquote(named.password or '')}"
@@ -116,7 +116,7 @@ def _to_proxy(named: SplitResult) -> httpx2.Proxy:
 
 
 def _bypasses_proxy(host: str, netloc: str, exceptions: str) -> bool:
-    """Tell whether NO_PROXY holds a host, by name or by the network of its address."""
+    """Return whether NO_PROXY contains a host, by name or by the network of its address."""
     if proxy_bypass(host) or proxy_bypass(netloc.rpartition("@")[2]):
         return True
     return any(_is_in_network(host, one.strip()) for one in exceptions.split(",") if "/" in one)
@@ -130,7 +130,7 @@ def _is_in_network(host: str, network: str) -> bool:
 
 
 def name_proxy_variables() -> str:
-    """Name the variables of the environment's proxies; their values may hold a password."""
+    """Return the names of the environment's proxy variables; their values may hold a password."""
     return ", ".join(f"{kind.upper()}_PROXY" for kind in getproxies() if kind != "no")
 
 
@@ -167,9 +167,9 @@ class HttpClient(httpx2.AsyncClient):
         )
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: object) -> httpx2.Request:
-        """Return a request with the headers and the content given, and none besides.
+        """Return a request with the given headers and content, and no others.
 
-        It names neither the host nor the length of its content: aiohttp does.
+        It sets neither the host nor the content length: aiohttp does.
         """
         timeout = cast("httpx2.Timeout", parts["timeout"])
         return httpx2.Request(
@@ -181,12 +181,12 @@ class HttpClient(httpx2.AsyncClient):
         )
 
     async def send(self, request: httpx2.Request, **_options: object) -> httpx2.Response:
-        """Return a response with its whole body; a redirect is a response and is not followed.
+        """Return a response with its whole body; redirects are returned, not followed.
 
-        Whatever an SDK asks for: the body holds a prompt, and the headers a key.
+        This holds whatever an SDK asks for: the body holds a prompt, and the headers a key.
 
         Raises:
-            httpx2.RequestError: there is none, or its body is broken or too long.
+            httpx2.RequestError: there is no response, or its body is broken or too long.
         """
         timeout = request.extensions["timeout"]
         try:
@@ -217,7 +217,7 @@ class HttpClient(httpx2.AsyncClient):
             raise httpx2.TransportError(str(error), request=request) from error
 
     async def aclose(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._session.close()
         await super().aclose()
 
@@ -234,7 +234,7 @@ class _ResponseStream(httpx2.AsyncByteStream):
 
 
 def encode_body(words: object) -> bytes:
-    """Return what is sent of a request's words: as bytes, since an SDK walks through all else."""
+    """Return a request body as bytes, since an SDK walks through any other type."""
     try:
         return orjson.dumps(words)
     except TypeError as error:
@@ -248,9 +248,9 @@ _REFUSING = {"401", "403", "407"}
 
 
 def to_connection_failure(error: BaseException, secret: str) -> CallFailure:
-    """Tell an endpoint that is not there, or is barred, from a connection that broke.
+    """Return the failure of a connection: unreachable, blocked, or broken off.
 
-    The aiohttp transport reports both as a timeout, so the chain of causes is what can be trusted.
+    The aiohttp transport reports all of them as a timeout, so only the chain of causes is reliable.
     """
     chain = _list_causes(error)
     barred = next((told for cause in chain if (told := _find_barrier(cause))), "")
@@ -277,7 +277,7 @@ def _list_causes(error: BaseException) -> list[BaseException]:
 
 
 def _find_barrier(cause: BaseException) -> str:
-    """Say which certificate or proxy stands in the way for good; nothing where none does."""
+    """Return which certificate or proxy blocks the connection for good, or "" if none does."""
     if isinstance(cause, aiohttp.ClientError):
         return ""  # it repeats its cause
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -294,7 +294,7 @@ def _speaks_no_tls(cause: BaseException) -> bool:
 
 
 def _is_not_connected(cause: BaseException) -> bool:
-    """Tell whether no connection came about; one that broke later is another matter."""
+    """Return whether no connection was made; one that broke later does not count."""
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         return not isinstance(cause.__cause__, aiohttp.ClientError)
     if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):

@@ -67,7 +67,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 def to_answer(message: AIMessage) -> AIMessage:
-    """Return the message with a tool's arguments as its text and all else by our names."""
+    """Return the message with a tool's arguments as its text and all metadata under our names."""
     metadata = message.response_metadata
     refusal = message.additional_kwargs.get("refusal")
     return make_ai_message(
@@ -79,7 +79,7 @@ def to_answer(message: AIMessage) -> AIMessage:
 
 
 def _message_text(message: AIMessage) -> str:
-    """Return the answer's text: a tool's arguments count as such, thoughts do not."""
+    """Return the answer's text: a tool's arguments count as text, thoughts do not."""
     calls = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
     calls += [call["args"] or "" for call in message.invalid_tool_calls]
     return "\n".join(calls) or str(message.text)
@@ -91,7 +91,7 @@ def _finish_reason(metadata: Mapping[str, object]) -> FinishReason:
 
 
 def _find_impossible_count(metadata: Mapping[str, object]) -> ImpossibleCount | None:
-    """Return what our HTTP client found impossible about the counts."""
+    """Return the impossible count that our HTTP client found, if any."""
     told = metadata.get("token_usage")
     named = told.get(IMPOSSIBLE_COUNT) if isinstance(told, Mapping) else None
     return ImpossibleCount(named) if named else None
@@ -110,9 +110,9 @@ def _parse_usage(usage: UsageMetadata | None) -> UsageMetadata | ImpossibleCount
 
 
 def to_failure(error: Exception, secret: str) -> CallFailure:
-    """Return the failure that an error is, by its status where it has one.
+    """Return an error as a failure, by its status if it has one.
 
-    What nothing is known about may heal: it is tried again.
+    An unknown error may be temporary, so it is retried.
     """
     response = getattr(error, "response", None)
     status = _find_status(error, response)
@@ -129,7 +129,7 @@ def to_failure(error: Exception, secret: str) -> CallFailure:
 
 
 def find_truncated_answer(error: Exception) -> AIMessage | None:
-    """Return the answer that OpenAI's SDK keeps in an error because it met the length limit."""
+    """Return the answer that OpenAI's SDK keeps in an error when it reached the length limit."""
     if not isinstance(error, openai.LengthFinishReasonError):
         return None
     done = error.completion
@@ -171,7 +171,7 @@ def _failure_kind(error: Exception, status: int) -> FailureKind:
 
 
 def _find_status(error: Exception, response: object) -> int | None:
-    """Return the HTTP status of an error, wherever its package keeps it."""
+    """Return the HTTP status of an error, wherever its package stores it."""
     places = (
         getattr(error, "status_code", None),
         getattr(error, "code", None),
@@ -182,7 +182,7 @@ def _find_status(error: Exception, response: object) -> int | None:
 
 
 def _boto_status(response: object) -> object:
-    """Return the status where Amazon's SDK has it."""
+    """Return the status from where Amazon's SDK stores it."""
     metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     return metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
 
@@ -211,10 +211,10 @@ class LangChainClient:
         """By the schema's identity, the method and the limit; the schema is kept so it stays."""
 
     def bind(self, form: RequestOptions) -> Asked:
-        """Return what asks the model in a form.
+        """Return a runnable that asks the model with the given options.
 
         Raises:
-            ValueError, TypeError, NotImplementedError: its package does not know the way.
+            ValueError, TypeError, NotImplementedError: its package does not support the method.
         """
         key = (id(form.schema), form.method, form.max_tokens)
         if key not in self._bound:
@@ -222,13 +222,13 @@ class LangChainClient:
         return self._bound[key][1]
 
     def secret(self, key: SecretStr) -> str:
-        """Return the key that is sent: ours, or the one that the package has found for itself."""
+        """Return the key that is sent: ours, or the one that the package found itself."""
         values = (value for model in self._models.values() for value in vars(model).values())
         keys = (key, *(value for value in values if isinstance(value, SecretStr)))
         return next((said for one in keys if (said := one.get_secret_value())), "")
 
     async def close(self) -> None:
-        """Let go of the connections that are ours; packages see to their own."""
+        """Close our own connections; packages close theirs."""
         for model in self._models.values():
             http = getattr(model, "http_async_client", None)
             if isinstance(http, httpx2.AsyncClient):
@@ -265,8 +265,8 @@ class LangChainChat(ChatModel):
     async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
         """Return the answer of one request.
 
-        A failure is raised outside the handlers, so that it carries no error of the package and,
-        with it, no request and no key.
+        A failure is raised outside the handlers, so that it does not chain the package's error,
+        which holds the request and its key.
         """
         told = form.method in ("json_mode", "text")
         outcome = await self._send(append_schema(messages, form.schema) if told else messages, form)
@@ -303,12 +303,12 @@ def open_langchain(config: ModelConfig, env: Mapping[str, str], *, known: Collec
 
     Args:
         config: The model.
-        env: Where a key that the config names comes from; a provider's package finds its own.
-        known: Providers that need no package, for a name that is none but much like one.
+        env: Where the key that the config names comes from; a provider's package finds its own.
+        known: Providers that need no package, used to suggest a name close to a misspelled one.
 
     Raises:
-        ConfigError: there is no such provider, its package is missing, or it does not take what is
-            configured.
+        ConfigError: there is no such provider, its package is missing, or it does not support a
+            configured option.
         CredentialError: the key that the config names is missing.
     """
     packages = _list_packages(config, known)
@@ -349,7 +349,7 @@ def _list_packages(config: ModelConfig, known: Collection[str]) -> dict[str, tup
 
 
 def _suggest_model(config: ModelConfig, names: Collection[str]) -> str | None:
-    """Return the model as it may have been meant."""
+    """Return the model name that the user probably meant."""
     near = difflib.get_close_matches(config.provider, sorted(names), n=1)
     return f"{near[0]}:{config.name}" if near else None
 
@@ -377,10 +377,10 @@ def _find_chat_class(config: ModelConfig, module: str, name: str) -> type[BaseCh
 
 
 def _find_key(config: ModelConfig, env: Mapping[str, str]) -> str:
-    """Return the key to hand on; empty where the provider's package finds its own.
+    """Return the key to pass on, or "" if the provider's package finds its own.
 
-    An endpoint of the user's own gets the key that is named for it or none, never one that a
-    package finds under some other name.
+    A user's own endpoint gets the key that is named for it or none, never one that a package finds
+    under another name.
     """
     given = config.api_key_env or config.base_url or env.get(config.key_variable)
     return find_api_key(config, env) if given else ""
@@ -407,7 +407,7 @@ def _make_model(
 
 
 def _error_text(error: Exception) -> str:
-    """Return an error's words without the values that it was about: a key may be among them."""
+    """Return an error's message without the values that it is about: a key may be among them."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         told = str(first["msg"]).removeprefix("Value error, ")

@@ -42,7 +42,7 @@ class BoundedAioClient(openai.DefaultAioHttpClient):
 
 
 def replace_counts(response: httpx2.Response) -> httpx2.Response:
-    """Return a completion whose counts any package can read; all else as it is."""
+    """Return a completion whose counts any package can read; other responses are left unchanged."""
     try:
         said = json.loads(response.content)
     except (ValueError, RecursionError):
@@ -57,7 +57,7 @@ def replace_counts(response: httpx2.Response) -> httpx2.Response:
 
 
 def _to_plain_usage(told: object) -> dict[str, object] | None:
-    """Return counts as OpenAI has them; impossible ones are named, and read as below zero."""
+    """Return counts in OpenAI's form; impossible counts are named and become negative."""
     counted = parse_completion_usage(told)
     if counted is None:
         return None
@@ -101,12 +101,11 @@ _OPTIONAL = {"max_tokens", "timeout_s"}
 def build_arguments(
     chosen: type[BaseChatModel], config: ModelConfig, *, key: str, max_tokens: int
 ) -> dict[str, Any]:
-    """Return the arguments that a chat model's class is made with.
+    """Return the arguments for the constructor of a chat model's class.
 
     Raises:
-        ConfigError: the class has no place for something that is configured, the proxy or the
-            certificates that are named cannot be used, or `extra` names an endpoint or what is
-            given anyway.
+        ConfigError: the class does not support a configured option, the named proxy or certificates
+            cannot be used, or `extra` names an endpoint or an argument that is already set.
     """
     wanted = {
         "max_tokens": max_tokens,
@@ -131,7 +130,7 @@ def build_arguments(
 
 
 def _transport_arguments(config: ModelConfig, taken: set[str]) -> dict[str, Any]:
-    """Return what keeps retries, redirects and the length of bodies in our hands."""
+    """Return the arguments that leave retries, redirects and the size of bodies to us."""
     given: dict[str, Any] = {"max_retries": 0} if "max_retries" in taken else {}
     if "http_async_client" in taken:
         given |= _http_clients(config)
@@ -145,7 +144,7 @@ def _transport_arguments(config: ModelConfig, taken: set[str]) -> dict[str, Any]
 
 
 def _refuse_endpoints(config: ModelConfig) -> None:
-    """Refuse an endpoint in `extra`: only that of base_url is held against what is trusted."""
+    """Reject an endpoint in `extra`: only base_url is checked against the trusted origins."""
     for name in _iter_endpoint_names(config.extra):
         raise ConfigError(
             f"{config.model}: extra.{name} would decide where requests are sent",
@@ -155,7 +154,7 @@ def _refuse_endpoints(config: ModelConfig) -> None:
 
 
 def _refuse_repeated(config: ModelConfig, given: Mapping[str, object]) -> None:
-    """Refuse in `extra` what is given anyway: retries and limits are counted with."""
+    """Reject arguments in `extra` that are already set: we rely on our retries and limits."""
     groups = [set(names) for names in _NAMES.values() if given.keys() & set(names)]
     ours = _OPENING.union(given, *groups)
     for name in sorted(ours & config.extra.keys()):
@@ -180,10 +179,10 @@ def _iter_endpoint_names(extra: object) -> Iterator[str]:
 
 
 def _http_clients(config: ModelConfig) -> dict[str, httpx2.Client | httpx2.AsyncClient]:
-    """Return HTTP clients of our own for packages that build upon OpenAI's SDK.
+    """Return HTTP clients of our own for packages that build on OpenAI's SDK.
 
-    Theirs may be shared beyond the event loop, so that nobody could close them. The one that is not
-    asynchronous is never used; theirs would not always open.
+    Their clients may be shared beyond the event loop, so that nothing could close them. The
+    synchronous client is never used, but the packages' own would not always open.
     """
     verify, url = load_trusted_certificates(config.ca_file), config.base_url
     asked = BoundedAioClient(
@@ -221,9 +220,9 @@ def _refusal_error(config: ModelConfig, name: str, hint: str) -> ConfigError:
 
 
 def bounded_settings() -> dict[str, Any]:
-    """Return settings of an `httpx.AsyncClient` that reads no body without end.
+    """Return settings for an `httpx.AsyncClient` that limits the size of the bodies that it reads.
 
-    A body comes as it is, since what unpacks it has no bound.
+    Bodies are not decompressed, since decompression has no limit.
     """
     return {
         "headers": {"accept-encoding": "identity"},
@@ -245,7 +244,7 @@ class _BoundedStream(httpx.AsyncByteStream):
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the body's pieces as long as they are not too many."""
+        """Yield the body's chunks until they exceed the limit."""
         left = MOST_BODY_BYTES
         async for piece in self._stream:
             left -= len(piece)
@@ -254,5 +253,5 @@ class _BoundedStream(httpx.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._stream.aclose()

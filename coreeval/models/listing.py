@@ -39,17 +39,17 @@ class _ModelList(BaseModel):
 
 
 def check_listed(config: ModelConfig, base_url: str, key: str) -> None:
-    """Check that an endpoint answers, takes the key and has the model.
+    """Check that an endpoint answers, accepts the key and offers the model.
 
     Args:
         config: The model.
         base_url: Its endpoint.
-        key: What it is asked with; a provider's package may have another that it does not tell.
+        key: The key to send; a provider's package may use another that it does not expose.
 
     Raises:
-        ModelUnusable: nothing answers there, or it has no such model.
+        ModelUnusable: nothing answers at the endpoint, or it does not have the model.
         CredentialError: the endpoint refuses the key.
-        ConfigError: base_url lacks its /v1, or the way there is configured badly.
+        ConfigError: base_url lacks its /v1, or its proxy or certificates are misconfigured.
     """
     root = base_url.rstrip("/")
     with BoundedClient(
@@ -97,7 +97,7 @@ def _list_url(config: ModelConfig, root: str) -> str:
 
 
 def _get(config: ModelConfig, client: httpx2.Client, url: str, key: str) -> httpx2.Response | None:
-    """Return an answer, or None where something answers that says nothing useful."""
+    """Return a response, or None if the server answers with nothing useful."""
     try:
         return client.get(url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -128,7 +128,7 @@ def _credential_error(config: ModelConfig, root: str) -> CredentialError:
 
 
 def _suggest_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
-    """Say where the endpoint is, when it is near and not where it was said to be."""
+    """Suggest the right endpoint if it is near the configured one."""
     for place in _nearby(root):
         answer = _get(config, client, _list_url(config, place), key)
         if answer is not None and _read_names(answer):
@@ -151,7 +151,7 @@ def _nearby(root: str) -> list[str]:
 
 
 def _read_names(answer: httpx2.Response) -> list[str]:
-    """Return the models of a whole list; none where the answer is anything else."""
+    """Return the model names if the list is complete, otherwise none."""
     if answer.status_code != 200:
         return []
     try:
@@ -175,10 +175,10 @@ def _check_name(config: ModelConfig, root: str, names: Sequence[str]) -> None:
 
 
 def _is_listed(name: str, listed: str) -> bool:
-    """Tell whether a name stands for a listed one, as servers shorten and extend them.
+    """Return whether a name matches a listed one, given how servers shorten and extend names.
 
     `llama3` is `llama3:latest`, `gpt-x:online` a variant of `gpt-x`, `gemini-x` short for
-    `models/gemini-x`, and `openai/*` a gateway's word for all of a provider's.
+    `models/gemini-x`, and `openai/*` a gateway's pattern for all models of a provider.
     """
     asked, known = name.casefold(), listed.casefold()
     same = {known, known.removesuffix(":latest"), known.rpartition("/")[2]}

@@ -63,12 +63,12 @@ class ModelPool:
         settle: bool = False,
         logprobs: int = 0,
     ) -> ModelClient:
-        """Return an asker for a model in a role; `logprobs` tokens are told at each place.
+        """Return a client for a model in a role, with the top `logprobs` tokens at each position.
 
         Raises:
-            ConfigError: there is no such provider, or what follows the colon is missing.
+            ConfigError: there is no such provider, or the name after the colon is missing.
             CredentialError: the key is missing from the environment.
-            UntrustedEndpoint: the key would be sent where nobody has agreed to.
+            UntrustedEndpoint: the key would be sent to an origin that is not trusted.
         """
         model = open_model(config, self._env, trusted=self._trusted)
         sender = Dispatcher(
@@ -85,7 +85,7 @@ class ModelPool:
         )
 
     def role_clients(self, models: ModelsConfig) -> dict[RoleName, ModelClient]:
-        """Return an asker for each role that a model plays; roles played by rules have none."""
+        """Return a client for each role that a model plays; roles played by rules have none."""
         return {
             role: self.open_client(models.for_role(role), role)
             for role in ROLES
@@ -111,14 +111,14 @@ def open_model_pool(
     limited: bool = True,
     traffic: ActiveCalls | None = None,
 ) -> ModelPool:
-    """Return the exchange of a run or a trial.
+    """Return the model pool of a run or a trial.
 
     Args:
         config: Its config.
         calls: The call store.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
-        limited: Whether the run's budget holds.
-        traffic: Told where each call stands.
+        limited: Whether the run's budget applies.
+        traffic: Receives the stage of each call.
 
     Raises:
         ConfigError: the file of prices cannot be used.

@@ -64,7 +64,7 @@ _FINISH: dict[str, FinishReason] = {
 
 
 def request_body(config: ModelConfig, messages: list[dict[str, str]], form: RequestOptions) -> Body:
-    """Return what is sent; parameters that are not configured are not."""
+    """Return the request body, without parameters that are not configured."""
     limit = "max_tokens" if form.plain_limit else "max_completion_tokens"
     chosen = {
         "temperature": config.temperature,
@@ -81,7 +81,7 @@ def request_body(config: ModelConfig, messages: list[dict[str, str]], form: Requ
 
 
 def _cache_key(messages: list[dict[str, str]]) -> str:
-    """Return what keeps requests with the same instructions on one machine's prompt cache."""
+    """Return the key that routes requests with the same instructions to one prompt cache."""
     return hashlib.sha256(messages[0]["content"].encode()).hexdigest()[:32]
 
 
@@ -196,7 +196,7 @@ def _finish_reason(choice: _Choice) -> FinishReason:
 
 
 def _message_text(message: _Message) -> str:
-    """Return the answer's text: a function's arguments count as such, thoughts do not."""
+    """Return the answer's text: a function's arguments count as text, thoughts do not."""
     if message.tool_calls:
         return "\n".join(_function_arguments(call.function) for call in message.tool_calls)
     if isinstance(message.content, list):
@@ -216,7 +216,7 @@ def _function_arguments(function: _Function | None) -> str:
 
 
 def parse_completion_usage(told: object) -> UsageMetadata | ImpossibleCount | None:
-    """Return what the `usage` of a completion counts; None where it does not count."""
+    """Return the counts in the `usage` of a completion; None if it has none."""
     try:
         usage = _Usage.model_validate(told)
     except ValidationError:
@@ -243,7 +243,7 @@ HTTP."""
 
 
 def to_failure(error: Exception, secret: str) -> CallFailure:
-    """Return the failure that trouble is; it holds no request, so no header and no key."""
+    """Return an error as a failure without its request, and so without headers or a key."""
     if isinstance(error, openai.APIStatusError):
         return _status_failure(error, secret)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
@@ -271,7 +271,7 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
 
 
 def _error_text(error: openai.APIStatusError) -> str:
-    """Return all that the server said: the SDK repeats it only where it stands in `message`."""
+    """Return the server's whole message: the SDK repeats it only if it is in `message`."""
     if redirect := describe_redirect(error.status_code, error.response.headers.get("location")):
         return redirect
     body, text = error.body, error.response.text
@@ -281,7 +281,7 @@ def _error_text(error: openai.APIStatusError) -> str:
 
 
 def _find_refused(error: openai.APIStatusError, told: str) -> RefusedOption | None:
-    """Tell from a 400 or 422 which way of asking the endpoint does not know."""
+    """Return which option of a request the endpoint does not support, given its 400 or 422."""
     said = f"{error.param or ''} {told}"
     if error.code == "context_length_exceeded" or not names_unsupported(said):
         return None
@@ -298,9 +298,9 @@ def open_openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
     """Open a model behind an OpenAI-compatible endpoint.
 
     Raises:
-        CredentialError: there is no key in the environment for the public endpoint, or what is
-            there cannot be sent.
-        ConfigError: the proxy or the certificates that are named cannot be used.
+        CredentialError: the environment has no key for the public endpoint, or one that cannot be
+            sent.
+        ConfigError: the named proxy or certificates cannot be used.
     """
     url = config.base_url or PUBLIC_URL
     check_route(url, config.ca_file)

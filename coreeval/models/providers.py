@@ -58,14 +58,14 @@ def open_model(
 
     Args:
         config: The model.
-        env: Where its key comes from; the environment where it is not given.
+        env: Where its key comes from; by default, the environment.
         trusted: Variables and the origins that they may be sent to, beside the provider's own and
             this machine.
 
     Raises:
         UntrustedEndpoint: its key would be sent to another origin.
-        ConfigError: there is no such provider, its package is missing, it is configured with what
-            it does not have, or what follows the colon is missing.
+        ConfigError: there is no such provider, its package is missing, a configured option is not
+            supported, or the name after the colon is missing.
         CredentialError: the key is missing from the environment.
     """
     if not config.name or config.is_rule_based:
@@ -84,21 +84,21 @@ def open_model(
 def preflight(
     config: ModelConfig, env: Mapping[str, str] | None = None, *, trusted: Pairs = ()
 ) -> None:
-    """Check that a model can be asked, as far as that is free: its key, its file, its endpoint.
+    """Check that a model can be used, with free checks only: its key, its file, its endpoint.
 
     Only an endpoint of the user's own is contacted, and only for its list of models.
 
     Args:
         config: The model.
-        env: Where its key comes from; the environment where it is not given.
+        env: Where its key comes from; by default, the environment.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
 
     Raises:
-        UntrustedEndpoint: its key would be sent to another origin; nothing was.
-        ConfigError: the provider is unknown, base_url is no URL or lacks its /v1, or a file cannot
+        UntrustedEndpoint: its key would be sent to another origin; nothing was sent.
+        ConfigError: the provider is unknown, base_url is not a URL or lacks /v1, or a file cannot
             be read.
         CredentialError: the key is missing from the environment, or refused.
-        ModelUnusable: nothing answers at base_url, or it has no such model.
+        ModelUnusable: nothing answers at base_url, or it does not have the model.
     """
     if config.base_url is not None:
         origin_of(config.base_url)
@@ -115,7 +115,7 @@ class Closable(Protocol):
     """Something that holds connections."""
 
     async def close(self) -> None:
-        """Let go of them."""
+        """Close the shared clients."""
         ...
 
 
@@ -125,11 +125,11 @@ _OPEN_CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyD
 
 
 def share_client(key: Hashable, make: Callable[[], C]) -> C:
-    """Return the running loop's client of a key; it is made at the first call.
+    """Return the running loop's client for a key, creating it at the first call.
 
     Args:
-        key: What the client is made of: its class, endpoint, key and whatever else sets it apart.
-        make: Makes it.
+        key: What identifies the client: its class, endpoint, key and all other settings.
+        make: Creates the client.
     """
     clients = _OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
     if key not in clients:
@@ -138,6 +138,6 @@ def share_client(key: Hashable, make: Callable[[], C]) -> C:
 
 
 async def close_models() -> None:
-    """Close the connections that models of the running loop hold; they open anew when asked."""
+    """Close the connections of the running loop's models; they reopen at the next call."""
     for client in _OPEN_CLIENTS.pop(asyncio.get_running_loop(), {}).values():
         await client.close()

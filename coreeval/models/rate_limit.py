@@ -79,12 +79,12 @@ class ConcurrencyLimiter:
         return self.in_flight + self._closed < self.limit
 
     def take(self) -> Slot:
-        """Take a free slot: one on trial where no other is left."""
+        """Take a free slot; use a trial slot if no other is left."""
         self.in_flight += 1
         return Slot(self._generation, self._on_trial.pop() if self._on_trial else 0.0)
 
     def release(self, slot: Slot) -> None:
-        """Give a slot back: its request has ended."""
+        """Release a slot when its request has ended."""
         self.in_flight -= 1
         if slot.close_s and slot.generation == self._generation:
             self._closed += 1
@@ -99,7 +99,7 @@ class ConcurrencyLimiter:
             self._on_open()
 
     def record_success(self, slot: Slot) -> None:
-        """Note that the request in a slot was not throttled."""
+        """Record that the request in a slot was not throttled."""
         if slot.generation != self._generation:
             return  # it was sent before the halving and says nothing about it
         self._recent.append(False)
@@ -110,7 +110,7 @@ class ConcurrencyLimiter:
                 self.limit = min(self._most, self.limit + max(1, self.limit // GROWTH))
 
     def record_throttling(self, slot: Slot, asked_s: float | None) -> None:
-        """Note that the request in a slot was throttled, and how long the endpoint asks to wait."""
+        """Record that the request in a slot was throttled, and the requested wait."""
         if slot.generation != self._generation:
             return
         doubled = min(2 * slot.was_closed_s, LONGEST_DOUBLED_S)
@@ -147,13 +147,13 @@ class Allowance:
 
 
 def parse_allowances(headers: Mapping[str, str], *, now: datetime | None = None) -> list[Allowance]:
-    """Return what the headers say; those that cannot be read say nothing.
+    """Return the allowances in the headers; headers that cannot be read are ignored.
 
     Args:
-        headers: By lower-case name: OpenAI's `x-ratelimit-remaining-requests` and
-            `x-ratelimit-reset-requests` ("6m0s"), Anthropic's `anthropic-ratelimit-requests-…`
-            with a moment in RFC 3339.
-        now: For tests.
+        headers: Headers by lower-case name: OpenAI's `x-ratelimit-remaining-requests` and
+            `x-ratelimit-reset-requests` ("6m0s"), Anthropic's `anthropic-ratelimit-requests-…` with
+            a time in RFC 3339.
+        now: The current time, for tests.
     """
     found = []
     for name, value in headers.items():
@@ -219,7 +219,7 @@ class MinuteLimit:
         return max(0.0, (1 - self.level) * 60 / self.per_minute)
 
     def take(self, amount: float) -> None:
-        """Take an amount, which may be negative: an estimate that is put right."""
+        """Take an amount; a negative one corrects an estimate."""
         self.level -= amount
 
 
@@ -233,14 +233,14 @@ class Permit:
         self.sent_at = pace.clock()
 
     def record_answer(self, limits: Mapping[str, str], tokens: int) -> None:
-        """Note an answer, what its headers say about limits, and the tokens that it took."""
+        """Record an answer, the limits in its headers, and the tokens that it used."""
         self._limiter.failures_in_a_row = 0
         self._limiter.slots.record_success(self.slot)
         self._limiter.correct_tokens(tokens - self.tokens)
         self._limiter.apply_headers(limits, self.sent_at)
 
     def record_failure(self, failure: CallFailure) -> None:
-        """Note a failure."""
+        """Record a failure."""
         if failure.kind == "throttled":
             self._limiter.slots.record_throttling(self.slot, failure.retry_after)
         else:
@@ -281,7 +281,7 @@ class RateLimiter:
 
     @asynccontextmanager
     async def acquire(self, tokens: int) -> AsyncIterator[Permit]:
-        """Wait for a turn to send a request of about so many tokens; it ends with the block."""
+        """Wait for a turn to send a request of about `tokens` tokens; it ends with the block."""
         slot = await self._wait_for_slot(tokens)
         try:
             yield Permit(self, slot, tokens)
@@ -311,14 +311,14 @@ class RateLimiter:
         return self.slots.take()
 
     def _return_slot(self, slot: Slot, tokens: int) -> None:
-        """Undo letting somebody in who sent nothing."""
+        """Undo the admission of a caller that sent nothing."""
         self.slots.release(slot)
         for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
             if rate is not None:
                 rate.take(-amount)
 
     def _serve(self) -> None:
-        """Let in who may go now, and set the alarm for who may later."""
+        """Admit the callers that may send now, and set the alarm for the next."""
         while self._waiting:
             if self._waiting[0][2].done():  # cancelled while it waited
                 heapq.heappop(self._waiting)
@@ -331,7 +331,7 @@ class RateLimiter:
             place.set_result(self._take_slot(tokens))
 
     def _wait_s(self) -> float:
-        """Return the seconds until the next may go: 0 for now, infinity for when one ends."""
+        """Return the seconds until the next may send: 0 if now, infinity if no slot is free."""
         if not self.slots.free:
             return float("inf")
         rates = [rate.wait_s() for rate in (self._requests, self._tokens) if rate is not None]
@@ -345,14 +345,14 @@ class RateLimiter:
             self._alarm = asyncio.get_running_loop().call_later(seconds + 0.001, self._serve)
 
     def correct_tokens(self, tokens: int) -> None:
-        """Put right an estimate that was short by so many tokens."""
+        """Correct an estimate that was too low by `tokens` tokens."""
         if self._tokens is not None:
             self._tokens.take(tokens)
 
     def apply_headers(self, limits: Mapping[str, str], sent_at: float) -> None:
-        """Pause where the endpoint says that nothing is left until a moment.
+        """Pause if the endpoint says that nothing is left until a certain time.
 
-        It looked at its limits when the request came in, so seconds count from then.
+        The endpoint computed its limits when the request arrived, so seconds count from then.
         """
         sent = datetime.now(UTC) - timedelta(seconds=self.clock() - sent_at)
         empty = [one.reset_s for one in parse_allowances(limits, now=sent) if one.remaining <= 0]

@@ -83,7 +83,7 @@ def open_replay(config: ModelConfig) -> Model:
     """Open a file of recorded answers.
 
     Raises:
-        ConfigError: there is no such file, or a line of it is no recorded answer.
+        ConfigError: there is no such file, or one of its lines is not a recorded answer.
     """
     path = Path(config.name)
     try:
@@ -107,17 +107,17 @@ def open_replay(config: ModelConfig) -> Model:
 
 
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
-    """Write a model's calls of a call store as a file for `replay:`; return how many.
+    """Write a model's calls from a call store as a file for `replay:`; return their number.
 
     Args:
         records: The store's calls, or some of them.
         path: The file.
-        model: Whose answers, as the config spells it: `provider:name`.
+        model: The model whose answers are written, as in the config: `provider:name`.
 
     Raises:
-        ConfigError: two of them answer the same request: the model was asked with other parameters
-            or at another endpoint as well. No file is written.
-        UsageError: none of them is an answer of the model. No file is written.
+        ConfigError: two calls answer the same request, because the model was also called with other
+            parameters or at another endpoint. No file is written.
+        UsageError: none of the calls is an answer of the model. No file is written.
     """
     answers, others = dict[str, Line](), set[str]()
     for record in records:
@@ -140,7 +140,7 @@ def _no_answers_error(model: str, others: Sequence[str]) -> UsageError:
 
 
 def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRecord) -> None:
-    """Add an answer; the same with log-probabilities takes the place of one without."""
+    """Add an answer; one with log-probabilities replaces the same answer without them."""
     line, key = _to_line(asked, record), question_key(asked.messages, asked.shape.body, asked.draw)
     known = answers.setdefault(key, line)
     answers[key] = {**known, **line}
@@ -153,7 +153,7 @@ def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRec
 
 
 def to_answer_line(record: CallRecord) -> Line:
-    """Return a call of the call store as a line of a file for `replay:` has it."""
+    """Return a call of the call store as a line of a `replay:` file."""
     return _to_line(_StoredRequest.model_validate_json(record.request), record)
 
 
@@ -163,7 +163,7 @@ def line_key(line: Mapping[str, Any]) -> str:
 
 
 def hash_request(line: Mapping[str, Any]) -> Line:
-    """Return a line with the hash of the request in the place of its texts."""
+    """Return a line with its texts replaced by the hash of the request."""
     answer = RecordedAnswer.model_validate(line)
     rest = {name: value for name, value in line.items() if name not in ("messages", "schema")}
     return rest | {"draw": answer.draw, "asked": answer.key}
@@ -213,7 +213,7 @@ def _parse_line(line: str, where: str) -> RecordedAnswer:
 
 
 def question_key(messages: Iterable[Mapping[str, str]], schema: object, draw: int) -> str:
-    """Return the hash by which a recorded answer is found."""
+    """Return the hash that identifies a recorded answer."""
     asked = canonical_json({"messages": list(messages), "schema": schema, "draw": draw})
     return hashlib.sha256(asked.encode()).hexdigest()
 
@@ -227,7 +227,7 @@ class ReplayChat(ChatModel):
         """Return the answer recorded for these messages, schema and draw.
 
         Raises:
-            NotRecorded: there is none.
+            NotRecorded: there is no such answer.
         """
         keys = (question_key(messages, schema, form.draw) for schema in (form.schema, form.name))
         found = next((self.answers[key] for key in keys if key in self.answers), None)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def _ignore_reason(_reason: str) -> None:
-    """Keep no note."""
+    """Discard the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +37,11 @@ class Retry:
     async def run(
         self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _ignore_reason
     ) -> T:
-        """Return what the call returns, or raise its last failure.
+        """Return the result of a call, or raise its last failure.
 
         Args:
             call: Sends the request once.
-            note: Told why a request came to nothing, when it is to be sent again.
+            note: Receives the reason for a failure before each retry.
         """
         again = AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),

@@ -50,7 +50,7 @@ class Tracing:
         atexit.register(self.report_unsent)
 
     def close(self, patience_s: float = PATIENCE_S) -> str:
-        """Send what is left, as far as that is quick; return what was not sent, empty for nothing.
+        """Send what is left within the time limit; return what was not sent, or "" if all was.
 
         Args:
             patience_s: Longest time to wait, in seconds, for this and other collectors together.
@@ -69,7 +69,7 @@ class Tracing:
         return _describe_unsent(left, failures, client.api_url)
 
     def report_unsent(self) -> None:
-        """Close the client and write on stderr what was not sent."""
+        """Close the client and report on stderr what was not sent."""
         if note := self.close():
             sys.stderr.write(f"{note}\n")
 
@@ -82,7 +82,7 @@ TRACING = Tracing()
 
 
 def _describe_unsent(left: int, failures: list[str], url: str) -> str:
-    """Return what to tell of what was not sent."""
+    """Return a description of what was not sent."""
     host = url.partition("://")[2].rpartition("@")[2].partition("/")[0]
     said = []
     if failures:
@@ -94,7 +94,7 @@ def _describe_unsent(left: int, failures: list[str], url: str) -> str:
 
 
 def _hide_error(data: dict[str, Any]) -> dict[str, Any]:
-    """Return an error as its kind alone; anything else as it is, for LangSmith's own variables."""
+    """Return an error as its kind alone; leave other data unchanged, for LangSmith's variables."""
     error = data.get("error")
     if set(data) != {"error"} or not isinstance(error, str):
         return data

@@ -14,10 +14,10 @@ _ENCRYPTED: Final = 1
 
 
 def check_packing(member: ZipInfo) -> None:
-    """Refuse what publishers, GDELT and spreadsheets do not write, before it is unpacked.
+    """Reject archive members of a kind that publishers, GDELT and spreadsheets never write.
 
     Raises:
-        BadZipFile: the file is encrypted, or packed by another method than deflate.
+        BadZipFile: the file is encrypted, or not compressed with deflate.
     """
     if member.flag_bits & _ENCRYPTED:
         raise BadZipFile("it is encrypted")

@@ -55,15 +55,15 @@ def _ticker() -> _Ticker:
 
 
 def awake_s() -> float:
-    """Return the seconds of the running loop's clock without those in which it was asleep."""
+    """Return the running loop's clock in seconds, without the time that the process was asleep."""
     return _ticker().now()
 
 
 @contextmanager
 def told_of_sleep(told: Told) -> Iterator[None]:
-    """Have somebody told, inside the block, how many seconds the process was asleep.
+    """Notify a listener, inside the block, of the seconds that the process was asleep.
 
-    They are told when it wakes, before what fell due meanwhile is done.
+    It is called on waking, before the callbacks that fell due in the meantime.
     """
     ticker = _ticker()
     ticker.told.append(told)

@@ -25,7 +25,7 @@ Fact = TypeVar("Fact")
 
 
 def load_built_in_table(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mapping[str, Fact]:
-    """Return a table that comes with the package; libyaml reads it ten times as fast."""
+    """Return a table that comes with the package, read by libyaml, which is ten times as fast."""
     text = resources.files("coreeval.tools").joinpath(file).read_text(encoding="utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return form.validate_python(yaml.load(text, Loader=loader))
@@ -34,11 +34,11 @@ def load_built_in_table(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mappin
 def load_user_table(
     path: Path, form: TypeAdapter[dict[str, Fact]], *, hint: str
 ) -> Mapping[str, Fact]:
-    """Return a table of a user's own.
+    """Return a user's own table.
 
     Raises:
-        ConfigError: the file cannot be read, a row of it is not as `hint` says, or it holds what
-            looks like a credential.
+        ConfigError: the file cannot be read, a row does not have the form described by `hint`, or
+            it contains what looks like a credential.
     """
     try:
         raw = parse_yaml(read_text(path)) or {}
@@ -69,18 +69,18 @@ _DATED = re.compile(r"(.+)[-@](20\d{2})-?([01]\d)(?:-?([0-3]\d))?")
 
 
 def bare_name(model: str) -> str:
-    """Return a model's name without its provider and its host, in small letters."""
+    """Return a model's name in lower case, without its provider and host."""
     provider, colon, name = model.partition(":")
     return (name if colon else provider).rpartition("/")[2].lower()
 
 
 def strip_version(name: str) -> str:
-    """Return a name without what pins it to a version."""
+    """Return a name without the part that pins it to a version."""
     return _PINNED.sub("", name)
 
 
 def split_date(name: str) -> tuple[str, str]:
-    """Return a name without the date at its end, and that date: a day, a month, or nothing."""
+    """Return a name without the date at its end, and that date: a day, a month, or ""."""
     found = _DATED.fullmatch(name)
     if found is None:
         return name, ""
@@ -89,10 +89,10 @@ def split_date(name: str) -> tuple[str, str]:
 
 
 def find_nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that a name may have been meant for, the likeliest first.
+    """Return up to three known names that a name may stand for, the likeliest first.
 
-    A dated spelling goes before all others: `openai:gpt-4.1-2025-04-14` is `openai:gpt-4.1`. Who
-    serves a model does not matter.
+    A dated spelling precedes all others: `openai:gpt-4.1-2025-04-14` is `openai:gpt-4.1`. The
+    provider does not matter.
     """
     wanted = bare_name(name)
     by_bare = {bare_name(each): each for each in known}
@@ -119,7 +119,7 @@ class Price(PriceConfig):
 
 
 def cost(price: PriceConfig, *, prompt: int, cached: int, written: int, completion: int) -> float:
-    """Return the US dollars for counted tokens; cached and written ones are part of the prompt."""
+    """Return the cost in US dollars; cached and written tokens are part of the prompt."""
     cached_input = price.input if price.cached_input is None else price.cached_input
     cache_write = price.input if price.cache_write is None else price.cache_write
     plain = max(0, prompt - cached - written)
@@ -130,8 +130,8 @@ def cost(price: PriceConfig, *, prompt: int, cached: int, written: int, completi
 def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -> float:
     """Return the most that a request can cost, in US dollars.
 
-    A token stands for a byte at least, so a prompt has no more tokens than bytes, besides what the
-    provider adds; and none of them needs be cached.
+    A token is at least one byte, so a prompt has at most as many tokens as bytes, plus what the
+    provider adds; possibly none of them are cached.
     """
     dearest = max(price.input, price.cache_write or 0.0)
     return ((prompt_bytes + FRAMING_BYTES) * dearest + max_tokens * price.output) / MILLION
@@ -165,7 +165,7 @@ def load_prices(path: Path | None = None) -> Prices:
 
 
 def load_run_prices(config: AnyConfig) -> Prices:
-    """Return the prices that hold for a run.
+    """Return the prices that apply to a run.
 
     Raises:
         ConfigError: the file that the config names cannot be used.
@@ -174,6 +174,6 @@ def load_run_prices(config: AnyConfig) -> Prices:
 
 
 def find_price(model: ModelConfig, prices: Prices) -> PriceConfig | None:
-    """Return what a model charges, if that is known: its own config comes first."""
+    """Return a model's price if it is known; the price in its own config takes precedence."""
     unlisted = FREE if model.provider == "replay" else None
     return model.price or prices.get(model.model) or unlisted

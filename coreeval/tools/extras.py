@@ -16,17 +16,17 @@ def require_extra(
     otherwise: str = "",
     error: type[UsageError] = UsageError,
 ) -> Iterator[None]:
-    """Say which extra to install where the block imports a package that is not installed.
+    """Report which extra to install if the block imports a package that is missing.
 
     Args:
         extra: The name of the extra in `pip install 'coreeval[extra]'`.
-        purpose: What needs the package, as the subject of the message.
-        where: The setting or file that asks for it.
-        otherwise: What to do in place of installing it, such as "leave doc out of the backends".
+        purpose: The feature that needs the package, as the subject of the message.
+        where: The setting or file that requests it.
+        otherwise: What to do instead of installing it, such as "leave doc out of the backends".
         error: The kind of error to raise.
 
     Raises:
-        UsageError: a package is not installed; of the kind `error`.
+        UsageError: a package is not installed; its class is `error`.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def missing_extra(
     otherwise: str = "",
     error: type[UsageError] = UsageError,
 ) -> UsageError:
-    """Return the error for a package that is not installed; the arguments are `require_extra`'s."""
+    """Return the error for a missing package; the arguments are those of `require_extra`."""
     return error(
         f"{purpose} needs the package {package}, which is not installed",
         where=where,
@@ -56,7 +56,7 @@ def missing_extra(
 
 
 def check_extra(extra: str, package: str, purpose: str, *, where: str = "") -> None:
-    """Refuse at once what would need a missing package later, without importing the package.
+    """Check early that a package is installed, without importing it.
 
     Raises:
         UsageError: the package is not installed.

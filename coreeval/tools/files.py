@@ -19,10 +19,10 @@ from coreeval.errors import RunLocked
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path to write to; when the block ends well it takes the place of `path`.
+    """Yield a draft path to write to; it replaces `path` if the block succeeds.
 
     Raises:
-        OSError: it cannot be written; the error names it, which that of a full disk does not.
+        OSError: it cannot be written; the error names the path, even if the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -43,10 +43,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _draft_of(path: Path) -> Iterator[Path]:
-    """Give the first draft of a file that nobody is writing, empty.
+    """Yield the first draft of a file that no other writer uses, emptied.
 
-    One that a killed process left is taken again, so that they do not pile up. Where the system
-    has no such locks, each process has a draft of its own.
+    A draft left by a killed process is reused, so that drafts do not pile up. If the system has no
+    such locks, each process has its own draft.
     """
     for number in itertools.count():
         draft = path.with_name(f".{path.name}.{number}.tmp")
@@ -65,7 +65,7 @@ def _draft_of(path: Path) -> Iterator[Path]:
 
 
 def _locked(mine: IO[bytes], draft: Path) -> Literal["mine", "taken", "no locks"]:
-    """Lock a draft unless another process or thread has; it may have been renamed meanwhile."""
+    """Lock a draft unless another process or thread has; it may have been renamed in between."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
@@ -79,10 +79,10 @@ def _locked(mine: IO[bytes], draft: Path) -> Literal["mine", "taken", "no locks"
 
 
 def flush_tree(folder: Path) -> None:
-    """See to it that the disk has a folder, and all files and folders in it.
+    """Flush a folder, and all files and folders in it, to the disk.
 
     Raises:
-        OSError: it does not take them.
+        OSError: the disk cannot be written to.
     """
     for path in sorted(folder.rglob("*")):
         flush(path)
@@ -90,10 +90,10 @@ def flush_tree(folder: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """See to it that the disk has a file, or the names in a folder.
+    """Flush a file, or the names in a folder, to the disk.
 
     Raises:
-        OSError: it does not take them.
+        OSError: the disk cannot be written to.
     """
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -103,22 +103,22 @@ def flush(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text as one atomic replacement."""
+    """Write text to a file atomically."""
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:
-    """Write JSON as one atomic replacement."""
+    """Write JSON to a file atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def hold_lock(lock: Path, taken: RunLocked) -> Iterator[None]:
-    """Hold a lock; the system lets go of it when a process dies.
+    """Hold a lock; the system releases it when the process dies.
 
     Raises:
-        RunLocked: another process holds it, `taken` as it was given.
+        RunLocked: another process holds it; `taken` is raised.
     """
     from filelock import FileLock, Timeout  # brings asyncio in; who only looks has no need of it
 
@@ -130,7 +130,7 @@ def hold_lock(lock: Path, taken: RunLocked) -> Iterator[None]:
 
 
 def is_locked(lock: Path) -> bool:
-    """Return whether a process holds a lock; it is taken and let go of at once where none does."""
+    """Return whether a process holds a lock, by acquiring and releasing it if none does."""
     if not lock.exists():
         return False
     try:
@@ -148,7 +148,7 @@ def is_locked(lock: Path) -> bool:
 
 
 def _opened(lock: Path) -> int:
-    """Open a lock; to read it where it may not be written, as on a read-only medium."""
+    """Open a lock, read-only if it is not writable, as on a read-only medium."""
     try:
         return os.open(lock, os.O_RDWR)
     except OSError as error:
@@ -158,7 +158,7 @@ def _opened(lock: Path) -> int:
 
 
 def _is_locked_elsewhere(lock: Path) -> bool:
-    """Return the same where the system has another kind of lock."""
+    """Return whether a process holds a lock, on systems with another kind of lock."""
     from filelock import FileLock, Timeout
 
     try:
@@ -181,7 +181,7 @@ def write_parquet(
     *,
     metadata: Mapping[str, str] = {},
 ) -> int:
-    """Stream rows into one file that appears only when it is whole; return their number."""
+    """Stream rows into one file that appears only when complete; return the number of rows."""
     import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -199,8 +199,8 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
     """Stream the rows of a file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no Parquet file, or damaged.
+        OSError: the file cannot be read.
+        ValueError: the file is not a Parquet file, or is damaged.
     """
     import pyarrow.parquet as pq
 
@@ -212,11 +212,13 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
 def select_parquet_rows(
     path: Path, *, columns: Sequence[str] | None = None, ids: Sequence[str] | None = None
 ) -> list[ParquetRow]:
-    """Return some columns, all if None, of the rows with these ids, all if None, in their order.
+    """Return rows by id, in file order.
+
+    All columns are returned if `columns` is None, and all rows if `ids` is None.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no Parquet file, damaged, or has other columns.
+        OSError: the file cannot be read.
+        ValueError: the file is not a Parquet file, is damaged, or has other columns.
     """
     import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -236,18 +238,18 @@ def _group_rows(rows: Iterable[ParquetRow]) -> Iterator[list[ParquetRow]]:
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a path is relative to a folder and has no `..` that leads out of it."""
+    """Return whether a path is relative and has no `..` that leads out of its folder."""
     path = PurePath(name)
     return bool(path.parts) and not path.anchor and ".." not in path.parts and "\0" not in name
 
 
 def leads_through_link(folder: Path, name: str) -> bool:
-    """Tell whether a file of a folder, or a folder on the way to it, is a link."""
+    """Return whether a file of a folder, or a folder on the way to it, is a link."""
     return special_kind_on_way(folder, name) == _LINK
 
 
 def special_kind_on_way(folder: Path, name: str) -> str:
-    """Return the first `special_kind` of a file of a folder and the folders on the way to it."""
+    """Return the first `special_kind` on the way to a file of a folder, including the file."""
     place = folder
     for part in PurePath(name).parts:
         place = place / part
@@ -260,9 +262,9 @@ _LINK = "a link"
 
 
 def special_kind(path: Path) -> str:
-    """Return what a path is that is no regular file or folder; empty also where nothing is.
+    """Return the kind of a path that is not a regular file or folder, otherwise "".
 
-    To open a pipe is to wait for whoever writes into it, which may be for ever.
+    It is "" too if nothing exists there. Opening a pipe could wait for a writer for ever.
     """
     try:
         mode = path.lstat().st_mode
@@ -278,12 +280,12 @@ def special_kind(path: Path) -> str:
 
 
 def leads_out(folder: Path, name: str) -> bool:
-    """Tell whether a path is none inside a folder, or comes to its file by a link."""
+    """Return whether a path is not inside a folder, or reaches its file through a link."""
     return not is_inside(name) or leads_through_link(folder, name)
 
 
 def is_plain_file(folder: Path, name: str) -> bool:
-    """Tell whether a folder has a regular file of this name that no link leads to."""
+    """Return whether a folder has a regular file of this name that is not reached by a link."""
     if leads_out(folder, name):
         return False
     try:
@@ -293,9 +295,10 @@ def is_plain_file(folder: Path, name: str) -> bool:
 
 
 def special_files_among(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield what is no regular file or folder among some entries of a folder.
+    """Yield the special files among some entries of a folder: neither regular files nor folders.
 
-    What is below them and on the way there is looked at too; no link is followed.
+    The entries' contents and the folders on the way to them are checked too; links are not
+    followed.
     """
     for name in names:
         if leads_through_link(folder, str(PurePath(name).parent)):

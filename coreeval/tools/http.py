@@ -35,10 +35,10 @@ class Deadline:
 
     @contextmanager
     def limit_step(self, timeout: float | None) -> Iterator[float]:
-        """Give the timeout of one step: the one asked for, or less where less is left.
+        """Yield the timeout of one step: the given one, or less if less time is left.
 
         Raises:
-            ResponseOverdue: nothing is left, before the step or when it has timed out.
+            ResponseOverdue: no time is left before the step, or the step timed out.
         """
         self._check()
         left = self._end - time.monotonic()
@@ -49,7 +49,7 @@ class Deadline:
             raise
 
     def restart(self) -> None:
-        """Count from now on: the server has got a piece of the request, and answers to that."""
+        """Restart the count: the server received a part of the request, and responds to that."""
         self._end = time.monotonic() + self.most_s
 
     def _check(self) -> None:
@@ -62,7 +62,7 @@ _deadline: ContextVar[Deadline] = ContextVar("_deadline")
 
 @contextmanager
 def limit_response_time(most_s: float) -> Iterator[None]:
-    """Bound the time of an answer inside the block, over a transport of `keep_to_deadline`."""
+    """Limit the response time inside the block, for a transport prepared by `keep_to_deadline`."""
     token = _deadline.set(Deadline(most_s))
     try:
         yield
@@ -71,7 +71,7 @@ def limit_response_time(most_s: float) -> Iterator[None]:
 
 
 def keep_to_deadline(transport: httpx2.BaseTransport | None) -> None:
-    """Have the connections of a transport keep to `limit_response_time`; one of a test has none."""
+    """Make a transport's connections obey `limit_response_time`; a test's transport has none."""
     if isinstance(transport, httpx2.HTTPTransport):
         pool = transport._pool
         pool._network_backend = _Network(pool._network_backend)
@@ -156,10 +156,10 @@ class ResponseBody:
         self._bytes = bytearray()
 
     def add(self, piece: bytes) -> None:
-        """Take the next bytes.
+        """Append the next bytes.
 
         Raises:
-            BodyTooLong: they are too many, together with those before.
+            BodyTooLong: the body is too long, together with the bytes before.
         """
         if len(self._bytes) + len(piece) > self._most:
             raise BodyTooLong(f"the response has more than {self._most / (1 << 20):g} MiB")
@@ -201,8 +201,8 @@ class BoundedClient(httpx2.Client):
         """Return a response with its body, before redirects are followed.
 
         Raises:
-            ResponseTooLong: it has too many bytes, or takes too long.
-            httpx2.RequestError: nothing answers, or the answer is broken.
+            ResponseTooLong: the response has too many bytes, or takes too long.
+            httpx2.RequestError: nothing answers, or the response is broken.
         """
         try:
             with limit_response_time(self._most_s):
@@ -221,16 +221,16 @@ class BoundedClient(httpx2.Client):
 
 
 def post_for_status(url: str, body: object, *, most_s: float) -> int:
-    """Post JSON and return the status of the answer, whose body is not read.
+    """Post JSON and return the status of the response without reading its body.
 
     Args:
-        url: Where to; a redirect is an answer.
-        body: What is sent.
-        most_s: Seconds that a connection may take, and that the answer may with its headers.
+        url: The address; redirects are not followed.
+        body: The JSON to send.
+        most_s: The most seconds for connecting, and for the response up to its headers.
 
     Raises:
-        ResponseOverdue: it takes longer.
-        httpx2.HTTPError: nothing answers, or the answer is broken.
+        ResponseOverdue: the response takes longer.
+        httpx2.HTTPError: nothing answers, or the response is broken.
     """
     with httpx2.Client(timeout=most_s) as client:
         _keep_client_to_deadline(client)
@@ -241,10 +241,10 @@ def post_for_status(url: str, body: object, *, most_s: float) -> int:
 async def read_bounded(
     response: httpx2.Response, *, most_bytes: int = MOST_BODY_BYTES
 ) -> httpx2.Response:
-    """Return a model's response with its body; whoever calls bounds the time.
+    """Return a model's response with its body; the caller limits the time.
 
     Raises:
-        ResponseTooLong: it has more bytes than `most_bytes` when unpacked, or more than
+        ResponseTooLong: it has more than `most_bytes` bytes when decompressed, or more than
             `MOST_PARTS` parts.
         httpx2.RequestError: its body is broken.
     """
@@ -264,7 +264,7 @@ async def read_bounded(
 
 
 def replace_body(response: httpx2.Response, body: ResponseBody) -> httpx2.Response:
-    """Return a response with a body that was read, and without what was said of it on the wire."""
+    """Return a response with the body that was read, without its transfer headers."""
     headers = [pair for pair in response.headers.raw if pair[0].lower() not in _BODY_HEADERS]
     made = httpx2.Response(
         response.status_code,
@@ -278,7 +278,7 @@ def replace_body(response: httpx2.Response, body: ResponseBody) -> httpx2.Respon
 
 
 def describe_http_error(error: Exception) -> str:
-    """Say what went wrong without the address: a proxy's may hold its password."""
+    """Describe an error without the address, since a proxy's may hold its password."""
     if isinstance(error, aiohttp.ClientResponseError):
         said = f"HTTP {error.status} {error.message}".strip()
         proxied = isinstance(error, aiohttp.ClientHttpProxyError)
@@ -296,7 +296,7 @@ class LedElsewhere(httpx2.RequestError):
 
 
 def to_same_host(url: str) -> Check:
-    """Return a check of each request that `url` leads to: its host, by http or better https."""
+    """Return a check that each request keeps the origin of `url`, or only changes http to https."""
     scheme, host, port = _origin(url)
 
     def check(request: httpx2.Request) -> None:
@@ -311,10 +311,10 @@ def to_same_host(url: str) -> Check:
 
 
 def to_public_stores(hub: str) -> Check:
-    """Return a check of each request to a hub, and to the stores that it names for large files.
+    """Return a check that each request goes to a hub or to the public stores of its large files.
 
-    A store is public, is spoken to by https, and does not get the hub's token. A host that has a
-    name is taken for public unless it is a local one: what a name resolves to is not looked at.
+    A store must be public and use https, and does not get the hub's token. A host with a name
+    counts as public unless the name is local; the address that it resolves to is not checked.
     """
     own = _origin(hub)
 

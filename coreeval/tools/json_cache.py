@@ -26,13 +26,13 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
     """
 
     def get(self, key: bytes, raw: bool) -> object:
-        """Read a key."""
+        """Return the value of a key."""
         if not raw:
             raise ValueError("a key of the cache is pickled")
         return json.loads(decompress_within(key))
 
     def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> object:
-        """Read a value from the row, or from a file of the cache's own folder."""
+        """Return a value from the row, or from a file in the cache's own folder."""
         if mode not in (MODE_RAW, MODE_BINARY):
             raise ValueError("a value of the cache is neither bytes nor a file of bytes")
         if filename and leads_out(Path(self._directory), filename):
@@ -45,10 +45,10 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         return json.loads(decompress_within(packed))
 
     def remove(self, file_path: str) -> None:
-        """Delete the file of an entry that goes, if it is one of the cache's own folder.
+        """Delete the file of a removed entry if it is in the cache's own folder.
 
-        diskcache does so for each entry that is replaced or too old, wherever the row says that
-        its file is, and deletes the folders above it once they are empty.
+        diskcache deletes the file of each entry that is replaced or expired at the path that the
+        row names, and then the folders above it if they are empty.
         """
         folder = Path(self._directory)
         if is_plain_file(folder, str(file_path)):
@@ -58,7 +58,7 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
     def _write(
         self, full_path: str, iterator: object, mode: str, encoding: str | None = None
     ) -> int:
-        """Write the file of an entry, not through a link."""
+        """Write the file of an entry without following a link."""
         folder = Path(self._directory)
         if leads_out(folder, os.path.relpath(full_path, folder)):
             raise OSError(f"a folder of the cache is a link: {full_path}")
@@ -87,7 +87,7 @@ class JsonCache:
         self.close()
 
     def get(self, key: str) -> JsonValue:
-        """Return a value, or None: also where it was kept by a clock that was ahead of this one."""
+        """Return a value; None if it is missing or was stored by a clock ahead of this one."""
         try:
             value, until, kept_s = self._cache.get(key, expire_time=True, tag=True)
             if until is not None and kept_s is not None and until - time.time() > float(kept_s):
@@ -98,14 +98,14 @@ class JsonCache:
         return found
 
     def put(self, key: str, value: JsonValue, *, expire_s: float) -> bool:
-        """Keep a value for a while; False if it could not be kept, as on a full disk."""
+        """Store a value for a while; return False if it could not be stored, as on a full disk."""
         try:
             return bool(self._cache.set(key, value, expire=expire_s, tag=str(expire_s)))
         except _UNREADABLE:
             return False
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the cache's file."""
         self._cache.close()
 
 

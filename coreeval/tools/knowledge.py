@@ -19,7 +19,7 @@ class KnowledgeSource(Protocol):
         ...
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell what the source holds inside the window."""
+        """Return what the source holds inside the window."""
         ...
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -27,12 +27,12 @@ class KnowledgeSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files, connections and memory."""
+        """Release files, connections and memory."""
         ...
 
 
 def describe_coverage(coverage: Coverage) -> str:
-    """Return what a source holds as one clause."""
+    """Return a source's coverage as one clause."""
     if coverage.articles is None:
         return "asked over the network, not counted,"
     return f"{coverage.articles} articles on {coverage.days} days"

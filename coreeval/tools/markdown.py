@@ -14,25 +14,25 @@ _OPENING = re.compile(r"^(\d*)([-+=:.)])")
 
 
 def escape(text: str) -> str:
-    """Return a text on one line, in which no character has a meaning in Markdown or HTML."""
+    """Return a text on one line, with the special characters of Markdown and HTML escaped."""
     line = visible_line(text).replace("&", "&amp;")
     return _OPENING.sub(r"\1\\\2", _SIGNS.sub(lambda sign: f"\\{sign[0]}", line))
 
 
 def code_span(text: str) -> str:
-    """Return a text as a span of code."""
+    """Return a text as a code span."""
     return "`" + visible_line(text).replace("`", "'") + "`"
 
 
 def code_table_cell(text: str) -> str:
-    """Return a text as a span of code in a table, where a bar would end the cell."""
+    """Return a text as a code span in a table, where a bar would end the cell."""
     return code_span(text).replace("|", "\\|")
 
 
 def web_address(url: str | None) -> str | None:
-    """Return an address of the web as a link target; None for any other, which could do something.
+    """Return a web address as a link target; None for any other scheme, which may be unsafe.
 
-    Spaces and brackets, which would end it, are percent-encoded.
+    Spaces and brackets, which would end the target, are percent-encoded.
     """
     if url is None or not url.startswith(("https://", "http://")):
         return None
@@ -40,7 +40,7 @@ def web_address(url: str | None) -> str | None:
 
 
 def dump_front_matter(values: object) -> str:
-    """Return YAML for the beginning of a card; characters without a shape are escaped."""
+    """Return YAML for the front matter of a card; invisible characters are escaped."""
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     if find_unseen(text):
         text = yaml.safe_dump(values, sort_keys=False, allow_unicode=False)

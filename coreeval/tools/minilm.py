@@ -75,7 +75,7 @@ class MiniLM:
         return int(self._weights["embeddings.LayerNorm.weight"].shape[0])
 
     def _forward(self, ids: np.ndarray, mask: Vectors) -> Vectors:
-        """Return the vectors of word pieces, shape (texts, pieces), where the mask is 1."""
+        """Return the vectors of word pieces, shape (texts, pieces), for pieces with mask 1."""
         state = self._encode_ids(ids)
         away = (1 - mask[:, None, None, :]) * np.float32(-1e9)
         for layer in range(self._shape.layers):
@@ -149,7 +149,7 @@ def _load_weights(file: Path) -> dict[str, Vectors]:
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Return places by length, in batches that padding does not make large."""
+    """Return indices sorted by length, in batches that padding does not make large."""
     batches: list[list[int]] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batches and (len(batches[-1]) + 1) * lengths[place] <= BATCH_PIECES:

@@ -7,9 +7,9 @@ KEPT = 100
 
 
 def connections_allowed() -> int:
-    """Return how many connections may be open at once; 0 for as many as are wanted.
+    """Return the number of connections that may be open at once; 0 means no limit.
 
-    The usual limit of a shell, 256 or 1024, is raised as far as the system lets a process do so.
+    A shell's usual limit of 256 or 1024 is raised as far as the system permits.
     """
     try:
         import resource

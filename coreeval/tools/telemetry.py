@@ -29,24 +29,24 @@ class SpanIdentity:
 
     @classmethod
     def of(cls, *trace: str, root: str) -> Self:
-        """Return the place of a trace's root.
+        """Return the position of a trace's root.
 
         Args:
-            trace: What the trace is about; the same gives the same trace.
-            root: What tells its roots apart, where there are several.
+            trace: The subject of the trace; the same parts give the same trace.
+            root: What distinguishes the trace's roots if there are several.
         """
         return cls(
             trace_id=_derive_id(_TRACE_BYTES, *trace), span_id=_derive_id(_SPAN_BYTES, *trace, root)
         )
 
     def below(self, *parts: str) -> Self:
-        """Return the place of a child that these words tell apart from other children."""
+        """Return the position of a child, identified among its siblings by these words."""
         own = _derive_id(_SPAN_BYTES, f"{self.trace_id:x}", f"{self.span_id:x}", *parts)
         return type(self)(trace_id=self.trace_id, span_id=own)
 
 
 def _derive_id(size: int, *parts: str) -> int:
-    """Return a number that is never 0, which stands for no id."""
+    """Return a nonzero number derived from the parts, since 0 means no id."""
     digest = hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:size], "big") or 1
 
@@ -82,14 +82,14 @@ _NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 def find_destination(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:
-    """Return the URL that takes spans; None where nobody asked for them to be sent.
+    """Return the URL that spans are sent to; None if sending was not requested.
 
     Args:
-        asked: The config's part; its address comes before those of the environment.
+        asked: The config's section; its address precedes those of the environment.
         env: The environment, with OpenTelemetry's standard variables.
 
     Raises:
-        ConfigError: they can be sent in no such way, or not by what is installed.
+        ConfigError: the requested protocol is not supported, or a package is not installed.
     """
     url = None if _is_off("OTEL_SDK_DISABLED", "true", env) else _find_url(asked, env)
     if url is not None and not all(map(_is_installed, _NEEDED)):
@@ -102,7 +102,7 @@ def find_destination(asked: TelemetryConfig, env: Mapping[str, str]) -> str | No
 
 
 def redact_url(url: str) -> str:
-    """Return an address without what may be secret in it."""
+    """Return a URL without its possibly secret parts."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -121,16 +121,16 @@ def _find_url(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:
 
 
 def _with_path(base: str) -> str:
-    """Return the address of a collector's traces, be it told with its path or without."""
+    """Return the address of a collector's traces, whether `base` includes the path or not."""
     plain = base.rstrip("/")
     return plain if plain.endswith(_PATH) else plain + _PATH
 
 
 def _refuse_other_protocol(env: Mapping[str, str]) -> None:
-    """Refuse the variable that asks for gRPC or JSON.
+    """Reject an environment variable that requests gRPC or JSON.
 
     Raises:
-        ConfigError: it does.
+        ConfigError: the variable requests one of them.
     """
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     name = next((name for name in names if env.get(name)), "")

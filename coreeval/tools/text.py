@@ -39,7 +39,7 @@ class DiffPiece(Value):
 
 
 def word_diff(before: str, after: str) -> tuple[DiffPiece, ...]:
-    """Return the pieces: all but those added make `before`, all but those removed `after`."""
+    """Return the pieces: those not added make `before`, those not removed make `after`."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     start = _count_common(old, new)
     end = _count_common(old[start:][::-1], new[start:][::-1])
@@ -49,7 +49,7 @@ def word_diff(before: str, after: str) -> tuple[DiffPiece, ...]:
 
 
 def _count_common(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many words both begin with."""
+    """Return the number of words at the start that both have in common."""
     pairs = zip(old, new, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
 
@@ -87,7 +87,7 @@ _Shown = TypeVar("_Shown")
 
 
 def find_unseen(text: str) -> list[re.Match[str]]:
-    """Return the characters without a shape in a text, but for joiners that belong there."""
+    """Return the invisible characters in a text, except joiners that belong there."""
     if text.isascii() and text.isprintable():
         return []
     joined = {match.start() for match in _JOINERS.finditer(text)}
@@ -95,7 +95,7 @@ def find_unseen(text: str) -> list[re.Match[str]]:
 
 
 def visible(text: str) -> str:
-    """Return a text with U+FFFD in the place of each character without a shape; lines end in LF."""
+    """Return a text with each invisible character replaced by U+FFFD; lines end in LF."""
     text = text.replace("\r\n", "\n")
     found = find_unseen(text)
     if not found:
@@ -107,12 +107,12 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return a text in the same way, on one line."""
+    """Return a text as `visible` does, on one line."""
     return " ".join(visible(text).split())
 
 
 def visible_value(value: _Shown) -> _Shown | str:
-    """Return a value of a page as it is, a text with its tricks visible: `finalize` of Jinja."""
+    """Return a value unchanged, or a text with its tricks made visible: `finalize` of Jinja."""
     if not isinstance(value, str):
         return value
     shown = visible(value)
@@ -126,7 +126,7 @@ _SEPARATORS = ",;\t"
 
 
 def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a sheet as CSV, with the mark by which spreadsheets know UTF-8."""
+    """Return a sheet as CSV, with the byte order mark by which spreadsheets detect UTF-8."""
     made = io.StringIO(newline="")
     writer = csv.writer(made, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(columns)
@@ -135,28 +135,28 @@ def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def join_fields(fields: Mapping[str, str]) -> str:
-    """Return the texts of a sample as one: where there are several, each after its name."""
+    """Return the texts of a sample as one; if there are several, each follows its name."""
     if len(fields) == 1:
         return next(iter(fields.values()))
     return "\n".join(f"{name}: {text}" for name, text in fields.items())
 
 
 def escape_formula(cell: str) -> str:
-    """Return a cell with an apostrophe before what a spreadsheet would take for a formula."""
+    """Return a cell with an apostrophe before it if a spreadsheet would read it as a formula."""
     cell = cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def unescape_formula(cell: str) -> str:
-    """Take away the apostrophe that `harmless` put before a cell."""
+    """Return a cell without the apostrophe that `escape_formula` added."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a sheet with the line that each begins on.
+    """Yield the rows of a sheet with the line number that each begins on.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the sheet cannot be read.
     """
     try:
         text = read_text(path, most_bytes=MOST_DATA_BYTES)
@@ -175,15 +175,15 @@ def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def sheet_error(path: Path, problem: str, hint: str) -> UsageError:
-    """Return the error about a sheet that cannot be read."""
+    """Return the error for a sheet that cannot be read."""
     return UsageError(f"the sheet cannot be read: {problem}", where=str(path), hint=hint)
 
 
 def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
-    """Return where the wanted columns stand, by their names.
+    """Return the positions of the wanted columns by name.
 
     Raises:
-        UsageError: one of them is missing or there twice.
+        UsageError: a column is missing or occurs twice.
     """
     names = [name.strip().casefold() for name in header]
     missing = [name for name in wanted if names.count(name) != 1]
@@ -200,10 +200,10 @@ _MOST_DIGITS = 8
 
 
 def unescape(text: str) -> str:
-    """Return a text with its references resolved, however many digits they have.
+    """Return a text with its HTML references resolved, however many digits they have.
 
-    Python refuses to read a number of more than 4300 digits; a reference to no character becomes
-    U+FFFD, as HTML says.
+    Python refuses to parse a number of more than 4300 digits; a reference to no character becomes
+    U+FFFD, as HTML specifies.
     """
     if "&" not in text:
         return text

@@ -52,11 +52,11 @@ class TrustRecord:
 
     @classmethod
     def at(cls, path: Path) -> "TrustRecord":
-        """Return the record in a file that `path` of another one named."""
+        """Return the record in a file at a path that another record's `path` gave."""
         return cls(Workspace(path.parent))
 
     def endpoints(self) -> frozenset[EndpointPair]:
-        """Return the pairs of variables and origins that were agreed to.
+        """Return the accepted pairs of variables and origins.
 
         Raises:
             RunCorrupt: the file is damaged.
@@ -65,7 +65,7 @@ class TrustRecord:
         return frozenset(EndpointPair(*what) for what in known if len(what) == 2)
 
     def trust_endpoints(self, pairs: Iterable[EndpointPair]) -> None:
-        """Remember pairs.
+        """Store pairs as accepted.
 
         Raises:
             RunCorrupt: the file is damaged.
@@ -75,7 +75,7 @@ class TrustRecord:
             self._add("endpoint", tuple(pair))
 
     def accepts_hooks(self, name: str, folder: Path, digest: str) -> bool:
-        """Return whether a config's hooks are the ones that were accepted last in its folder.
+        """Return whether a config's hooks are the ones last accepted in its folder.
 
         Raises:
             RunCorrupt: the file is damaged.
@@ -85,9 +85,9 @@ class TrustRecord:
         }
 
     def accept_hooks(self, name: str, folder: Path, digest: str) -> None:
-        """Remember a config's hooks in place of those accepted before in its folder.
+        """Store a config's hooks as accepted, replacing those accepted before in its folder.
 
-        A command such as `./notify.sh` is another one in another folder.
+        A command such as `./notify.sh` is a different command in another folder.
 
         Raises:
             RunCorrupt: the file is damaged.
@@ -134,10 +134,10 @@ class TrustRecord:
 
 
 def load_trusted_endpoints(workspace: Workspace) -> frozenset[EndpointPair]:
-    """Return the pairs of variables and origins that were agreed to in a workspace.
+    """Return the accepted pairs of variables and origins of a workspace.
 
     Raises:
-        RunCorrupt: its record is damaged.
+        RunCorrupt: the workspace's record is damaged.
     """
     return TrustRecord(workspace).endpoints()
 
@@ -150,7 +150,7 @@ def _place(folder: Path) -> str:
 
 
 def _key_path() -> Path:
-    """Return where the key is: not in a folder that a .env file could name."""
+    """Return the path of the key, which is never in a folder that a .env file could name."""
     return Path.home() / ".config" / "coreeval" / "trust.key"
 
 

@@ -28,12 +28,12 @@ class Workspace:
 
     @property
     def trust_file(self) -> Path:
-        """What a person has agreed to: variables sent to endpoints, and hooks that are run."""
+        """What a person has accepted: variables sent to endpoints, and hooks that are run."""
         return self.root / "trusted.json"
 
     @property
     def takedown(self) -> Path:
-        """Names that nothing of this workspace may rest on, whatever its configs say."""
+        """Names that must not be used in this workspace, whatever its configs say."""
         return self.root / "takedown.txt"
 
     @property
@@ -43,12 +43,12 @@ class Workspace:
 
     @property
     def news(self) -> Path:
-        """The local news store, where the config names no other."""
+        """The local news store, unless the config names another."""
         return self.gdelt / "store"
 
     @property
     def cache(self) -> Path:
-        """What may be lost and asked again."""
+        """Data that can be lost and fetched again."""
         return self.root / "cache"
 
     @property
@@ -57,7 +57,7 @@ class Workspace:
         return self.root / "runs"
 
     def new_run(self, name: str, start: datetime) -> Path:
-        """Return a directory named by the start, numbered where two runs start in one second."""
+        """Return a directory named by the start, numbered if two runs start in the same second."""
         folder, stamp = self.runs / name, start.strftime("%Y%m%dT%H%M%SZ")
         names = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
         return next(folder / name for name in names if not (folder / name).exists())
@@ -68,27 +68,27 @@ class Workspace:
         return self.root / "releases"
 
     def decisions(self, name: str) -> Path:
-        """Return the log of what persons decided about the texts of a benchmark."""
+        """Return the log of people's decisions about the texts of a benchmark."""
         return self.root / "reviews" / f"{name}.jsonl"
 
     @property
     def pcr(self) -> Path:
-        """What targets said about benchmarks of items, by the config's name."""
+        """The answers of targets about benchmarks of items, by the config's name."""
         return self.root / "pcr"
 
     @property
     def numleak(self) -> Path:
-        """What targets said about series, by the config's name."""
+        """The answers of targets about series, by the config's name."""
         return self.root / "numleak"
 
     @property
     def series(self) -> Path:
-        """Files of series as their publishers had them."""
+        """Files of series as published."""
         return self.root / "series"
 
     @property
     def asking_payers(self) -> set[str]:
-        """Who paid for what `pcr` and `numleak` hold, by the names in the call store."""
+        """The payers in the call store for what `pcr` and `numleak` hold."""
         items = {item_payer(path.name) for path in self.pcr.glob("*/")}
         return items | {series_payer(path.name) for path in self.numleak.glob("*/")}
 
@@ -99,12 +99,12 @@ class Workspace:
 
 
 def item_payer(name: str) -> str:
-    """Return who pays for the questions of a config about items, in the call store."""
+    """Return the payer in the call store for the questions of a config about items."""
     return f"pcr@{name}"
 
 
 def series_payer(name: str) -> str:
-    """Return who pays for the questions of a config about series, in the call store."""
+    """Return the payer in the call store for the questions of a config about series."""
     return f"numleak@{name}"
 
 
@@ -115,14 +115,14 @@ def workspace_for(base: Path) -> Workspace:
 
 
 def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
-    """Return the workspace of a run; a manifest may come from somebody else and name any folder.
+    """Return the workspace of a run; a manifest may come from elsewhere and name any folder.
 
-    It is the first that is there of: the one that the run lies in, the one beside the run or the
-    recorded one if the run paid there, the one that `COREEVAL_HOME` names, the recorded one, and
-    the one beside the run. If none is, it stays the recorded one.
+    The first existing folder of these is returned: the one that contains the run; the one beside
+    the run or the recorded one, if the run paid there; the one that `COREEVAL_HOME` names; the
+    recorded one; the one beside the run. If none exists, the recorded one is returned.
 
     Args:
-        recorded: The one in its manifest.
+        recorded: The workspace in the run's manifest.
         run: The run's directory.
         payer: The run's name in the call store.
     """
@@ -136,10 +136,10 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
 
 
 def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
-    """Tell whether only a run's manifest says that a workspace is the run's.
+    """Return whether only a run's manifest links the run to a workspace.
 
-    Nothing else does where it is neither named by `COREEVAL_HOME` nor that of this folder, where
-    the run does not lie in it or beside it, and where its call store does not know the run.
+    This is so if the workspace is neither named by `COREEVAL_HOME` nor that of this folder, the run
+    is neither in it nor beside it, and its call store does not know the run.
     """
     own = workspace_for(Path.cwd()).root
     near = {
@@ -150,7 +150,7 @@ def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
 
 
 def knows_payer(workspace: Path, payer: str) -> bool:
-    """Tell whether a run has paid for an answer in the call store of a workspace."""
+    """Return whether a run has paid for an answer in the call store of a workspace."""
     if not _has_calls(workspace):
         return False
     try:
@@ -161,18 +161,18 @@ def knows_payer(workspace: Path, payer: str) -> bool:
 
 
 def _enclosing_workspace(run: Path) -> list[Path]:
-    """Return the workspace that a run lies in, if it lies in one: `WORKSPACE/runs/NAME/START`."""
+    """Return the workspace that contains a run, if one does: `WORKSPACE/runs/NAME/START`."""
     inside = run.parent.parent.name == "runs" and _is_workspace(run.parents[2])
     return [run.parents[2]] if inside else []
 
 
 def _is_workspace(place: Path) -> bool:
-    """Tell whether a folder is a workspace by its name, or by what it holds."""
+    """Return whether a folder is a workspace, by its name or by its contents."""
     return (place.name == ".coreeval" and place.is_dir()) or _has_calls(place)
 
 
 def _has_calls(place: Path) -> bool:
-    """Tell whether there is a call store, as far as one may look."""
+    """Return whether a folder has a call store; False if it may not be read."""
     try:
         return Workspace(place).calls.is_file()
     except OSError:
@@ -180,7 +180,7 @@ def _has_calls(place: Path) -> bool:
 
 
 def user_cache() -> Path:
-    """Return the folder that all workspaces of a user share, as XDG has it."""
+    """Return the folder that all workspaces of a user share, following XDG."""
     home = os.environ.get("XDG_CACHE_HOME")
     return Path(home or "~/.cache").expanduser() / "coreeval"
 
@@ -227,19 +227,19 @@ class RunFiles:
 
     @property
     def manifest(self) -> Path:
-        """What was run, on what, with which result."""
+        """The inputs, settings and result of the run."""
         return self.root / "manifest.json"
 
     @property
     def store(self) -> Path:
-        """Samples, results and their story."""
+        """Samples, results and their steps."""
         return self.root / "run.db"
 
     def require_store(self) -> Path:
         """Return `store` of a run that had one; opening a missing one would hide the loss.
 
         Raises:
-            RunCorrupt: it is gone.
+            RunCorrupt: the store is missing.
         """
         if not self.store.exists():
             raise RunCorrupt(
@@ -251,17 +251,17 @@ class RunFiles:
 
     @property
     def checkpoints(self) -> Path:
-        """LangGraph's places of samples in flight."""
+        """LangGraph's checkpoints of samples in flight."""
         return self.root / "checkpoints.db"
 
     @property
     def control(self) -> "RunFiles":
-        """Samples, results and places of the pass that writes the control arm."""
+        """Samples, results and checkpoints of the pass that writes the control arm."""
         return RunFiles(self.root / "control")
 
     @property
     def lock(self) -> Path:
-        """Held by the process that works on the run."""
+        """The lock held by the process that works on the run."""
         return self.root / "run.lock"
 
     @property
@@ -271,7 +271,7 @@ class RunFiles:
 
     @property
     def numleak(self) -> Path:
-        """What targets said about series, a file for each of them."""
+        """The answers of targets about series, one file per target."""
         return self.root / "numleak"
 
     @property
@@ -286,7 +286,7 @@ class RunFiles:
 
     @property
     def annotation(self) -> Path:
-        """What people said of the texts."""
+        """People's annotations of the texts."""
         return self.root / "annotation.json"
 
     @property
@@ -296,5 +296,5 @@ class RunFiles:
 
 
 def command(name: str, run: Path) -> str:
-    """Return a command line for a run that can be copied."""
+    """Return a command line for a run, ready to copy."""
     return shlex.join(["coreeval", name, str(run)])

@@ -37,12 +37,12 @@ from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
 
 def open_folder(path: Path, cache: Path) -> Path:
-    """Return the store made from the files under `path`, making it if need be; a store is itself.
+    """Return the store made from the files under `path`, made if needed; a store is returned as is.
 
-    Two processes that need the same store make it once: the second waits for the first.
+    If two processes need the same store, only one makes it and the other waits.
 
     Raises:
-        KnowledgeError: there is no such folder, or none of its files holds articles.
+        KnowledgeError: there is no such folder, or none of its files contains articles.
     """
     if not path.exists():
         raise KnowledgeError(
@@ -63,7 +63,7 @@ def open_folder(path: Path, cache: Path) -> Path:
 
 
 def _make(store: Path, path: Path) -> None:
-    """Write the store beside its place and rename it, so that a half-made one is never seen."""
+    """Write the store under another name and rename it, so that an unfinished one is never seen."""
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 
@@ -75,7 +75,7 @@ def _make(store: Path, path: Path) -> None:
 
 
 def _folder_fingerprint(path: Path, files: Sequence[Path]) -> str:
-    """Hash the names, sizes and times of the files, and the code that reads them."""
+    """Return a hash of the names, sizes and times of the files, and of the code that reads them."""
     digest = hashlib.sha256(hash_code().encode())
     for file in files:
         found = file.stat()
@@ -89,7 +89,7 @@ Times = NDArray[np.int64]
 
 
 def select_times(articles: ArticleColumns, worst: int, window: Window | None = None) -> Times:
-    """Return the publication times that are at least as certain as `worst`, of a window or all."""
+    """Return the publication times at least as certain as `worst`, in a window or overall."""
     counts = articles.precision <= worst
     if window:
         counts &= articles.published >= epoch_seconds(window.start)
@@ -98,7 +98,7 @@ def select_times(articles: ArticleColumns, worst: int, window: Window | None = N
 
 
 def measure_coverage(articles: ArticleColumns, worst: int, window: Window) -> Coverage:
-    """Tell what there is inside a window at a precision, and which days have nothing."""
+    """Return what a window contains at a precision, and which days have nothing."""
     found = select_times(articles, worst, window)
     if not len(found):
         return Coverage(articles=0, gaps=_day_gaps(window, []))
@@ -116,7 +116,7 @@ def measure_coverage(articles: ArticleColumns, worst: int, window: Window) -> Co
 def no_news_error(
     articles: ArticleColumns, worst: int, window: Window, news: str
 ) -> KnowledgeError:
-    """Return the error for a window without articles: what is covered, what may help."""
+    """Return the error for a window without articles: what is covered, and what may help."""
     less_certain = [
         f"with min_precision {PRECISIONS[less]} there would be {count:,}"
         for less in range(worst + 1, len(PRECISIONS))
@@ -192,7 +192,7 @@ class LocalKnowledge:
                 self._idle.notify_all()
 
     def stats(self) -> StoreStats:
-        """Return what the store was made of."""
+        """Return the statistics of the files that the store was made from."""
         return self._shelf.stats()
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
@@ -213,14 +213,14 @@ class LocalKnowledge:
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell what the store holds inside the window at the precision asked for."""
+        """Return what the store holds inside the window at the requested precision."""
         return measure_coverage(self._shelf.articles, self._worst, window)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.
 
         Raises:
-            KnowledgeError: it holds none; the message says what the store covers.
+            KnowledgeError: the window has no articles; the message says what the store covers.
         """
         found = self.coverage(window)
         if not found.articles:
@@ -230,16 +230,16 @@ class LocalKnowledge:
     def names(self, window: Window) -> list[NamedEntity]:
         """Return the commonest names in the window's articles, each with its commonest type.
 
-        A stated type counts more than `other`, which stands for none.
+        A known type precedes `other`, which means that no type is known.
         """
         with self._open() as shelf:
             return find_commonest_names(StoreView.of(shelf, window, self._worst))
 
 
 def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster") -> LocalKnowledge:
-    """Open the news under a folder, reading its files only if they changed since the last time.
+    """Open the news under a folder, reading its files only if they have changed.
 
     Raises:
-        KnowledgeError: no such folder, or no GDELT articles in it.
+        KnowledgeError: there is no such folder, or it has no GDELT articles.
     """
     return LocalKnowledge(open_folder(path, cache), news=path, min_precision=min_precision)

@@ -15,10 +15,10 @@ _DATA = ("segments", "signals")
 
 
 def refuse_special_files(store: Path) -> None:
-    """Ask that a store has files and folders only; its own folder may be reached by a link.
+    """Check that a store contains only files and folders; its own folder may be a link.
 
     Raises:
-        KnowledgeError: something in it is a link, pipe or device.
+        KnowledgeError: the store contains a link, pipe or device.
     """
     for path in special_files_among(store, ENTRIES):
         raise KnowledgeError(
@@ -31,10 +31,10 @@ def refuse_special_files(store: Path) -> None:
 
 
 def own_paths(store: Path, listed: Iterable[str]) -> list[str]:
-    """Return the listed paths of data files, all of which are in the store's folders of data.
+    """Return the listed paths of data files, all of which are in the store's data folders.
 
     Raises:
-        KnowledgeError: one is not.
+        KnowledgeError: a path is not in one of these folders.
     """
     paths = list(listed)
     for path in paths:

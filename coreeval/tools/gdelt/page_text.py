@@ -67,16 +67,16 @@ _OUTLET = re.compile(
 
 
 def without_outlet(title: str) -> str:
-    """Drop what outlets put after a headline: ` | Outlet`, ` - Town Herald`, ` - News, Weather`.
+    """Drop what outlets append to a headline: ` | Outlet`, ` - Town Herald`, ` - News, Weather`.
 
-    Else "weather" finds every story of a station that has the word in its name.
+    Otherwise "weather" would match every story of a station that has the word in its name.
     """
     head, bar, _ = title.rpartition(" | ")
     return _OUTLET.sub("", head if bar else title)
 
 
 def clean_title(raw: str) -> str:
-    """Resolve HTML entities and CSV's doubled quotes, and leave single spaces only."""
+    """Resolve HTML entities and CSV's doubled quotes, and collapse spaces."""
     text = unescape(unescape(raw)).replace('""', '"')
     return " ".join(text.split())
 
@@ -150,7 +150,7 @@ _ORDER = re.compile(
 
 
 def clean_text(raw: str, longest: int = LONGEST_TITLE) -> str:
-    """Return a text as one line without markup and unseen characters, cut at a word."""
+    """Return a text as one line without markup and invisible characters, cut off at a word."""
     raw = raw[: _MOST_LOOKED_AT * longest]
     text = unescape(unescape(raw))
     if "<" in text:
@@ -159,7 +159,7 @@ def clean_text(raw: str, longest: int = LONGEST_TITLE) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Drop what stands in a comment of markup; one without an end is none."""
+    """Drop the contents of markup comments; an unclosed comment is kept."""
     kept, at = list[str](), 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])
@@ -168,7 +168,7 @@ def _without_comments(text: str) -> str:
 
 
 def without_unseen(text: str) -> str:
-    """Drop control, bidi and tag characters, and what is no character at all."""
+    """Drop control, bidi, zero-width and tag characters, and replace lone surrogates."""
     if not text.isascii() or not text.isprintable():
         text = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _UNSEEN.sub("", text))
     return " ".join(text.split())
@@ -182,18 +182,18 @@ def _cut(text: str, longest: int) -> str:
 
 
 def is_instruction_like(*texts: str) -> bool:
-    """Tell whether one of the texts reads like an order to a model or like a piece of a prompt."""
+    """Return whether one of the texts reads like an instruction to a model or part of a prompt."""
     return any(_may_order(text) and _ORDER.search(text) for text in map(_plain, texts))
 
 
 def _may_order(text: str) -> bool:
-    """Tell whether an order is possible at all; a fifteenth of the time of looking for one."""
+    """Return whether an instruction is possible, in a fifteenth of the time of a full search."""
     lowered = text.lower()
     return any(sign in text for sign in _SIGNS) or any(word in lowered for word in _WORDS)
 
 
 def _plain(text: str) -> str:
-    """Undo what hides letters: entities, wide and fancy forms, look-alikes."""
+    """Undo what disguises letters: entities, wide and fancy forms, look-alikes."""
     if text.isascii() and "&" not in text:
         return text
     return unicodedata.normalize("NFKC", unescape(text)).translate(_FOLDED)
@@ -296,7 +296,7 @@ _RULES_FOR_NAMED: dict[ScreenRule, str] = {
 
 
 def _first_of(rules: dict[ScreenRule, str], text: str) -> str:
-    """Return SQL that names the first rule that a text meets, most texts being asked only once."""
+    """Return SQL that names the first rule that a text matches; most texts need one check."""
     cases = " ".join(
         f"WHEN regexp_matches({text}, {_quote_sql(pattern)}) THEN '{drop}'"
         for drop, pattern in rules.items()

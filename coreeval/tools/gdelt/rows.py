@@ -70,9 +70,9 @@ _IN_URL = (
 
 
 def parse_stamp(stamp: str) -> datetime | None:
-    """Read `20260610033000`, `20260610T033000Z`, ISO 8601 with or without an offset.
+    """Parse `20260610033000`, `20260610T033000Z`, or ISO 8601 with or without an offset.
 
-    Returns None for what is no stamp, and for a time that no news page can be of.
+    Returns None if it is not a stamp, or if no news page can have that time.
     """
     match = _STAMP.match(stamp.strip())
     if not match:
@@ -98,10 +98,10 @@ def _parse_offset(zone: str) -> timedelta:
 
 
 def date_in_url(url: str, crawled_at: datetime) -> datetime | None:
-    """Return the day that a URL names, if a page seen at `crawled_at` can be from that day.
+    """Return the day in a URL, if a page seen at `crawled_at` can be from that day.
 
-    An old day is believed, and that is the point: GDELT visits old pages again, and only the URL
-    shows that they are not news (research: gdelt §5, leak guard).
+    Old days are accepted deliberately: GDELT revisits old pages, and only the URL shows that they
+    are not news (research: gdelt §5, leak guard).
     """
     path = url.partition("://")[2].partition("?")[0]
     for pattern in _IN_URL:
@@ -121,7 +121,7 @@ def _parse_day(year: str, month: str, day: str) -> datetime | None:
 
 
 def plausible_time(stated_at: datetime | None, crawled_at: datetime) -> datetime | None:
-    """Return the stated publication time unless it is impossible; never after the crawl."""
+    """Return the stated publication time if it is plausible; never later than the crawl."""
     if stated_at is None or not OLDEST <= stated_at <= crawled_at + CLOCK_SKEW:
         return None
     return min(stated_at, crawled_at)
@@ -135,7 +135,7 @@ _MIRRORS = re.compile(r"^(?:www\d?|amp|m|mobile)\.")
 
 
 def host_of(url: str) -> str:
-    """Return a URL's host without `www.`; empty where there is none."""
+    """Return a URL's host without `www.`; "" if it has none."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:
@@ -143,7 +143,7 @@ def host_of(url: str) -> str:
 
 
 def is_front_page(url: str) -> bool:
-    """Tell whether a URL names a site, not an article."""
+    """Return whether a URL is the front page of a site, not an article."""
     parts = urlsplit(url)
     return parts.path.strip("/") in ("", "index.html", "index.php") and not parts.query
 
@@ -183,7 +183,7 @@ class FileDamage(Exception):
 
 
 def find_files(path: Path) -> list[Path]:
-    """Return the files under a folder in stable order, hidden ones left out; a file is itself."""
+    """Return the files under a folder in stable order, without hidden ones, or the file itself."""
     if path.is_file():
         return [path]
     found = (file for file in path.rglob("*") if file.is_file())
@@ -195,10 +195,10 @@ def _hidden(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a plain, gzipped or zipped file, ended by LF only, without line ends.
+    """Yield the lines of a plain, gzipped or zipped file, split at LF only, without line ends.
 
     Raises:
-        DamagedFile: the file cannot be unpacked to its end.
+        DamagedFile: the file cannot be decompressed to its end.
     """
     try:
         for stream in _streams(path):
@@ -209,7 +209,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def decode_line(line: bytes) -> str:
-    """Decode one line; a stray Latin-1 byte harms one character, not the file."""
+    """Decode one line; a stray Latin-1 byte damages one character, not the file."""
     return line.decode("utf-8", errors="replace").removeprefix("\ufeff")
 
 
@@ -236,16 +236,16 @@ def _members(raw: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def detect_kind(path: Path) -> Kind | None:
-    """Tell what a file holds by its first lines; None for everything that holds no articles.
+    """Return the kind of a file by its first lines; None if it does not contain articles.
 
     Raises:
-        DamagedFile: not even its first line can be unpacked.
+        DamagedFile: not even its first line can be decompressed.
     """
     return classify_lines(first_lines(path))
 
 
 def classify_lines(first: list[bytes]) -> Kind | None:
-    """Tell what a file with these first lines holds; None where it holds no articles."""
+    """Return the kind of a file with these first lines; None if it does not contain articles."""
     if any(_is_gkg(line) for line in first):
         return "gkg"
     kinds = [kind for line in first if (kind := _json_line_kind(decode_line(line)))]
@@ -255,10 +255,10 @@ def classify_lines(first: list[bytes]) -> Kind | None:
 
 
 def first_lines(path: Path) -> list[bytes]:
-    """Return up to eight lines with something in them, fewer if the file is damaged after them.
+    """Return up to eight nonblank lines, fewer if the file is damaged after them.
 
     Raises:
-        DamagedFile: not even its first line can be unpacked.
+        DamagedFile: not even its first line can be decompressed.
     """
     found: list[bytes] = []
     try:
@@ -320,9 +320,9 @@ _STRAY = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 
 
 def parse_lenient_json(text: str) -> dict[str, object] | None:
-    """Parse a JSON object, stray backslashes kept as characters (research: gdelt §1).
+    """Parse a JSON object, keeping stray backslashes as characters (research: gdelt §1).
 
-    Returns None for what is no object even then.
+    Returns None if it is still not an object.
     """
     try:
         value = json.loads(_escape_stray(text), strict=False)
@@ -332,5 +332,5 @@ def parse_lenient_json(text: str) -> dict[str, object] | None:
 
 
 def _escape_stray(text: str) -> str:
-    """Double the backslashes that begin no escape of JSON, pairs of them left alone."""
+    """Double the backslashes that do not begin a JSON escape, leaving pairs of them unchanged."""
     return "\\\\".join(_STRAY.sub(r"\\\\", part) for part in text.split("\\\\"))

@@ -43,7 +43,7 @@ class SourceChain:
         self.remote = any(source.remote for source in sources)
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        """Return up to `k` pieces of evidence for each query: of the first source with any."""
+        """Return up to `k` pieces of evidence for each query, from the first source with any."""
         answers: list[Retrieval] = []
         open_queries = list(queries)
         for source in self._sources:
@@ -56,14 +56,14 @@ class SourceChain:
         return _merge_answers(queries, answers)
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell what the sources that know it hold inside the window, the fullest of them."""
+        """Return the window's coverage by the source known to hold the most articles."""
         known = [source.coverage(window) for source in self._sources]
         return max(
             known, key=lambda coverage: -1 if coverage.articles is None else coverage.articles
         )
 
     def names(self, window: Window) -> list[NamedEntity]:
-        """Return the names that the sources' evidence in the window mentions, each once."""
+        """Return the distinct names that the sources' evidence in the window mentions."""
         found: dict[str, NamedEntity] = {}
         for source in self._sources:
             for entity in source.names(window):
@@ -133,7 +133,7 @@ class SourceCache:
         self._failed: dict[str, NoEvidence] = {}
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        """Return up to `k` pieces of evidence for each query; one request for all that are new."""
+        """Return up to `k` pieces of evidence for each query, with one request for all new ones."""
         keys = {query.id: _cache_key(self.name, query, window, k) for query in queries}
         known, asked = await self._find_known(keys), Retrieval(by_query={})
         if len(known) < len(set(keys.values())):
@@ -164,7 +164,7 @@ class SourceCache:
         return known
 
     async def _ask(self, new: Mapping[str, EntityQuery], window: Window, k: int) -> Retrieval:
-        """Ask under the questions' keys, which are the same whoever asks."""
+        """Query the source with cache keys as ids, which are the same for every caller."""
         asked = [query.model_copy(update={"id": key}) for key, query in new.items()]
         answer = await self._source.fetch(asked, window, k)
         await asyncio.to_thread(self._keep, answer)
@@ -183,11 +183,11 @@ class SourceCache:
                 self._unkept[key] = evidence
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell what the source holds inside the window."""
+        """Return what the source holds inside the window."""
         return self._source.coverage(window)
 
     def names(self, window: Window) -> list[NamedEntity]:
-        """Return the names that the source knows of."""
+        """Return the names that the source knows."""
         return self._source.names(window)
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class SourceCache:
 
 
 def _cache_key(backend: str, query: EntityQuery, window: Window, k: int) -> str:
-    """Hash all that decides an answer; the id of the query does not."""
+    """Return a hash of everything that determines an answer, which the query's id does not."""
     asked = query.model_dump(mode="json", exclude={"id"})
     whole = [VERSION, backend, asked, window.model_dump(mode="json"), k]
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]

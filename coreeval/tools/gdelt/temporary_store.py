@@ -39,7 +39,7 @@ class TemporaryStore:
     ) -> dict[str, tuple[Evidence, ...]]:
         """Return up to `k` pieces of evidence for each query, best first.
 
-        `worst` is the place in `PRECISIONS` of the least certain publication time.
+        `worst` is the index in `PRECISIONS` of the least certain publication time to accept.
         """
         best = search(self._shelf, queries, window, k, worst)
         return {
@@ -48,7 +48,7 @@ class TemporaryStore:
         }
 
     def _restore_origins(self, item: Evidence) -> Evidence:
-        """Name the rows of the source in place of those of the store."""
+        """Return evidence that names the rows of the source instead of the store's."""
         lines = (int(row.rpartition(":")[2]) for row in item.origin.split("; "))
         return item.model_copy(update={"origin": "; ".join(self._origins[at - 1] for at in lines)})
 
@@ -57,11 +57,11 @@ class TemporaryStore:
 def open_temporary_store(
     articles: Sequence[Article], sites: Mapping[str, int] | None = None
 ) -> Iterator[TemporaryStore | None]:
-    """Make a store of articles for as long as the block lasts; None where none is usable.
+    """Open a temporary store of articles for the block; None if none of them is usable.
 
     Args:
-        articles: What came back; several about one page are joined.
-        sites: How many sites tell of a page, by URL, where the source counted them.
+        articles: The articles returned; several about one page are merged.
+        sites: The number of sites that report on a page, by URL, if the source counted them.
     """
     with TemporaryDirectory(prefix="coreeval-") as folder:
         store = Path(folder) / "store"
@@ -113,7 +113,7 @@ def _table(articles: Sequence[Article]) -> object:
 
 
 def _signals(articles: Sequence[Article], sites: Mapping[str, int]) -> Iterator[tuple[int, object]]:
-    """Yield how many sites tell of the pages of each crawl day, days counted since 1970."""
+    """Yield the sites per page of each crawl day, with days counted since 1970."""
     by_day: defaultdict[int, set[str]] = defaultdict(set)
     for one in articles:
         if one.url in sites:

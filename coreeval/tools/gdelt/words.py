@@ -13,7 +13,7 @@ from functools import lru_cache
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a list written with spaces."""
+    """Return the words of a space-separated list."""
     return frozenset(words.split())
 
 
@@ -38,7 +38,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 
 
 def search_keys(text: str) -> list[str]:
-    """Return the content words of a text as search keys, in order, repeats kept."""
+    """Return the content words of a text as search keys, in order, with repetitions."""
     return [key for word in plain_words(text) if (key := key_of(word))]
 
 
@@ -61,7 +61,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def key_of(word: str) -> str:
-    """Return a word's search key, empty for a function word."""
+    """Return a word's search key; "" for a function word."""
     folded = word.casefold()
     if folded in STOP_WORDS:
         # An upper-case function word is a name (US, WHO, IT) and keeps its case as a key.
@@ -71,7 +71,7 @@ def key_of(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Strip plurals and -ing, nothing else: two forms of one noun or verb meet."""
+    """Strip plurals and -ing only, so that two forms of a noun or verb match."""
     if not word.isascii() or not word.isalpha() or len(word) < 4:
         return word
     return _without_ing(_to_singular(word))
@@ -142,7 +142,7 @@ FOREIGN_LETTERS = 0.2
 
 
 def language_code(mark: str) -> str:
-    """Return the ISO 639-1 code for `English`, `eng`, `en` or `en-GB`; `und` if not known."""
+    """Return the ISO 639-1 code for `English`, `eng`, `en` or `en-GB`; `und` if unknown."""
     name = mark.strip().lower()
     code = re.split(r"[-_]", name)[0]
     if len(code) == 2 and code.isalpha():
@@ -151,12 +151,12 @@ def language_code(mark: str) -> str:
 
 
 def check_language(code: str, title: str) -> str:
-    """Return the marked language, or `und` when a title marked English is not (pilot §2)."""
+    """Return the marked language, or `und` if a title marked English is not (pilot §2)."""
     return UNKNOWN_LANGUAGE if code == "en" and not looks_english(title) else code
 
 
 def looks_english(title: str) -> bool:
-    """Tell by letters and function words whether a title may be English."""
+    """Return whether a title may be English, by its letters and function words."""
     words = _LETTERS_ONLY.findall(title)
     letters = "".join(words)
     if not letters or sum(ord(letter) > 0x24F for letter in letters) > FOREIGN_LETTERS * len(
@@ -186,7 +186,7 @@ _NAME_WORD = re.compile(r"[^\W_](?:[\w&.-]|['\u2019](?!s\b))*[^\W_]|[^\W_]")
 
 
 def find_title_names(titles: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the names in each title: runs of capitals in sentence-case titles, seen elsewhere.
+    """Return the names in each title: capitalised runs in sentence-case titles, seen elsewhere.
 
     A single word that also occurs in lower case is a common word, not a name.
     """
@@ -199,7 +199,7 @@ def find_title_names(titles: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _find_runs(title: str) -> Iterator[str]:
-    """Yield the capitalised runs of a sentence-case title, its first word only as part of one."""
+    """Yield the capitalised runs of a sentence-case title; a first word only as part of a run."""
     words = _NAME_WORD.findall(title)
     plain = [word for word in words if len(word) > 2 and word.islower() and word not in STOP_WORDS]
     if len(plain) < SENTENCE_CASE:
@@ -225,7 +225,7 @@ def _trim_head(run: list[str]) -> list[str]:
 
 
 def _count_candidates(titles: Sequence[str], candidates: set[str]) -> tuple[Counter[str], set[str]]:
-    """Count the titles that hold each candidate, and collect those that stand in lower case."""
+    """Count the titles that contain each candidate, and collect those also in lower case."""
     seen: Counter[str] = Counter()
     lower: set[str] = set()
     for title in titles:

@@ -54,12 +54,12 @@ class CallTally:
 
     @property
     def total_usd(self) -> float | None:
-        """What the calls cost, as far as that is known; None where no price is."""
+        """The cost of the calls with a known price; None if no price is known."""
         return None if self.unpriced == self.calls > 0 else self.usd
 
     @property
     def cache_share(self) -> float | None:
-        """Share of the prompt tokens that were cached; None where none were counted."""
+        """The share of the prompt tokens that were cached; None if none were counted."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
@@ -81,7 +81,7 @@ class CallStats:
 
 
 def count_calls(calls: Iterable[CallRecord]) -> CallStats:
-    """Count calls."""
+    """Return the totals of some calls."""
     stats = CallStats()
     for call in calls:
         stats.add(call)
@@ -89,7 +89,7 @@ def count_calls(calls: Iterable[CallRecord]) -> CallStats:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the bytes of a database and of what SQLite keeps beside it."""
+    """Return the size in bytes of a database and of the files that SQLite keeps beside it."""
     files = (path.with_name(path.name + end) for end in ("", "-wal", "-shm"))
     return sum(file.stat().st_size for file in files if file.exists())
 
@@ -112,7 +112,7 @@ class RetentionRule:
     """Calls that were started at this moment or later stay, as ISO 8601 in UTC."""
 
     def holds(self, call: CallRecord) -> bool:
-        """Tell whether a call stays."""
+        """Return whether a call is kept."""
         return call.key in self.keys or call.started_at >= self.since or self.payer(call.paid_by)
 
 
@@ -134,22 +134,22 @@ class Garbage:
 
     @property
     def by_payer(self) -> dict[str, int]:
-        """Calls that go, by who paid for them."""
+        """The number of calls to delete, by payer."""
         return dict(Counter(self.calls.values()))
 
 
 @contextmanager
 def open_store(path: Path) -> Iterator[Connection]:
-    """Open a store to look at it."""
+    """Open a store for reading."""
     with _open_current_engine(path) as engine, engine.connect() as connection:
         yield connection
 
 
 @contextmanager
 def open_exclusively(path: Path) -> Iterator[Connection]:
-    """Open a store with nobody beside: no other process can use it inside the block.
+    """Open a store exclusively: no other process can use it inside the block.
 
-    Who has it open remembers which texts are in it, and would refer to one that is gone.
+    A process that has it open remembers which texts it holds, and could refer to a deleted one.
 
     Raises:
         RunLocked: another process uses it.
@@ -173,7 +173,7 @@ def _open_current_engine(path: Path) -> Iterator[Engine]:
 
 
 def _lock_file(connection: Connection, path: Path) -> None:
-    """Write nothing, which is when SQLite takes the file for this connection alone."""
+    """Start an empty write, which makes SQLite lock the file for this connection alone."""
     try:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         connection.exec_driver_sql("COMMIT")
@@ -188,7 +188,7 @@ def _lock_file(connection: Connection, path: Path) -> None:
 
 
 def find_garbage(connection: Connection, keep: RetentionRule) -> Garbage:
-    """Return what of a store is not kept; damaged rows never are."""
+    """Return the parts of a store that the rule does not keep; damaged rows are never kept."""
     texts = _texts(connection)
     calls, damaged, needed = dict[str, str](), dict[str, bool](), set[str]()
     rows = connection.execute(select(t.calls), execution_options={"yield_per": AT_ONCE})
@@ -218,7 +218,7 @@ def find_garbage(connection: Connection, keep: RetentionRule) -> Garbage:
 
 
 def _texts(connection: Connection) -> dict[str, str]:
-    """Return the shared texts that are whole."""
+    """Return the shared texts that are not damaged."""
     found: dict[str, str] = {}
     for sha, body in connection.execute(select(t.texts.c.sha256, t.texts.c.body)):
         try:
@@ -236,9 +236,9 @@ def _payers(connection: Connection, keep: RetentionRule) -> dict[str, int]:
 
 
 def delete_garbage(connection: Connection, waste: Garbage) -> None:
-    """Delete what was found, all or nothing, and give its room back to the disk.
+    """Delete the garbage in one transaction, and return its space to the disk.
 
-    What damaged rows cost stays spent, where who paid stays.
+    The cost of damaged rows still counts as spent if the payer is kept.
     """
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     for key, payer_stays in waste.damaged.items():

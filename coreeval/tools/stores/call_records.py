@@ -76,7 +76,7 @@ def call_request(
     messages: Messages,
     draw: int,
 ) -> str:
-    """Return the canonical JSON of a request: all that decides its answer."""
+    """Return the canonical JSON of a request: everything that determines its answer."""
     return canonical_json(
         {
             "provider": provider,
@@ -96,19 +96,19 @@ def call_key(request: str) -> str:
 
 
 def model_of(request: str) -> str:
-    """Return whom a request asks, as the config spells it: `provider:name`."""
+    """Return the model of a request, as the config spells it: `provider:name`."""
     asked = json.loads(request)
     return f"{asked['provider']}:{asked['model']}"
 
 
 def compress(text: str) -> bytes:
-    """Return a text as it stands in a row."""
+    """Return a text in the form stored in a row."""
     body = text.encode()
     return _PLAIN + body if len(body) < SMALL else zlib.compress(body, _LEVEL)
 
 
 def decompress(body: bytes) -> str:
-    """Return the text of a row.
+    """Return the text stored in a row.
 
     Raises:
         ValueError: the bytes are damaged, or longer than any call.
@@ -119,7 +119,7 @@ def decompress(body: bytes) -> str:
 
 
 def encode_record(record: CallRecord) -> tuple[Row, dict[str, str]]:
-    """Return a record as a row, and the shared texts by hash that the row refers to."""
+    """Return a record as a row, and the shared texts that the row refers to, by hash."""
     request, texts = _extract_shared_texts(record.request)
     row: Row = {
         **vars(record),
@@ -134,11 +134,11 @@ def decode_record(row: Row, text_of: Callable[[str], str]) -> CallRecord:
     """Return the record of a row.
 
     Args:
-        row: As it stands in the file.
-        text_of: Finds a shared text by its hash; raises ValueError where it is damaged or gone.
+        row: The row as stored.
+        text_of: Returns a shared text by its hash; raises ValueError if it is damaged or missing.
 
     Raises:
-        ValueError: the row does not match its checksum, or what it refers to is not there.
+        ValueError: the row does not match its checksum, or a text that it refers to is missing.
     """
     values = {name: value for name, value in row.items() if name != "checksum"}
     if checksum(values) != row["checksum"]:
@@ -153,14 +153,14 @@ def decode_record(row: Row, text_of: Callable[[str], str]) -> CallRecord:
 
 
 def text_hash(text: str) -> str:
-    """Return the hash by which a shared text is found."""
+    """Return the hash that identifies a shared text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def checksum(values: Mapping[str, Any]) -> str:
-    """Return the checksum of a row: of every column but the checksum itself.
+    """Return the checksum of a row, over every column except the checksum itself.
 
-    A call without log-probabilities has the checksum of the time before there was a column.
+    A call without log-probabilities has the same checksum as before that column was added.
     """
     digest = hashlib.sha256()
     for name in sorted(values):
@@ -182,7 +182,7 @@ def checksum(values: Mapping[str, Any]) -> str:
 
 
 def _extract_shared_texts(request: str) -> tuple[str, dict[str, str]]:
-    """Return a request in which long instructions and the schema are references."""
+    """Return a request with its long instructions and schema replaced by references."""
     asked, texts = json.loads(request), dict[str, str]()
 
     def refer(text: str) -> dict[str, str]:

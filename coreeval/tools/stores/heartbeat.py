@@ -85,7 +85,7 @@ class ProgressSnapshot:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """Return a pulse from what `dataclasses.asdict` made of one."""
+        """Return a snapshot from its `dataclasses.asdict` form."""
         roles = tuple(RoleSpeed(**role) for role in row["roles"])
         waits = tuple(Wait(**wait) for wait in row["waits"])
         spend = Spend(**row["spend"]) if row.get("spend") else None
@@ -117,15 +117,15 @@ DIGITS = 9
 
 @contextmanager
 def open_readonly(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
-    """Open a database for the block to read it; rows are mappings.
+    """Open a database for reading inside the block; rows are mappings.
 
     Args:
         path: The file.
-        what: What people call it.
+        what: The name to show to users.
 
     Raises:
-        RunCorrupt: it is no database or damaged.
-        RunError: it cannot be used now.
+        RunCorrupt: the file is not a database, or is damaged.
+        RunError: the database cannot be used now.
     """
     where = str(path)
     try:
@@ -142,7 +142,7 @@ def open_readonly(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
 
 
 def refuse_special_file(path: Path) -> None:
-    """Ask that a database is a file: who made a run may have made it a link to one elsewhere.
+    """Refuse a database that is not a regular file: a run from elsewhere may contain a link.
 
     Raises:
         RunCorrupt: it is a link, pipe or device.
@@ -156,22 +156,22 @@ def refuse_special_file(path: Path) -> None:
 
 
 def reading_uri(path: Path) -> str:
-    """Return by what a database is opened to read it.
+    """Return the URI that opens a database for reading.
 
-    Beside a database with a log SQLite makes a file of its own, which it cannot where nothing may
-    be written: there the database is opened as one that never changes, unless a log lies beside it.
+    SQLite creates a file of its own beside a database with a log, which fails if the folder is not
+    writable. In that case the database is opened as immutable, unless a log lies beside it.
     """
     fixed = not may_change(path) and not Path(f"{path}-wal").exists()
     return f"{path.resolve().as_uri()}?{'immutable=1' if fixed else 'mode=ro'}"
 
 
 def may_change(path: Path) -> bool:
-    """Return whether this process may write a database and the files that SQLite has beside it."""
+    """Return whether this process may write a database and the files that SQLite adds to it."""
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
 def read_single_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | None:
-    """Return the row of a table that has one or none, with the columns that the file has."""
+    """Return the only row of a table, with the columns that the file has; None if it is empty."""
     row = connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
     return dict(row) if row else None
 
@@ -192,11 +192,11 @@ class SpendingReader:
         self._billed, self._unpriced = 0.0, 0
 
     def now(self) -> Spend:
-        """Return what has been spent until now.
+        """Return the amount spent so far.
 
         Raises:
             RunCorrupt: the store is damaged.
-            RunError: it cannot be read.
+            RunError: the store cannot be read.
         """
         reserved = self._read() if self._calls.exists() else 0.0
         return Spend(
@@ -207,7 +207,7 @@ class SpendingReader:
         )
 
     def _read(self) -> float:
-        """Add up the rows since the last look; return what is put aside."""
+        """Add up the rows since the last read; return the amount reserved."""
         with open_readonly(self._calls, what="the call store") as connection:
             connection.execute("BEGIN")  # the sums are of one moment
             (newest,) = connection.execute(_NEWEST).fetchone()

@@ -44,7 +44,7 @@ class InsertStatement:
         self._sql, self._columns = _compile_insert(engine.url.drivername, table, twice, (*keep,))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
-        """Insert rows; return how many were written."""
+        """Insert rows; return the number of rows written."""
         values = [
             tuple(bind(row[name]) if bind else row[name] for name, bind in self._columns)
             for row in rows
@@ -80,7 +80,7 @@ class LookupStatement:
         return dict(zip(self._names, found, strict=True)) if found else None
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
 
@@ -88,7 +88,7 @@ class LookupStatement:
 def _compile_insert(
     driver: str, table: Table, twice: OnConflict, keep: tuple[str, ...]
 ) -> tuple[str, list[tuple[str, Binder | None]]]:
-    """Return an insert as SQL, and its columns in order: once in a process, for all databases."""
+    """Return an insert as SQL, and its columns in order; cached per process, for all databases."""
     dialect = URL.create(driver).get_dialect()()
     compiled = _insert(dialect, table, twice, keep).compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)

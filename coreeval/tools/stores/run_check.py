@@ -166,10 +166,10 @@ _ODD_REFERENCES = {
 
 
 def explain_fault(engine: Engine, error: BaseException | None) -> None:
-    """Tell a fault of whoever read run.db as damage, where the file has an odd row.
+    """Report an error of a reader of run.db as damage if the file has an invalid row.
 
     Raises:
-        RunCorrupt: it has.
+        RunCorrupt: the file has an invalid row.
     """
     if isinstance(error, RunCorrupt):
         error.where = error.where or str(engine.url.database)
@@ -178,7 +178,7 @@ def explain_fault(engine: Engine, error: BaseException | None) -> None:
 
 
 def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
-    """Return what users are told of an odd row."""
+    """Return the error to show for an invalid row."""
     return RunCorrupt(
         f"run.db holds what CoreEval does not write: {odd}",
         where=str(engine.url.database),
@@ -187,7 +187,7 @@ def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
 
 
 def find_odd_row(engine: Engine) -> str:
-    """Return what is wrong with the first row that is not as CoreEval makes it; empty if none is.
+    """Return what is wrong with the first row that CoreEval cannot have written; "" if none is.
 
     Raises:
         RunError: the file cannot be read.
@@ -205,12 +205,12 @@ def find_odd_row(engine: Engine) -> str:
 
 
 def find_odd_detail(stage: str, detail: object) -> str:
-    """Return what is wrong with what a stage noted; empty if nothing is."""
+    """Return what is wrong with the detail that a stage stored; "" if nothing is."""
     return _try(lambda: _STAGES.get(stage, _MAPPING).validate_json(json.dumps(detail)))
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table with the values as SQLite has them."""
+    """Yield the rows of a table with the values as SQLite stores them."""
     names = ", ".join(f'"{column.name}"' for column in table.columns)
     found = connection.execution_options(yield_per=_CHUNK).exec_driver_sql(
         f"SELECT {names} FROM {table.name}"
@@ -226,7 +226,7 @@ def _find_problem(table: Table, row: dict[str, Any]) -> str:
 
 
 def _try(check: Callable[[], object]) -> str:
-    """Return why a check fails."""
+    """Return the reason that a check fails, or "" if it passes."""
     try:
         check()
     except ValidationError as error:
@@ -238,10 +238,10 @@ def _try(check: Callable[[], object]) -> str:
 
 
 def _check_cell(column: Column[Any], value: Any) -> None:  # noqa: ANN401 - whatever SQLite has
-    """Refuse a value that is not of its column.
+    """Reject a value that is not valid for its column.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not valid.
     """
     if value is None and column.nullable:
         return
@@ -266,10 +266,10 @@ def _kinds(column: Column[Any]) -> tuple[type, ...]:
 
 
 def _check_row(table: Table, row: dict[str, Any]) -> None:
-    """Refuse a row whose values do not go together.
+    """Reject a row whose values contradict each other.
 
     Raises:
-        ValueError: they do not.
+        ValueError: they contradict each other.
     """
     if table in (t.evidence, t.kept_evidence):
         found = Evidence.model_validate_json(row["body"])

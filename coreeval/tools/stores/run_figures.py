@@ -60,13 +60,13 @@ class RunFigures:
         )
 
     def attempts(self) -> dict[int, int]:
-        """Return how many accepted samples took how many attempts; kept ones are not among them."""
+        """Return the number of accepted samples by number of attempts, without kept samples."""
         known = t.results.c
         query = select(known.attempts, func.count()).where(_ACCEPTED, known.kept_from.is_(None))
         return dict(self._file.tuples(query.group_by(known.attempts).order_by(known.attempts)))
 
     def evidence_uses(self) -> Iterator[EvidenceUse]:
-        """Stream the evidence of the replaced facts of accepted samples, each piece once."""
+        """Stream the evidence of the replaced facts of accepted samples, without duplicates."""
         known, full, told = t.facts.c, t.evidence.c, t.kept_evidence.c
         once = (
             select(
@@ -101,13 +101,13 @@ class RunFigures:
     # -- samples that stand out -----------------------------------------------------------------
 
     def most_tried(self, outcome: Outcome) -> list[SampleRank]:
-        """Return samples of an outcome, those with the most attempts first."""
+        """Return the samples with an outcome, most attempts first."""
         known = t.results.c
         query = select(known.sample_id, known.attempts).where(known.outcome == outcome)
         return self._top_ranks(query, known.attempts.desc())
 
     def most_replaced(self) -> list[SampleRank]:
-        """Return accepted samples, those with the most replaced facts first."""
+        """Return the accepted samples, most replaced facts first."""
         known, number = t.facts.c.sample_id, func.count()
         query = (
             select(known, number)
@@ -118,21 +118,21 @@ class RunFigures:
         return self._top_ranks(query, number.desc())
 
     def oldest_cited(self) -> list[SampleRank]:
-        """Return accepted samples, those with the oldest evidence first, and when that appeared."""
+        """Return the accepted samples with the date of their oldest evidence, oldest first."""
         known = t.results.c
         earliest = known.freshness["earliest"].as_string()
         query = select(known.sample_id, earliest).where(_ACCEPTED, earliest.is_not(None))
         return self._top_ranks(query, earliest)
 
     def loosest_found(self, rungs: Sequence[Rung]) -> list[SampleRank]:
-        """Return accepted samples whose news was found on one of these rungs, in their order."""
+        """Return the accepted samples whose news was found on one of these rungs, in rung order."""
         known = t.results.c
         place = case({rung: place for place, rung in enumerate(rungs)}, value=known.rung)
         query = select(known.sample_id, place).where(_ACCEPTED, known.rung.in_(rungs))
         return self._top_ranks(query, place)
 
     def dearest(self) -> list[SampleRank]:
-        """Return samples by the money that was paid for them, the dearest first."""
+        """Return the samples by the amount paid for them, the most expensive first."""
         usd = func.sum(t.calls.c.usd)
         query = (
             select(t.calls.c.sample_id, usd)
@@ -143,9 +143,10 @@ class RunFigures:
         return self._top_ranks(query, usd.desc())
 
     def lost_by_targets(self, targets: Sequence[str]) -> list[SampleRank]:
-        """Return samples that targets get right as original and wrong as updated, and how many do.
+        """Return the samples that targets get right as original and wrong as updated.
 
-        Right and wrong are meant with every template that was asked about both.
+        Each comes with the number of such targets. Right and wrong must hold for every template
+        that was used for both.
         """
         said = t.predictions.c
         right = cast(said.answer == t.samples.c.label_text, Integer)
@@ -167,7 +168,7 @@ class RunFigures:
         return self._top_ranks(query, number.desc())
 
     def _top_ranks(self, query: Select[Any], order: ColumnElement[Any]) -> list[SampleRank]:
-        """Return the first rows of a query of ids and numbers; ties in the order of their ids."""
+        """Return the first rows of a query of ids and numbers; ties are in order of id."""
         first = query.order_by(order, query.selected_columns[0]).limit(MOST_RANKED)
         return [SampleRank(sample_id=key, value=value) for key, value in self._file.tuples(first)]
 

@@ -57,8 +57,8 @@ class RunFile:
 
         Args:
             path: The file.
-            now: The time of day.
-            rests_on: The call store whose calls are named in it, for whoever works on the run.
+            now: Returns the current time.
+            rests_on: The call store that its calls refer to, if the run is to be worked on.
 
         Raises:
             RunCorrupt: the file is damaged, of another version, or a link to one elsewhere.
@@ -76,22 +76,22 @@ class RunFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the file; see `explain_fault`."""
+        """Close the file; see `explain_fault` for errors."""
         try:
             self.close()
         finally:
             self.explain_fault(error)
 
     def explain_fault(self, error: BaseException | None) -> None:
-        """Tell a fault of whoever read the file as damage, where it has an odd row.
+        """Report a reader's error as damage if the file has an invalid row.
 
         Raises:
-            RunCorrupt: it has.
+            RunCorrupt: the file has an invalid row.
         """
         explain_fault(self.engine, error)
 
     def close(self) -> None:
-        """Write what is queued and close the file."""
+        """Write the queue and close the file."""
         try:
             self._writer.close()
         finally:
@@ -102,11 +102,11 @@ class RunFile:
         return self._writer.submit(writes, waited_for=waited_for)
 
     def note_failure(self, write: Future[int]) -> None:
-        """Keep the first failure of a queued write, for the next caller who waits for one."""
+        """Keep the first failure of a queued write, to raise in the next call that waits."""
         self.lost = self.lost or write.exception()
 
     def rows(self, query: Select[Any]) -> Iterator[Row]:
-        """Return the rows of a query, all read."""
+        """Return all rows of a query."""
         with self.engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
         return (dict(row) for row in rows)
@@ -118,17 +118,17 @@ class RunFile:
                 yield dict(row)
 
     def tuples(self, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
-        """Stream rows as tuples; a dict for each would be most of the work."""
+        """Stream rows as tuples, since a dict for each would take most of the time."""
         with self.engine.connect().execution_options(yield_per=CHUNK) as connection:
             yield from connection.execute(query)
 
     def count(self, query: Select[Any]) -> int:
-        """Return the number that a query gives."""
+        """Return the number that a counting query returns."""
         with self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one())
 
     def stamp(self) -> str:
-        """Return the time of day as rows have it."""
+        """Return the current time in the format of the rows."""
         return self._now().isoformat(timespec="milliseconds")
 
 
@@ -150,7 +150,7 @@ class _Inserts(dict[Table, InsertStatement]):
 
 
 def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
-    """Yield rows in lists of `CHUNK`."""
+    """Yield rows in lists of `CHUNK` rows."""
     iterator = iter(rows)
     while chunk := list(itertools.islice(iterator, CHUNK)):
         yield chunk
@@ -180,12 +180,12 @@ class RunCarryOver:
                 self._file.put[table].run(connection, rows)
 
     def count_from_release(self) -> int:
-        """Return how many samples were taken from a release."""
+        """Return the number of samples taken from a release."""
         known = t.results.c.kept_from
         return self._file.count(select(func.count()).where(known.is_not(None)))
 
     def ids_from_release(self, samples: Iterable[str]) -> set[str]:
-        """Return those of some samples that were taken from a release."""
+        """Return the ids among `samples` that were taken from a release."""
         known = t.results.c
         query = select(known.sample_id).where(
             known.sample_id.in_(set(samples)), known.kept_from.is_not(None)
@@ -193,7 +193,7 @@ class RunCarryOver:
         return {sample_id for (sample_id,) in self._file.tuples(query)}
 
     def excerpts(self, ids: Iterable[str]) -> dict[str, EvidenceExcerpt]:
-        """Return what releases said of evidence, by its id."""
+        """Return the excerpts of evidence that releases contain, by evidence id."""
         wanted = set(ids)
         if not wanted:
             return {}
@@ -208,7 +208,7 @@ class RunCarryOver:
 
 
 def to_result_row(result: Result, ended_at: str) -> Row:
-    """Return how a sample ended as the store has it."""
+    """Return a result as a row of the store."""
     cause = cause_of(result.outcome, result.reason)
     return result.model_dump(mode="json", exclude={"facts"}) | {
         "ended_at": ended_at,
@@ -217,7 +217,7 @@ def to_result_row(result: Result, ended_at: str) -> Row:
 
 
 def to_fact_row(number: int, fact: ReplacedFact) -> Row:
-    """Return a replaced fact as the store has it."""
+    """Return a replaced fact as a row of the store."""
     return fact.model_dump() | {"ord": number}
 
 

@@ -51,13 +51,13 @@ class RunHistory:
         self._file.submit(writes, waited_for=False).add_done_callback(self._file.note_failure)
 
     async def flush_steps(self) -> bool:
-        """Wait until all queued steps are committed; return whether none of them was lost."""
+        """Wait until all queued steps are committed; return whether all of them were stored."""
         with suppress(RunError):
             await asyncio.wrap_future(self._file.submit([]))
         return self._file.lost is None
 
     def steps(self, sample_id: str) -> list[StepRecord]:
-        """Return the steps of one sample as they happened, with calls and verdicts."""
+        """Return the steps of one sample in order, with calls and verdicts."""
         query = select(t.steps).where(t.steps.c.sample_id == sample_id)
         calls = list(self._file.rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
         said = list(self._file.rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
@@ -68,14 +68,14 @@ class RunHistory:
         ]
 
     def open_start_times(self) -> dict[str, str]:
-        """Return when the first stored step was started of what has steps and no result."""
+        """Return the start of the first stored step of each sample that has steps but no result."""
         ended = select(t.results.c.sample_id)
         first = select(t.steps.c.sample_id, func.min(t.steps.c.started_at))
         query = first.where(t.steps.c.sample_id.not_in(ended)).group_by(t.steps.c.sample_id)
         return dict(self._file.tuples(query))
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
-        """Return how many verdicts of a name are about samples, and how many were against."""
+        """Return the number of a name's verdicts on samples, and how many of them were negative."""
         known = t.verdict_sums.c
         for passed, failed in self._file.tuples(
             select(known.passed, known.failed).where(known.name == name)
@@ -84,22 +84,23 @@ class RunHistory:
         return 0, 0
 
     def notes(self, nodes: Sequence[str]) -> Iterator[StepNote]:
-        """Stream what these nodes noted, the attempts of each sample in their order."""
+        """Stream the notes of these nodes, with each sample's attempts in order."""
         columns = (t.steps.c.sample_id, t.steps.c.node, t.steps.c.detail)
         query = select(*columns).where(t.steps.c.node.in_(nodes))
         return self._file.tuples(query.order_by(t.steps.c.sample_id, t.steps.c.attempt))
 
     def verdicts(self, names: Sequence[str]) -> Iterator[tuple[str, Verdict]]:
-        """Stream the verdicts of these names by sample, the attempts in their order."""
+        """Stream the verdicts with these names by sample, with the attempts in order."""
         columns = [t.verdicts.c[name] for name in Verdict.model_fields]
         query = select(t.verdicts.c.sample_id, *columns).where(t.verdicts.c.name.in_(names))
         for row in self._file.stream(query.order_by(t.verdicts.c.sample_id, t.verdicts.c.attempt)):
             yield row.pop("sample_id"), Verdict.model_validate(row)
 
     def call_totals(self) -> list[Row]:
-        """Return calls, tokens and money by model, paid and found apart; a shared call counts once.
+        """Return calls, tokens and cost by model, separately for paid and cached calls.
 
-        `priced` is the number of calls whose price is known, of which `usd` is the sum.
+        A shared call counts once. `priced` is the number of calls whose price is known; `usd` is
+        the sum of these prices.
         """
         sums = t.call_sums.c
         query = select(
@@ -115,7 +116,7 @@ class RunHistory:
         return list(self._file.rows(query))
 
     def has_call(self, key: str) -> bool:
-        """Tell whether the run used a call."""
+        """Return whether the run used a call."""
         return (
             next(
                 self._file.tuples(select(t.calls.c.key).where(t.calls.c.key == key).limit(1)), None
@@ -129,14 +130,14 @@ class RunHistory:
         return [key for (key,) in self._file.tuples(query)]
 
     async def add_evidence(self, items: Iterable[Evidence]) -> None:
-        """Store the evidence that a sample was offered; what is there already stays."""
+        """Store the evidence offered to a sample; stored items are kept."""
         rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
         if rows:
             write: Write = (self._file.put[t.evidence], rows)
             await asyncio.wrap_future(self._file.submit([write]))
 
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Return stored evidence by id; what only a release told of it where there is no more."""
+        """Return stored evidence by id, or a release's excerpt if only that is left."""
         query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
         with self._file.engine.connect() as connection:
             items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
@@ -191,7 +192,7 @@ class RunInputs:
         return self._file.tuples(query.order_by(known.role, known.key, known.sample_id))
 
     def retrieval_notes(self) -> Iterator[RetrievalNote]:
-        """Stream what samples were offered, in the benchmark's order and that of their attempts."""
+        """Stream the evidence offered to samples, in the benchmark's order and by attempt."""
         known = t.steps.c
         query = select(known.sample_id, known.attempt, known.detail).join(
             t.samples, t.samples.c.id == known.sample_id
@@ -200,7 +201,7 @@ class RunInputs:
         return self._file.tuples(chosen.order_by(t.samples.c.seq, known.attempt))
 
     def step_errors(self) -> Iterator[StepError]:
-        """Stream the steps of samples that came to nothing, in the benchmark's order."""
+        """Stream the failed steps of samples, in the benchmark's order."""
         known = t.steps.c
         query = select(known.sample_id, known.node, known.error).join(
             t.samples, t.samples.c.id == known.sample_id
@@ -225,10 +226,10 @@ class RunTrain:
         self._file = file
 
     def add(self, drawn: Sequence[Sample]) -> None:
-        """Store the items that were drawn, in one commit, so that it is all of them or none.
+        """Store the drawn items in one commit, so that all or none are stored.
 
         Raises:
-            DatasetError: the benchmark has a sample with the id of one of them.
+            DatasetError: an item has the same id as a sample of the benchmark.
         """
         items = [one.model_copy(update={"id": f"{TRAIN_PREFIX}{one.id}"}) for one in drawn]
         self._refuse_taken([one.id for one in items])
@@ -248,17 +249,17 @@ class RunTrain:
                 )
 
     def item(self, item_id: str) -> TrainItem:
-        """Return one train item and what became of it.
+        """Return one train item with its outcome.
 
         Raises:
-            KeyError: there is none with this id.
+            KeyError: there is no item with this id.
         """
         for row in self._file.rows(select(*_TRAIN_ITEM).where(t.train_items.c.id == item_id)):
             return _to_train_item(row)
         raise KeyError(item_id)
 
     def open_ids(self) -> list[str]:
-        """Return the ids of the items that nothing has been made of yet, in the order drawn."""
+        """Return the ids of the items without an outcome, in the order drawn."""
         known = t.train_items.c
         query = select(known.id).where(known.status == "open").order_by(known.seq)
         return [item_id for (item_id,) in self._file.tuples(query)]
@@ -269,21 +270,22 @@ class RunTrain:
         return [item_id for (item_id,) in self._file.tuples(query)]
 
     def counts(self) -> dict[str, int]:
-        """Return how many items have each status."""
+        """Return the number of items by status."""
         status = t.train_items.c.status
         return dict(self._file.tuples(select(status, func.count()).group_by(status)))
 
     def rewordings(self) -> Iterator[TrainItem]:
-        """Stream the items that are there in other words too, in the order drawn."""
+        """Stream the items that also have a rewording, in the order drawn."""
         query = select(*_TRAIN_ITEM).where(t.train_items.c.status == "reworded")
         return map(_to_train_item, self._file.stream(query.order_by(t.train_items.c.seq)))
 
     async def end(self, item_id: str, end: TrainEnd) -> None:
-        """Store what became of an item; when this returns, a kill cannot undo it.
+        """Store an item's outcome durably: a kill after the return does not undo it.
 
         Raises:
-            RunCorrupt: the store is damaged, be it that earlier steps could not be written.
-            RunError: it cannot be written to.
+            RunCorrupt: the store is damaged, which includes earlier steps that could not be
+                written.
+            RunError: the store cannot be written to.
         """
         known = t.train_items.c
         write = update(t.train_items).where(known.id == item_id).values(end.model_dump())
@@ -292,7 +294,7 @@ class RunTrain:
             raise self._file.lost
 
     def forget_failed(self) -> int:
-        """Open the failed items again and return how many there were."""
+        """Reopen the failed items and return their number."""
         failed = self.counts().get("failed", 0)
         if failed:
             self._file.submit([(_reopen_failed(), None)]).result()

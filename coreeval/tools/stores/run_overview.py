@@ -88,7 +88,7 @@ class Overview(Value):
 
 
 def load_overview(connection: Connection) -> Overview:
-    """Put together what a run keeps count of."""
+    """Return the overview of a run, from its counts."""
     kinds = [dict(row) for row in connection.execute(_BY_KIND).mappings()]
     ended = [row for row in kinds if row["outcome"] != PENDING]
     return Overview(
@@ -119,7 +119,7 @@ V = TypeVar("V", bound=Value)
 
 
 def _count_by(rows: Rows, name: str) -> dict[Any, int]:
-    """Return samples by one of their properties, the most frequent first."""
+    """Return the number of samples by one of their properties, the most frequent first."""
     numbers = Counter[Any]()
     for row in rows:
         numbers[row[name]] += row["samples"]

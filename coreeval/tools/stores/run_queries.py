@@ -133,7 +133,7 @@ class SampleListing:
         offset: int = 0,
         limit: int = 50,
     ) -> SamplePage:
-        """Return a part of the list of the samples that meet a filter."""
+        """Return one page of the samples that match a filter."""
         found = _select_matching(chosen, sort)
         total = select(func.count()).select_from(found)
         # A search reads all texts: once for both, the part and the total.
@@ -149,7 +149,7 @@ class SampleListing:
     def ids(
         self, chosen: SampleFilter, sort: SampleSort = "order", descending: bool = False
     ) -> list[str]:
-        """Return the ids of all samples that meet a filter."""
+        """Return the ids of all samples that match a filter."""
         found = _select_matching(chosen, sort)
         query = select(t.samples.c.id).join(found, found.c.seq == t.samples.c.seq)
         with self._engine.connect() as connection:
@@ -163,7 +163,7 @@ class SampleListing:
         sort: SampleSort = "order",
         descending: bool = False,
     ) -> Neighbours:
-        """Return the samples before and after one in the list of a filter."""
+        """Return the samples before and after a sample in the filtered list."""
         found = _select_matching(chosen, sort)
         with self._engine.connect() as connection:
             row = connection.execute(_select_neighbours(found, sample_id, descending)).one_or_none()
@@ -173,15 +173,15 @@ class SampleListing:
         return Neighbours.model_validate(dict(row._mapping))
 
     def overview(self) -> Overview:
-        """Return the run in figures."""
+        """Return the overview of the run."""
         with self._engine.connect() as connection:
             return load_overview(connection)
 
 
 def _select_matching(chosen: SampleFilter, sort: SampleSort) -> CTE | Subquery:
-    """Return the number and the sort key of each sample that meets a filter.
+    """Return the number and the sort key of each sample that matches a filter.
 
-    What is searched for in texts is found once for all that a statement asks of it.
+    A text search runs only once per statement.
     """
     key = t.listing.c["seq" if sort == "order" else sort]
     query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen))
@@ -207,12 +207,12 @@ def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _order(found: FromClause, descending: bool) -> list[ColumnElement[Any]]:
-    """Return what a list is sorted by; ties are in the benchmark's order."""
+    """Return the sort order of a list; ties are in the benchmark's order."""
     return [found.c.key.desc() if descending else found.c.key, found.c.seq]
 
 
 def _select_neighbours(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[Any]:
-    """Return the one row about a sample in a list; none where the list does not have it."""
+    """Return the query for a sample's neighbours in a list; no row if it is not in the list."""
     ids, other = t.samples.c, found.alias("other")
     here = select(ids.seq).where(ids.id == sample_id).scalar_subquery()
     own = select(found).where(found.c.seq == here).cte("own")
@@ -236,7 +236,7 @@ def _select_neighbours(found: CTE | Subquery, sample_id: str, descending: bool) 
 
 
 def _load_rows(connection: Connection, seqs: Sequence[int]) -> Iterator[ListRow]:
-    """Yield the rows of samples in this order."""
+    """Yield the rows of samples in the given order."""
     query = (
         select(t.listing, t.samples.c.fields, func.coalesce(t.results.c.reason, "").label("reason"))
         .join(t.samples, t.samples.c.seq == t.listing.c.seq)
@@ -269,14 +269,14 @@ class SampleStates:
         self._engine = engine
 
     def stamp(self) -> tuple[int, str]:
-        """Return the number of samples that have ended and when the last did: it tells a change."""
+        """Return the number of finished samples and the time of the last one, to detect changes."""
         query = select(func.count(), func.coalesce(func.max(t.results.c.ended_at), ""))
         with self._engine.connect() as connection:
             number, last = connection.execute(query).one()
         return number, last
 
     def all(self) -> Iterable[SampleState]:
-        """Return the samples that have ended, in the benchmark's order."""
+        """Return the finished samples, in the benchmark's order."""
         ended = t.results.c
         updated = case((ended.outcome == "accepted", cast(ended.updated, Text)))
         semantic = case((ended.semantic_status == "reworded", cast(ended.semantic, Text)))
@@ -289,7 +289,7 @@ class SampleStates:
             return connection.execute(query).all()
 
     def some(self, ids: Sequence[str]) -> dict[str, SampleResult]:
-        """Return those of these samples that have ended, with their replaced facts, by id."""
+        """Return the finished samples among `ids`, with their replaced facts, by id."""
         facts = self._facts(ids)
         query = (
             select(*_SAMPLE, *_RESULT)

@@ -72,37 +72,37 @@ class RunStore:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the file; see `explain_fault`."""
+        """Close the file; see `explain_fault` for errors."""
         self._file.__exit__(kind, error, trace)
 
     def explain_fault(self, error: BaseException | None) -> None:
-        """Tell a fault of whoever read the store as damage, where it has an odd row.
+        """Report a reader's error as damage if the store has an invalid row.
 
         Raises:
-            RunCorrupt: it has.
+            RunCorrupt: the store has an invalid row.
         """
         self._file.explain_fault(error)
 
     def close(self) -> None:
-        """Write what is queued and close the file."""
+        """Write the queue and close the file."""
         self._file.close()
 
     @property
     def listing(self) -> SampleListing:
-        """The samples as a list, and what the run came to as a whole."""
+        """The samples as a list, and the totals of the run."""
         return SampleListing(self._file.engine)
 
     @property
     def sample_states(self) -> SampleStates:
-        """How the samples stand, for laying two runs side by side."""
+        """The states of the samples, for comparing two runs."""
         return SampleStates(self._file.engine)
 
     # -- samples --------------------------------------------------------------------------------
 
     def add_samples(self, rows: Iterable[BenchmarkRow], *, limit: int | None = None) -> None:
-        """Store samples and bad rows as they stream by, up to `limit` samples, in one commit.
+        """Store samples and bad rows from a stream, up to `limit` samples, in one commit.
 
-        A sample that is kept from a release enters with its result.
+        A sample that is kept from a release is stored with its result.
         """
         with self._file.engine.begin() as connection:
             for chunk in chunks(_first_samples(rows, limit)):
@@ -120,7 +120,7 @@ class RunStore:
         """Return one sample of the benchmark, or one train item as a sample.
 
         Raises:
-            KeyError: there is none with this id.
+            KeyError: there is no sample with this id.
         """
         for row in self._file.rows(select(*_SAMPLE).where(t.samples.c.id == sample_id)):
             return Sample.model_validate(row)
@@ -142,18 +142,19 @@ class RunStore:
         return self._file.count(select(func.count()).select_from(t.samples))
 
     def bad_rows(self) -> list[BadRow]:
-        """Return the lines that were no sample."""
+        """Return the lines that were not valid samples."""
         columns = [t.bad_rows.c[name] for name in BadRow.model_fields]
         return [BadRow.model_validate(row) for row in self._file.rows(select(*columns))]
 
     # -- results --------------------------------------------------------------------------------
 
     async def commit(self, result: Result) -> None:
-        """Store how a sample ended; when this returns, a kill cannot undo it.
+        """Store the result of a sample durably: a kill after the return does not undo it.
 
         Raises:
-            RunCorrupt: the store is damaged, be it that earlier steps could not be written.
-            RunError: it cannot be written to.
+            RunCorrupt: the store is damaged, which includes earlier steps that could not be
+                written.
+            RunError: the store cannot be written to.
         """
         row = to_result_row(result, self._file.stamp())
         writes: list[Write] = [
@@ -169,11 +170,11 @@ class RunStore:
             raise self._file.lost
 
     def keep(self, kept: Sequence[ReleaseSample]) -> None:
-        """Put the results of a release in the place of the run's own; all of them or none.
+        """Replace the run's own results with those of a release, all or none.
 
         Raises:
             RunCorrupt: the store is damaged.
-            RunError: it cannot be written to.
+            RunError: the store cannot be written to.
         """
         ids = [one.result.sample_id for one in kept]
         self._file.submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
@@ -181,10 +182,10 @@ class RunStore:
             self.carry_over.write(connection, kept)
 
     def counts(self) -> dict[str, int]:
-        """Return how many samples ended in each outcome.
+        """Return the number of samples by outcome.
 
         Raises:
-            RunCorrupt: one of them is no outcome.
+            RunCorrupt: a stored outcome is not a valid outcome.
         """
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
         found: dict[str, int] = dict(self._file.tuples(query))
@@ -207,7 +208,7 @@ class RunStore:
             yield SampleResult(sample=sample, result=Result.model_validate(rest))
 
     def result(self, sample_id: str) -> Result | None:
-        """Return how one sample ended, with its replaced facts; None while it is open."""
+        """Return the result of one sample with its replaced facts; None while it is open."""
         for row in self._file.rows(select(*_RESULT).where(t.results.c.sample_id == sample_id)):
             facts = tuple(self.facts(sample_id))
             return Result.model_validate({**row, "facts": facts})
@@ -229,7 +230,7 @@ class RunStore:
     def freshness(
         self, samples: Sequence[str] | None = None
     ) -> Iterator[tuple[str, Freshness | None]]:
-        """Stream all accepted samples, or these, with how new their evidence is; in any order."""
+        """Stream all accepted samples, or these, with their evidence's freshness, in any order."""
         columns = (t.results.c.sample_id, t.results.c.freshness)
         query = select(*columns).where(t.results.c.outcome == "accepted")
         if samples is not None:
@@ -238,7 +239,7 @@ class RunStore:
             yield sample_id, known and Freshness.model_validate(known)
 
     def labels(self) -> Iterator[tuple[str, str, Outcome]]:
-        """Stream id, label name and outcome of the samples that ended, in the benchmark's order."""
+        """Stream the id, label name and outcome of finished samples, in the benchmark's order."""
         return self._file.tuples(
             select(t.samples.c.id, t.samples.c.label_text, t.results.c.outcome)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
@@ -246,7 +247,7 @@ class RunStore:
         )
 
     def clusters(self) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Stream id, cluster and texts of the samples that ended, in the benchmark's order."""
+        """Stream the id, cluster and texts of finished samples, in the benchmark's order."""
         return self._file.tuples(
             select(t.samples.c.id, t.samples.c.cluster, t.samples.c.fields)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
@@ -254,9 +255,9 @@ class RunStore:
         )
 
     def forget(self, outcome: str) -> int:
-        """Drop the results of one outcome and their stories: those samples are pending again.
+        """Delete the results and steps of the samples with one outcome: they are pending again.
 
-        Calls stay, because they were paid. Returns the number of samples.
+        Calls stay, because they were paid for. Returns the number of samples.
         """
         forgotten = self.counts().get(outcome, 0)
         ids = select(t.results.c.sample_id).where(t.results.c.outcome == outcome)
@@ -270,13 +271,13 @@ class RunStore:
     # -- targets, stages, life ------------------------------------------------------------------
 
     def add_predictions(self, rows: Iterable[Prediction]) -> None:
-        """Store what a target answered."""
+        """Store the answers of a target."""
         for chunk in chunks(rows):
             write: Write = (self._file.put[t.predictions], [row.model_dump() for row in chunk])
             self._file.submit([write]).result()
 
     def answers(self, target: str, sources: Sequence[str]) -> Iterator[TargetAnswer]:
-        """Stream what a target answered about the texts of some sources, a template at a time."""
+        """Stream a target's answers about the texts of some sources, one template at a time."""
         said = t.predictions.c
         columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
         return self._file.tuples(
@@ -284,7 +285,7 @@ class RunStore:
         )
 
     def targets(self) -> set[str]:
-        """Return the targets that have answered anything."""
+        """Return the targets that have given any answers."""
         return {
             target for (target,) in self._file.tuples(select(t.predictions.c.target).distinct())
         }
@@ -292,7 +293,7 @@ class RunStore:
     def answer_keys(
         self, target: str, source: str, version: str, samples: Sequence[str]
     ) -> set[tuple[str, int]]:
-        """Return (id, template) of the answers about these samples to words of one version."""
+        """Return (id, template) of the answers about these samples to one prompt version."""
         known = t.predictions.c
         query = select(known.sample_id, known.template).where(
             known.target == target,
@@ -303,15 +304,15 @@ class RunStore:
         return {(sample_id, template) for sample_id, template in self._file.tuples(query)}
 
     def finish_stage(self, name: str, detail: dict[str, Any]) -> None:
-        """Note that a stage of the run is done."""
+        """Record that a stage of the run is finished."""
         row = {"name": name, "ended_at": self._file.stamp(), "detail": detail}
         self._file.submit([(self._file.put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
-        """Return what a finished stage noted, or None.
+        """Return the detail that a finished stage stored; None if the stage is not finished.
 
         Raises:
-            RunCorrupt: it is nothing that the stage would note.
+            RunCorrupt: the detail is not valid for the stage.
         """
         query = select(t.stages.c.detail).where(t.stages.c.name == name)
         for row in self._file.rows(query):
@@ -321,19 +322,19 @@ class RunStore:
         return None
 
     def reopen_stages(self, names: Sequence[str] = ()) -> None:
-        """Forget that stages, all or these, were done; they run again."""
+        """Mark all stages, or these, as not finished, so that they run again."""
         chosen = delete(t.stages)
         if names:
             chosen = chosen.where(t.stages.c.name.in_(names))
         self._file.submit([(chosen, None)]).result()
 
     def add_fetch(self, fetch: Fetch) -> None:
-        """Store what a request to a remote news source came to."""
+        """Store the outcome of a request to a remote news source."""
         row = asdict(fetch) | {"at": self._file.stamp(), "notes": list(fetch.notes)}
         self._file.submit([(insert(t.fetches), [row])]).result()
 
     def fetches(self) -> list[Fetch]:
-        """Return the requests to remote news sources, in their order."""
+        """Return the requests to remote news sources, in order."""
         columns = [t.fetches.c[field.name] for field in fields(Fetch)]
         rows = self._file.rows(select(*columns).order_by(t.fetches.c.seq))
         return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
@@ -341,14 +342,14 @@ class RunStore:
     def beat(
         self, in_flight: dict[str, dict[str, str]], pulse: ProgressSnapshot | None = None
     ) -> None:
-        """Leave a sign of life, with what is known of the run."""
+        """Write a heartbeat, with what is known of the run."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._file.stamp()}
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
         write: Write = (self._file.put[t.heartbeat], [row | known])
         self._file.submit([write]).add_done_callback(self._file.note_failure)
 
     def last_beat(self) -> Heartbeat | None:
-        """Return the last sign of life, if there was one."""
+        """Return the last heartbeat, if there was one."""
         for row in self._file.rows(select(t.heartbeat)):
             row.pop("id")
             pulse = row.pop("pulse")
@@ -361,7 +362,7 @@ _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
 
 
 def _first_samples(rows: Iterable[BenchmarkRow], limit: int | None) -> Iterator[BenchmarkRow]:
-    """Yield rows up to the last sample that is wanted; none is asked for after it."""
+    """Yield rows up to the last sample within the limit, without reading any row after it."""
     taken = 0
     if limit == 0:
         return

@@ -29,10 +29,11 @@ _NO_NEWS = ("the text mentions nothing to search for", "no other news after")
 
 
 def cause_of(outcome: str, reason: str) -> str:
-    """Return what a sample's reason has in common with others of its outcome; empty if accepted.
+    """Return the cause that a sample shares with others of its outcome; "" if it was accepted.
 
-    Of a rejection that is the first check or judge that said no; of a failure the message without
-    what it quotes; where a model gave the reason in its own words, what it was asked.
+    For a rejection, this is the first check or judge that failed it; for a failure, the message
+    without quoted text; if a model gave the reason in its own words, the question that it was
+    asked.
     """
     if outcome.startswith("rejected"):
         return reason.partition(":")[0][:MOST_CAUSE_CHARS]

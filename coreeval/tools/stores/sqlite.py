@@ -57,10 +57,10 @@ def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> En
     """Open a database; SQLite gets WAL and a busy timeout.
 
     Args:
-        url: Where it is.
-        checked: Whether rows carry checksums of their own: then a text that is no UTF-8 is read all
-            the same, so that its row alone counts as damaged.
-        flushing: Whether each commit is flushed to the disk; where a `Writer` does that, it is not.
+        url: The database's address.
+        checked: Whether rows have their own checksums. If so, text that is not UTF-8 is still read,
+            so that only its row counts as damaged.
+        flushing: Whether to flush each commit to the disk; not needed if a `Writer` does that.
     """
     engine = create_engine(url, poolclass=QueuePool, pool_size=4, pool_timeout=60)
     if engine.dialect.name == "sqlite":
@@ -76,7 +76,7 @@ def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> En
 def _read_only(
     _dialect: object, _record: object, given: Sequence[object], _options: object
 ) -> sqlite3.Connection | None:
-    """Return a connection that writes nothing where nothing may be written; None elsewhere."""
+    """Return a read-only connection if the place is not writable, otherwise None."""
     path = Path(str(given[0]))
     if not path.exists() or may_change(path):
         return None
@@ -107,16 +107,16 @@ class Schema:
 
 
 def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
-    """Make the tables of a new database; look whether those of another are of this version.
+    """Create the tables of a new database, or check that an existing one is of this version.
 
     Args:
         engine: The database.
         schema: Its tables.
-        what: What people call it.
-        repair: What they can do where it is damaged.
+        what: The name to show to users.
+        repair: What users can do if it is damaged.
 
     Raises:
-        RunCorrupt: the file is no database, is damaged, or of another version.
+        RunCorrupt: the file is not a database, is damaged, or is of another version.
         RunError: it cannot be opened.
     """
     try:
@@ -178,7 +178,7 @@ def _refuse_foreign(connection: Connection, what: str) -> None:
     """Refuse a database of another program: our tables and triggers do not belong in it.
 
     Raises:
-        RunCorrupt: it has tables, and none that tells our version.
+        RunCorrupt: it has tables, but none with our version.
     """
     tables = set(inspect(connection).get_table_names())
     if tables and "schema_version" not in tables:
@@ -191,10 +191,10 @@ def _refuse_foreign(connection: Connection, what: str) -> None:
 
 
 def _version(connection: Connection, what: str, repair: str) -> int:
-    """Return the schema's version; 0 for a file that was begun and no more.
+    """Return the schema's version; 0 for a file that was only created.
 
     Raises:
-        RunCorrupt: it is no number.
+        RunCorrupt: the version is not a number.
     """
     if not inspect(connection).has_table("schema_version"):
         return 0
@@ -209,7 +209,7 @@ def _version(connection: Connection, what: str, repair: str) -> int:
 
 
 def _begin(connection: Connection) -> None:
-    """Make one transaction of what follows: SQLite's driver leaves making tables out of it."""
+    """Start a transaction explicitly, since SQLite's driver excludes table creation from it."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     connection.execute(text("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)"))
@@ -218,11 +218,11 @@ def _begin(connection: Connection) -> None:
 def explain_errors(
     engine: Engine, *, what: str, resume: str = RESUME, repair: str = REPAIR
 ) -> None:
-    """Let every statement raise our own errors where its file is the trouble.
+    """Make every statement raise our own errors if the database file causes them.
 
-    A damaged file is `RunCorrupt`, one that cannot be used now (a full disk, a lock) `RunError`;
-    a broken constraint stays what it is: a bug, or the caller's affair. `resume` and `repair` say
-    what to do about each.
+    A damaged file raises `RunCorrupt`; one that cannot be used now (a full disk, a lock) raises
+    `RunError`. A violated constraint is not converted: it is a bug or up to the caller. `resume`
+    and `repair` say what to do about each error.
     """
 
     def explain(context: ExceptionContext) -> None:
@@ -241,7 +241,7 @@ class RunnableStatement(Protocol):
     """A statement that was made into SQL once."""
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
-        """Run it with rows; return how many it wrote."""
+        """Execute the statement with rows; return the number of rows written."""
         ...
 
 
@@ -284,9 +284,9 @@ class BatchWriter:
 
         Args:
             writes: The statements, each with its rows.
-            waited_for: Whether somebody waits for the commit; what nobody waits for may be
-                committed a little later, together with more, but never after what follows it.
-            lasting: Whether a power cut must not undo it once the future is done.
+            waited_for: Whether a caller waits for the commit. Otherwise it may be committed a
+                little later, together with others, but never after later jobs.
+            lasting: Whether a power cut must not undo the writes once the future is done.
 
         Returns:
             The number of rows that they changed, once it is committed.
@@ -298,10 +298,10 @@ class BatchWriter:
         return job.done
 
     def close(self) -> None:
-        """Write what is queued, then stop.
+        """Write the queue, then stop.
 
         Raises:
-            RunError: the disk does not take it.
+            RunError: the disk cannot be written to.
         """
         self._jobs.put(None)
         self._hurry.set()
@@ -326,7 +326,7 @@ class BatchWriter:
                 return
 
     def _next(self) -> "_Job | None":
-        """Return the next job; where none comes in time, flush what is committed meanwhile."""
+        """Return the next job; if none arrives in time, flush the commits so far."""
         try:
             if self._due is not None:
                 return self._jobs.get(timeout=max(0.0, self._due - time.monotonic()))
@@ -343,7 +343,7 @@ class BatchWriter:
     def _commit(self, batch: "list[_Job]") -> None:
         """Commit a batch; if it fails, commit each job alone so that only the bad one fails.
 
-        Where that is one that nobody waits for, what follows it must not stand without it.
+        If nobody waits for the bad job, the jobs after it must not be stored without it.
         """
         if self._broken:
             for job in batch:
@@ -362,7 +362,7 @@ class BatchWriter:
         self._tell(batch, counts)
 
     def _tell(self, batch: "list[_Job]", counts: Sequence[int]) -> None:
-        """Tell that a batch is committed, on the disk if one of it must last."""
+        """Report a batch as committed, once it is on the disk if one of its jobs must last."""
         try:
             self._flush_in_time(lasting=any(job.lasting for job in batch))
         except RunError as error:
@@ -381,7 +381,7 @@ class BatchWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Have the disk take what is committed; what SQLite has moved on is there already."""
+        """Flush the commits to the disk; what SQLite has checkpointed is already there."""
         self._due = None
         for log in self._logs:
             try:

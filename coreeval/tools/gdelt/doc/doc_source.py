@@ -54,13 +54,13 @@ class TitleIndex:
     ids: set[str] = field(default_factory=set)
 
     def add(self, key: str, title: str) -> None:
-        """Add one article."""
+        """Add an article to the index."""
         self.ids.add(key)
         for word in search_keys(without_outlet(title)):
             self.by_word[word].add(key)
 
     def matches(self, query: EntityQuery) -> dict[str, float]:
-        """Return the articles with all words of a name, or enough of a topic: share by id."""
+        """Return the matched share by id of articles with all of a name or enough of a topic."""
         least = 1.0 if query.rung in ("named", "alias") else TOPIC_SHARE
         best: dict[str, float] = {}
         for words in _variants(query):
@@ -70,7 +70,7 @@ class TitleIndex:
         return best
 
     def _shares(self, words: frozenset[str]) -> dict[str, float]:
-        """Return the part of the words' weight that each article has; a rare word weighs more."""
+        """Return the share of the words' weight that each article has; rare words weigh more."""
         weights = {word: self._weight(word) for word in sorted(words)}
         found: defaultdict[str, float] = defaultdict(float)
         for word, weight in weights.items():
@@ -110,7 +110,7 @@ class ArticlePool:
         self._titles = TitleIndex()
 
     def add(self, article: Article) -> None:
-        """Keep an article; the copy that was seen first, where there are several."""
+        """Keep an article; of several copies, keep the one that was crawled first."""
         key = evidence_id(article.url)
         known = self._articles.get(key)
         if known is None and self._will_do(article):
@@ -119,17 +119,17 @@ class ArticlePool:
             self._articles[key] = article
 
     def missing_terms(self) -> Mapping[str, None]:
-        """Return the terms of queries with fewer than `k` usable articles, by rung."""
+        """Return the terms of queries with fewer than `k` usable articles, in order of rung."""
         wanting = (q for q in self._queries if len(self._titles.matches(q)) < self._k)
         return dict.fromkeys(term for query in wanting for term in self._terms[query.id])
 
     def _will_do(self, article: Article) -> bool:
-        """Tell whether an article may become evidence; a twin's date is not known yet."""
+        """Return whether an article may become evidence; a duplicate's date is not known yet."""
         dated = date_in_url(article.url, article.crawled_at)
         return self._worst == "crawl" if dated is None else dated >= self._window.start
 
     def rank_evidence(self) -> tuple[dict[str, tuple[Evidence, ...]], int]:
-        """Return the evidence, and how many articles a less certain time would add."""
+        """Return the evidence, and the number of articles that a less certain time would add."""
         with open_temporary_store(list(self._articles.values())) as shelf:
             if shelf is None:
                 return {query.id: () for query in self._queries}, 0
@@ -140,7 +140,7 @@ class ArticlePool:
         return found, len(_ids(anyhow.values()) - _ids(found.values()))
 
     def reason(self, query: str, tally: FetchTally) -> NoEvidence:
-        """Return why there is nothing for a query."""
+        """Return the reason that a query has no evidence."""
         terms = self._terms[query]
         fates = [tally.fates.get(term) for term in terms]
         open_ones = [fate for fate in _WORST_FIRST if fate in fates]
@@ -163,7 +163,7 @@ NOT_EXACT = (
 def describe_fetch(
     tally: FetchTally, *, shut_until: float | None, gaps: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield what went wrong or was left out; nothing where all went well."""
+    """Yield notes on what failed or was left out; nothing if all went well."""
     if gaps:
         yield f"DOC 2.0 holds no news for {', '.join(gaps)}."
     alone = _pause_note(shut_until)
@@ -203,7 +203,7 @@ def _rejection_notes(tally: FetchTally) -> Iterator[str]:
 
 
 def less_certain_note(count: int, precision: Precision) -> str:
-    """Say what a less certain publication time would add."""
+    """Return a note on what a less certain publication time would add."""
     articles = (
         "1 matching article of DOC 2.0 was"
         if count == 1
@@ -248,10 +248,11 @@ class DocKnowledge:
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first.
 
-        What the service does never raises: it is told as a reason or a note.
+        Failures of the service do not raise errors: they are returned as reasons or notes.
 
         Raises:
-            KnowledgeError: the user can mend it: the proxy, or the file that requests are paced by.
+            KnowledgeError: the user can fix the problem: the proxy, or the file that paces
+                requests.
         """
         gathered = ArticlePool(queries, window, k, self.min_precision)
         spans = [] if self.min_precision == "exact" else slice_window(window, self._now())
@@ -285,15 +286,15 @@ class DocKnowledge:
             return await asking.ask(spans)
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell what the archive cannot hold; how much it holds is not known without asking."""
+        """Return what the archive cannot hold; what it holds is unknown without requests."""
         return Coverage(articles=None, gaps=find_archive_gaps(window, self._now()))
 
     def names(self, window: Window) -> list[NamedEntity]:
-        """Return nothing: a remote source knows no names before it is asked."""
+        """Return nothing: a remote source knows no names before it is queried."""
         return []
 
     def close(self) -> None:
-        """Do nothing: connections end with their fetch."""
+        """Do nothing: connections end with each fetch."""
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock(), tz=UTC)
@@ -302,12 +303,12 @@ class DocKnowledge:
 def open_doc(
     config: DocConfig, folder: Path, *, min_precision: Precision = "cluster"
 ) -> DocKnowledge:
-    """Open the service.
+    """Open the DOC 2.0 service.
 
     Args:
-        config: How it is reached.
-        folder: Where processes agree on when to ask; one for all runs behind one address.
-        min_precision: Least certain kind of publication time that is accepted.
+        config: How to reach the service.
+        folder: Where processes coordinate their requests; shared by all runs behind one IP address.
+        min_precision: The least certain kind of publication time to accept.
 
     Raises:
         KnowledgeError: gdeltdoc is missing, the folder cannot be written, or the proxy is unusable.

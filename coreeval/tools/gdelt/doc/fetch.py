@@ -80,9 +80,9 @@ class RequestThrottle:
     """From 0 to 1; pauses are up to a tenth longer, so that processes do not return at once."""
 
     async def turn(self, left_s: float) -> bool:
-        """Wait for a turn and take it; False, at once, if none comes in the time left.
+        """Wait for a turn and take it; return False at once if none comes in the time left.
 
-        What was waited counts against it, not the time of day, which may be set meanwhile.
+        The time spent waiting is subtracted, not the time of day, which may be changed meanwhile.
 
         Raises:
             KnowledgeError: the file cannot be written.
@@ -100,12 +100,12 @@ class RequestThrottle:
             left_s -= wait_s
 
     def note_answer(self) -> None:
-        """Note that the service answered, whatever it said about the question."""
+        """Record that the service answered, whatever it said about the request."""
         with self._lock_record() as record:
             self._write(record.model_copy(update={"failures": 0, "shut_until": 0.0}))
 
     def note_failure(self, trouble: NoEvidence, retry_after_s: float | None = None) -> None:
-        """Note a request that was throttled or came to nothing; the third in a row pauses all."""
+        """Record a request that was throttled or failed; the third in a row pauses all requests."""
         with self._lock_record() as record:
             failures = record.failures + 1
             pause_s = max(retry_after_s or 0.0, self._pause_s(failures))
@@ -119,21 +119,21 @@ class RequestThrottle:
             )
 
     def trouble(self) -> NoEvidence:
-        """Return what became of the last request that was not answered, whoever sent it."""
+        """Return the reason that the last unanswered request failed, whichever process sent it."""
         with self._lock_record() as record:
             return record.trouble
 
     def shut_until(self) -> float | None:
-        """Return when the service may be asked again, if it is left alone now."""
+        """Return when the service may be queried again; None if there is no pause now."""
         with self._lock_record() as record:
             return record.shut_until if self.clock() < record.shut_until else None
 
     def _ready(self, record: ThrottleRecord) -> float:
-        """Return when the next turn is."""
+        """Return the time of the next turn."""
         return max(record.last + self.spacing_s, record.shut_until)
 
     def _next_record(self, record: ThrottleRecord, now: float) -> ThrottleRecord:
-        """Note a turn; after a pause it is a trial, and the others wait for what comes of it."""
+        """Record a turn; after a pause it is a trial, and the others wait for its result."""
         trial = record.failures >= IN_A_ROW
         shut_until = now + self.probe_s if trial else record.shut_until
         return record.model_copy(update={"last": now, "shut_until": shut_until})
@@ -146,7 +146,7 @@ class RequestThrottle:
 
     @contextmanager
     def _lock_record(self) -> Iterator[ThrottleRecord]:
-        """Hold the file, and give what it says; one that says nothing sensible is a new one."""
+        """Lock the file and yield its record; an invalid one is replaced by a new one."""
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self.file.with_suffix(".lock"), timeout=LOCK_S):
@@ -159,7 +159,7 @@ class RequestThrottle:
             ) from error
 
     def _read(self) -> ThrottleRecord:
-        """Read the file; times too far ahead were written before the clock was set back."""
+        """Read the file; discard times too far ahead, written before the clock was set back."""
         try:
             record = ThrottleRecord.model_validate_json(self.file.read_bytes())
         except (FileNotFoundError, ValueError):
@@ -169,7 +169,7 @@ class RequestThrottle:
         return record if sound else ThrottleRecord()
 
     def _write(self, record: ThrottleRecord) -> None:
-        """Write beside the file and rename, so that a kill leaves the old one."""
+        """Write a new file and rename it, so that a kill leaves the old one."""
         beside = self.file.with_suffix(".new")
         beside.write_text(record.model_dump_json(), encoding="utf-8")
         beside.replace(self.file)
@@ -213,42 +213,42 @@ class FetchTally:
 
     @property
     def only_rejected(self) -> bool:
-        """True if every request so far was refused for what it asks."""
+        """True if every request so far was rejected for its content."""
         return self.requests > 0 and self.refusals == self.requests
 
     @property
     def rejects_all(self) -> bool:
-        """True if so many requests were refused for one reason, and none answered, that all are."""
+        """True if at least `MOST_REFUSED` requests were refused alike, and none was answered."""
         return not self.answered and self.refusals >= MOST_REFUSED and len(self.refused_as) == 1
 
     def is_rejected(self, term: str) -> bool:
-        """Tell whether a term was refused when it was asked for alone: asking again is no use."""
+        """Return whether a term was rejected when sent alone, so that repeating it is useless."""
         return self.fates.get(term) == "rejected"
 
     def note_joint_rejection(self, terms: Iterable[str], message: str) -> None:
-        """Note terms whose only request was refused: they are rejected, not short of time."""
+        """Record terms whose only request was refused: they are rejected, not short of time."""
         refused = set(terms)
         self.together[message] += len(refused)
         self.unasked -= refused
         self.note_lost(refused, "rejected")
 
     def note_lost(self, terms: Iterable[str], fate: NoEvidence) -> None:
-        """Note terms without an answer."""
+        """Record terms without an answer."""
         self.fates.update(dict.fromkeys(terms, fate))
 
     def note_unasked(self, terms: Iterable[str]) -> None:
-        """Note terms that there was no time for; one that was rejected stays so."""
+        """Record terms that there was no time for; rejected terms stay rejected."""
         left = {term for term in terms if not self.is_rejected(term)}
         self.unasked |= left
         self.note_lost(left, self.trouble)
 
 
 def to_articles(rows: Sequence[DocRow], origin: str) -> Iterator[Article]:
-    """Yield what can be used: rows with a title, an address and the time when GDELT saw the page.
+    """Yield usable articles: rows with a title, an address and the time when GDELT saw the page.
 
     Args:
-        rows: As the service lists them.
-        origin: Which request they answer; the row's number is added.
+        rows: The rows as the service lists them.
+        origin: The request that they answer; the row's number is appended.
     """
     for number, row in enumerate(rows, start=1):
         crawled_at = parse_stamp(_text(row, "seendate"))
@@ -295,7 +295,7 @@ class DocFetch:
     _until: float = 0.0
 
     async def ask(self, spans: Sequence[Window]) -> FetchTally:
-        """Ask about each span, for what is still wanted then.
+        """Send requests for each span, for the terms still wanted then.
 
         Raises:
             KnowledgeError: the pace of requests cannot be kept.
@@ -321,7 +321,7 @@ class DocFetch:
         return self._until - asyncio.get_running_loop().time()
 
     def _give_up(self, *, more: bool) -> None:
-        """Leave what waits, and what would be asked about older spans."""
+        """Drop the queued requests and, if `more`, those for older spans."""
         if not self.tally.requests:
             self.tally.trouble = self.pace.trouble()
         elif self.tally.only_rejected or self.tally.gave_up:
@@ -335,7 +335,7 @@ class DocFetch:
         self._queue.clear()
 
     async def _answer(self, ask: DocQuery) -> DocAnswer:
-        """Send one request, and tell the others whether the service is well."""
+        """Send one request, and record for other processes whether the service works."""
         self.tally.requests += 1
         timeout_s = min(self.timeout_s, self._remaining_s())
         answer: DocAnswer
@@ -375,7 +375,7 @@ class DocFetch:
                 self._divide(ask, message)
 
     def _again(self, ask: DocQuery) -> None:
-        """Put a request behind the others, unless it had its tries."""
+        """Put a request at the end of the queue, unless it has used all its tries."""
         self.tally.trouble = "unavailable" if ask.failed else "throttled"
         if ask.throttled < THROTTLES and ask.failed < FAILURES:
             self._queue.append(ask)
@@ -383,7 +383,7 @@ class DocFetch:
             self.tally.note_lost(ask.terms, self.tally.trouble)
 
     def _divide(self, ask: DocQuery, message: str) -> None:
-        """Ask for each term of a refused request alone; one that is refused alone is lost."""
+        """Send each term of a refused request alone; a term that is refused alone is lost."""
         if len(ask.terms) == 1:
             self.tally.rejected[message] += 1
             self.tally.note_lost(ask.terms, "rejected")
@@ -398,9 +398,9 @@ class DocFetch:
             self._queue.extend(self._rest(ask, listed))
 
     def _rest(self, ask: DocQuery, listed: Sequence[Article]) -> Iterator[DocQuery]:
-        """Yield requests for what is older than the last row, in halves, for what still lacks news.
+        """Yield requests for articles older than the last row, in halves, for terms that lack news.
 
-        So a name that fills every list does not stand in the way of a rare one beside it.
+        This way, a name that fills every list does not block a rare one beside it.
         """
         wanted = self.wanted()
         terms = tuple(term for term in ask.terms if term in wanted)
@@ -417,6 +417,6 @@ class DocFetch:
 
 
 def _origin(ask: DocQuery) -> str:
-    """Name a request so that it can be repeated."""
+    """Return a description of a request by which it can be repeated."""
     query = request_parameters(ask)
     return f"doc {query['startdatetime']}-{query['enddatetime']} {query['query']}"

@@ -37,7 +37,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`", "'"))
 
 
 def terms_of(query: EntityQuery) -> tuple[str, ...]:
-    """Return a query's spellings as DOC 2.0 takes them; none where all of them are too short."""
+    """Return a query's spellings as DOC 2.0 terms; none if all of them are too short."""
     spell = name_term if query.rung in ("named", "alias") else topic_term
     spelled = (spell(text) for text in (query.text, *query.aliases))
     return tuple(dict.fromkeys(term for term in spelled if term))
@@ -52,7 +52,7 @@ def name_term(name: str) -> str:
 
 
 def topic_term(text: str) -> str:
-    """Return a topic as words that stand near each other; a short one as a phrase or a word."""
+    """Return a topic as words near each other, or as a phrase or a word if it is short."""
     words = list(dict.fromkeys(word for word in plain_words(_clean(text)) if search_keys(word)))
     if len(words) == 1 and words[0].isalnum():
         return _word(words[0])
@@ -64,12 +64,12 @@ def topic_term(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Leave letters, digits and the signs of names: AT&T, C#, F-16, O'Neill, U.S., and/or."""
+    """Keep only letters, digits and the signs of names: AT&T, C#, F-16, O'Neill, U.S., and/or."""
     return _REFUSED.sub(" ", unicodedata.normalize("NFKC", text).translate(_APOSTROPHES))
 
 
 def _trim(words: list[str]) -> list[str]:
-    """Drop from both ends what finds nothing in particular: The Pentagon, Ferry Board Ltd."""
+    """Drop words at both ends that are too general to search: The Pentagon, Ferry Board Ltd."""
     telling = [at for at, word in enumerate(words) if _is_telling(word)]
     return words[telling[0] : telling[-1] + 1] if telling else []
 
@@ -79,7 +79,7 @@ def _is_telling(word: str) -> bool:
 
 
 def _fit(words: Sequence[str], spell: Callable[[Sequence[str]], str]) -> str:
-    """Spell as many of the words as a term has room for."""
+    """Return a term of as many of the words as fit."""
     spelled = (spell(words[:count]) for count in range(len(words), 0, -1))
     return next((term for term in spelled if len(term.encode()) <= LONGEST_TERM), "")
 
@@ -90,7 +90,7 @@ def _word(word: str) -> str:
 
 
 def _phrase(words: Sequence[str]) -> str:
-    """Quote words. Short ones get the spaces that DOC's own titles have: `AT & T`, `F - 16`."""
+    """Quote words, adding spaces to short ones as in DOC's own titles: `AT & T`, `F - 16`."""
     text = " ".join(words).lstrip("-.,'/&+#% ").rstrip("-.,'/& ")
     if len(text) < SHORTEST_PHRASE:
         text = _SIGN.sub(r" \1 ", text).strip()
@@ -160,12 +160,12 @@ class DocQuery:
 
 
 def join_terms(terms: Sequence[str]) -> str:
-    """Return what finds an article with any of the terms; parentheses stand only round ORs."""
+    """Return a query for articles with any of the terms; only ORs are put in parentheses."""
     return terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
 
 
 def pack_terms(terms: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the terms in their order, in blocks that fit into one query each."""
+    """Yield the terms in order, in blocks that fit into one query each."""
     filling: tuple[str, ...] = ()
     for term in terms:
         if filling and len(join_terms((*filling, term)).encode()) > LONGEST_BLOCK:
@@ -177,7 +177,7 @@ def pack_terms(terms: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 
 def slice_window(window: Window, now: datetime) -> list[Window]:
-    """Return the parts of a window that can be asked about, newest first."""
+    """Return the parts of a window that can be requested, newest first."""
     spans = list[Window]()
     for span in split_by_archive(window, now):
         end = span.end
@@ -195,10 +195,10 @@ _FIXED = {"mode": "artlist", "format": "json", "sort": "datedesc"}
 
 
 def require_gdeltdoc() -> None:
-    """Look for the package before anything is asked.
+    """Check that the package is installed before sending any request.
 
     Raises:
-        KnowledgeError: it is not installed.
+        KnowledgeError: the package is not installed.
     """
     with require_extra(
         "doc",
@@ -213,8 +213,8 @@ def require_gdeltdoc() -> None:
 def request_parameters(ask: DocQuery) -> Mapping[str, str]:
     """Return the parameters of a request, not yet encoded.
 
-    The terms are given as they are to be sent. Filters' `keyword` would quote a lone word (refused
-    below five letters), leave a dash unquoted, and put parentheses round a list of one (refused).
+    The terms are passed as they are to be sent. Filters' `keyword` would quote a lone word (refused
+    below five letters), leave a dash unquoted, and put parentheses around a list of one (refused).
     """
     from gdeltdoc import Filters
 

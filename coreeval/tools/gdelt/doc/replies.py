@@ -40,7 +40,7 @@ class DocWire(Protocol):
         """Send one request.
 
         Raises:
-            NoReply: no whole answer within the time.
+            NoReply: no complete answer arrives within the time.
         """
         ...
 
@@ -57,7 +57,7 @@ class HttpWire:
         """Send one request, its query percent-encoded as a whole.
 
         Raises:
-            NoReply: no whole answer within the time.
+            NoReply: no complete answer arrives within the time.
         """
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
@@ -81,13 +81,13 @@ class HttpWire:
 
 @asynccontextmanager
 async def open_wire(base_url: str) -> AsyncIterator[HttpWire]:
-    """Give a wire to a service, through the proxy that the environment names."""
+    """Yield a connection to the service, through the proxy that the environment names."""
     async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT}) as session:
         yield HttpWire(session, base_url, find_proxy(base_url))
 
 
 def build_url(base_url: str, parameters: Mapping[str, str]) -> URL:
-    """Return the address of a request: `AT&T` and `C#` arrive as they were written."""
+    """Return the URL of a request, encoded so that `AT&T` and `C#` arrive unchanged."""
     query = urlencode(parameters, quote_via=quote, safe="")
     return URL(f"{base_url}{'&' if '?' in base_url else '?'}{query}", encoded=True)
 
@@ -106,7 +106,7 @@ def find_proxy(url: str) -> str | None:
     """Return the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, unless NO_PROXY names the host.
 
     Raises:
-        KnowledgeError: it is a kind of proxy that cannot be spoken to.
+        KnowledgeError: the kind of proxy is not supported.
     """
     parts, known = urlsplit(url), getproxies()
     proxy = known.get(parts.scheme) or known.get("all")
@@ -189,7 +189,7 @@ DocAnswer = ArticleList | EmptyAnswer | RateLimitAnswer | Rejection | ServiceFai
 
 
 def read_reply(reply: HttpReply) -> DocAnswer:
-    """Tell what a reply means."""
+    """Return the meaning of a reply."""
     # A stray Latin-1 byte harms one character, not the list.
     text = reply.body.decode("utf-8", errors="replace").removeprefix("\ufeff").strip()
     document = _document(text) if reply.status == 200 else None

@@ -57,10 +57,10 @@ class DaySpan:
 
 
 def plan_spans(days: Mapping[date, int]) -> list[DaySpan]:
-    """Return the spans that the days, given with their rows, are to be kept in, in order.
+    """Return the spans to store the days in, in order, given the number of rows of each day.
 
-    Days that no longer grow are put together in the largest aligned stretches that have few enough
-    rows; each that may grow is alone.
+    Days that no longer grow are combined into the largest aligned stretches that have few enough
+    rows; each day that may still grow has its own span.
     """
     ordered = sorted(days)
     if sum(days.values()) <= SMALL_ROWS:
@@ -111,10 +111,10 @@ class CompactionResult:
 
 
 def compact(store: Path) -> CompactionResult:
-    """Bring a store's parts up to date with its segments.
+    """Update a store's parts to match its segments.
 
-    A part appears, and those it replaces go, in one transaction: a process that is killed loses the
-    part in hand. The caller holds the store's lock.
+    New parts appear, and those they replace disappear, in one transaction; a killed process loses
+    only the part that it is writing. The caller holds the store's lock.
 
     Raises:
         OSError: the disk is full or not writable.
@@ -139,7 +139,7 @@ def compact(store: Path) -> CompactionResult:
 
 
 def _rows_by_day(listed: Mapping[str, tuple[str, int]]) -> dict[date, int]:
-    """Count the rows of each day; days that no row is read of any more do not count."""
+    """Return the number of rows of each day, without days that have no rows left."""
     rows: dict[date, int] = {}
     for path, (day, count) in listed.items():
         at = date.fromisoformat(day)
@@ -154,7 +154,7 @@ def _find_stale(
     listed: Mapping[str, tuple[str, int]],
     rows: Mapping[date, int],
 ) -> list[tuple[DaySpan, str]]:
-    """Return the spans that have no whole part made from their segments as they are."""
+    """Return the spans without a complete part made from their current segments."""
     known = {
         (part.first, part.last, part.fingerprint)
         for part in list_parts(database)
@@ -175,7 +175,7 @@ def _near_segments(span: DaySpan, listed: Mapping[str, tuple[str, int]], folder:
 
 
 def _fingerprint(span: DaySpan, listed: Mapping[str, tuple[str, int]]) -> str:
-    """Hash what a part is made from; the days after a closed one change no more."""
+    """Return a hash of a part's inputs; days after a closed one no longer change."""
     digest = hashlib.sha256(f"{hash_code()} {span.grows}".encode())
     until = span.last.isoformat()
     for folder in ("segments", "signals"):
@@ -192,7 +192,7 @@ def _make(
     listed: Mapping[str, tuple[str, int]],
     waiting: Sequence[StorePart],
 ) -> StorePart:
-    """Write one part beside its place and rename it."""
+    """Write one part to a temporary folder and rename it."""
     known = [*list_parts(database), *waiting]
     number = _next_number(store, known)
     earlier = [
@@ -230,7 +230,7 @@ def _make(
 
 @contextmanager
 def _scratch(work: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for the steps between; what does not fit in memory goes to the disk."""
+    """Open a database for intermediate steps; what does not fit in memory goes to the disk."""
     settings: dict[str, Any] = {
         "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(work / "spill"),
         "preserve_insertion_order": False,
@@ -246,7 +246,7 @@ def _load_known(
     earlier: Sequence[StorePart],
     files: Sequence[tuple[int, str]],
 ) -> None:
-    """Make the tables `known`, pages that earlier parts have, and `files`, names by number."""
+    """Create the tables `known`, the pages of earlier parts, and `files`, the names by number."""
     scratch.execute("CREATE TABLE known (page UBIGINT)")
     for part in earlier:
         pages = pa.table({"page": read_pages(part_folder(store, part.id))})
@@ -260,7 +260,7 @@ def _load_known(
 
 
 def _load_signals(scratch: duckdb.DuckDBPyConnection, signals: Sequence[str]) -> None:
-    """Make the table `salience`: how many sources GDELT counted for a page."""
+    """Create the table `salience`: the number of sources that GDELT counted for each page."""
     if signals:
         scratch.execute(_SALIENCE, {"files": list(signals)})
     else:
@@ -277,7 +277,7 @@ def _tally(scratch: duckdb.DuckDBPyConnection, query: str) -> dict[Any, int]:
 
 
 def _next_number(store: Path, known: Sequence[StorePart]) -> int:
-    """Return a number that no part has, nor any folder that somebody may still read."""
+    """Return a number that no part has, and no folder that another process may still read."""
     folders = (int(path.name) for path in (store / "parts").glob("[0-9]*"))
     return max([0, *folders, *(part.id for part in known)]) + 1
 
@@ -285,7 +285,7 @@ def _next_number(store: Path, known: Sequence[StorePart]) -> int:
 def _publish(
     database: sqlite3.Connection, waiting: list[StorePart], rows: Mapping[date, int]
 ) -> list[StorePart]:
-    """List the parts that wait, unless they would replace one of whose days some are not made."""
+    """Publish the waiting parts, unless they would replace a part with days not made yet."""
     gone = [
         part
         for part in list_parts(database)
@@ -304,7 +304,7 @@ def _days_with_segments(part: StorePart, rows: Mapping[date, int]) -> set[date]:
 
 
 def _clear(store: Path, database: sqlite3.Connection) -> None:
-    """Remove what a killed process left, and parts that were replaced a day ago."""
+    """Remove what a killed process left, and parts replaced more than a day ago."""
     shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
     listed = {part_folder(store, part.id) for part in list_parts(database)}
     for folder in (store / "parts").glob("[0-9]*"):

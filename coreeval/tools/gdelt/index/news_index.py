@@ -57,7 +57,7 @@ class ArticleColumns:
 
     @classmethod
     def of(cls, parts: Sequence[Arrays]) -> "ArticleColumns":
-        """Return the articles of some parts, one after the other."""
+        """Return the articles of several parts, concatenated."""
         return cls(*(np.concatenate([part[name] for part in parts]) for name in cls.__slots__))
 
 
@@ -92,7 +92,7 @@ class PartIndex:
 
     @classmethod
     def of(cls, arrays: Arrays, first: int, first_name: int) -> "PartIndex":
-        """Return the index that a part's arrays are."""
+        """Return the index stored in a part's arrays."""
 
         def strings(name: str) -> Strings:
             return Strings(arrays[f"{name}_starts"], arrays[f"{name}_text"])
@@ -124,7 +124,7 @@ def read_pages(folder: Path) -> NDArray[np.uint64]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Tell whether a part's files are there, in this version's format, as they were written."""
+    """Return whether a part's files exist, in this version's format, as they were written."""
     try:
         open_arrays(folder / INDEX, checked=True)
         RecordFile(folder / TEXTS).close()
@@ -165,7 +165,7 @@ class NewsIndex:
 
     @contextmanager
     def explain_damage(self, *signs: type[Exception]) -> Iterator[None]:
-        """Say what to do where `signs` show that a file is not what it should be."""
+        """Explain what to do if an error in `signs` shows that a file is damaged."""
         try:
             yield
         except signs as error:
@@ -177,12 +177,12 @@ class NewsIndex:
             ) from error
 
     def close(self) -> None:
-        """Let go of the texts; what is mapped goes with the last who uses it."""
+        """Close the texts; mapped files are released with their last user."""
         for texts in self._texts:
             texts.close()
 
     def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
-        """Return what is offered of articles, in order."""
+        """Return the evidence for articles, in order."""
         with self.explain_damage(OSError, ValueError, LookupError):
             records = [self._record(number) for number in articles]
         by_id = {record[0]: record for record in records}  # a page may be in two parts
@@ -194,7 +194,7 @@ class NewsIndex:
         return record
 
     def stats(self) -> StoreStats:
-        """Return what the store was made of."""
+        """Return the statistics of the files that the store was made from."""
         dropped: Counter[str] = Counter()
         precision: Counter[Precision] = Counter()
         for part in self._parts:
@@ -218,7 +218,7 @@ class NewsIndex:
 
 
 def _first_numbers(parts: Sequence[Arrays], array: str) -> list[int]:
-    """Return how many items of an array the parts before each have."""
+    """Return, for each part, the number of items of an array in the parts before it."""
     return [0, *itertools.accumulate(len(part[array]) for part in parts[:-1])]
 
 
@@ -233,7 +233,7 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
 
 
 def to_evidence(record: Sequence[Any]) -> Evidence:
-    """Build evidence from a part's record (parts/writing.py)."""
+    """Return evidence built from a part's record (see part_writer.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin = record
     return Evidence(
         id=page,

@@ -80,7 +80,7 @@ CREATE MACRO split_words(text) AS
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add this module's macros to a connection that the caller closes."""
+    """Add this module's macros to a connection, which the caller closes."""
     for function, arguments, result in _PYTHON:
         name = function.__name__.lstrip("_")
         connection.create_function(name, function, arguments, result, null_handling=SPECIAL)
@@ -205,11 +205,11 @@ _NUMBERED = "CREATE VIEW pages AS SELECT rowid::INTEGER AS n, * FROM unnumbered"
 def make_pages(
     database: duckdb.DuckDBPyConnection, segments: Sequence[str], first: str, last: str
 ) -> int:
-    """Make the view `pages` from segment files; return how many rows the span itself has.
+    """Create the view `pages` from segment files; return the number of the span's own rows.
 
-    `known`, a table of the pages that earlier parts have, must be there. Pages first seen on days
-    from `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are there
-    to be compared with.
+    The table `known`, with the pages of earlier parts, must exist. Pages first seen on days from
+    `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are only there
+    for comparison.
     """
     span = {"first": first, "last": last}
     database.execute(_ROWS, {"segments": list(segments), "themes": list(THEMES.values()), **span})
@@ -249,10 +249,10 @@ FROM tokens JOIN normal USING (token) JOIN vocabulary USING (word) GROUP BY n, r
 
 
 def make_keys(database: duckdb.DuckDBPyConnection) -> None:
-    """Make `vocabulary` (word, rarity) and `keys` (page n, rarity, place) from `pages`.
+    """Create `vocabulary` (word, rarity) and `keys` (page n, rarity, place) from `pages`.
 
-    `rarity` numbers the words, those in fewest headlines first; `place` is 0 for a word of the
-    headline, 1 for one that only the description has.
+    `rarity` numbers the words, those in the fewest headlines first; `place` is 0 for a word of the
+    headline, 1 for one that occurs only in the description.
     """
     for statement in (_TOKENS, _SPELT, _VOCABULARY, _KEYS, "DROP TABLE tokens; DROP TABLE normal"):
         database.execute(statement)

@@ -37,12 +37,12 @@ def compute_depths(
     prior: NDArray[np.float32],
     told_often: Flags,
 ) -> NDArray[np.uint8]:
-    """Return how many mentions of its name are before each on its day, 0 where there is no crowd.
+    """Return the number of mentions of a name that precede each on its day, 0 if not crowded.
 
     Args:
         packed: Mentions as `name << 32 | article << 1 | flag`, sorted.
         published: Epoch seconds of each article.
-        prior: What each article's score has whatever is asked.
+        prior: The part of each article's score that does not depend on the query.
         told_often: Whether `TELLINGS` articles tell the same story better.
     """
     name = (packed >> KEY).astype(np.uint32)
@@ -140,7 +140,7 @@ FROM items JOIN pages USING (n) LEFT JOIN named USING (n) ORDER BY article
 
 
 def write_part(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Write a part's files from the tables of parts/items.py, `keys`, `pages` and `files`."""
+    """Write a part's files from the tables of stories.py, `keys`, `pages` and `files`."""
     database.execute(_NAME_WORDS)
     database.execute(_TERMS)
     write_arrays(folder / INDEX, _index_arrays(database))
@@ -148,7 +148,7 @@ def write_part(database: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def _index_arrays(database: duckdb.DuckDBPyConnection) -> Arrays:
-    """Return the arrays that `Index` is read from."""
+    """Return the arrays that a `PartIndex` is read from."""
     articles = _fetch_arrays(database, _ARTICLES, tellings=TELLINGS)
     told_often = articles.pop("told_often")
     terms, names = _fetch_table(database, _WORDED), _fetch_table(database, _SHOWN)
@@ -176,7 +176,7 @@ def _mention_arrays(packed: Packed, names: int, articles: Arrays, told_often: Fl
 
 
 def _sort_packed(database: duckdb.DuckDBPyConnection, query: str, **parameters: object) -> Packed:
-    """Return packed numbers in order; to sort them here takes a tenth of what an ORDER BY does."""
+    """Return packed numbers in order; sorting them here takes a tenth of the time of ORDER BY."""
     packed: Packed = _fetch_arrays(database, query, **parameters)["packed"]
     packed.sort()
     return packed

@@ -49,7 +49,7 @@ class QueryWord:
 
 
 def list_spellings(queries: Sequence[EntityQuery]) -> list[Spelling]:
-    """Return the ways to put each query; none for a query without content words."""
+    """Return the spellings of each query; none for a query without content words."""
     return [one for place, query in enumerate(queries) for one in _spellings(place, query)]
 
 
@@ -75,9 +75,9 @@ def _cut(name: str) -> str:
 
 
 def weigh_words(spelling: Spelling, held: Mapping[str, int], articles: int) -> Iterator[QueryWord]:
-    """Yield a spelling's words, the heaviest first, `held` telling how many articles have each.
+    """Yield a spelling's words, the heaviest first; `held` is the number of articles of each word.
 
-    Words become seeds until what is left weighs less than an article may lack.
+    Words become seeds until the rest weighs less than an article may lack.
     """
     weights = {word: math.log(1 + articles / (held.get(word) or 1)) for word in spelling.words}
     whole, left = sum(weights.values()), 1.0
@@ -88,7 +88,7 @@ def weigh_words(spelling: Spelling, held: Mapping[str, int], articles: int) -> I
 
 
 def find_themes(query: EntityQuery) -> list[int]:
-    """Return the places in `THEMES` of the themes that a topic is part of."""
+    """Return the indices in `THEMES` of the themes that a topic belongs to."""
     if query.rung in NAME_RUNGS:
         return []
     words = query_keys(query.text)
@@ -96,7 +96,7 @@ def find_themes(query: EntityQuery) -> list[int]:
 
 
 def list_contexts(query: EntityQuery) -> list[frozenset[str]]:
-    """Return the words of each context of a query, without the query's own."""
+    """Return the words of each context of a query, without the query's own words."""
     own = query_keys(query.text).union(*map(query_keys, query.aliases))
     return [words for text in query.context if (words := query_keys(text) - own)]
 
@@ -141,11 +141,11 @@ class Matches:
 
 
 def find_matches(view: StoreView, question: SearchTerms, deep: int) -> Iterator[Matches]:
-    """Yield what there is for a query.
+    """Yield the matches of a query.
 
-    A match is either in the text (headline and description together) or in one name: the words of
-    a name that stand in two different names are no mention of it. `deep` is how many articles of
-    one day are looked at for a name that very many have.
+    A match is either in the text (headline and description together) or in one name: words of a
+    name that occur in two different names do not count as a mention of it. `deep` is the number of
+    articles per day to consider for a name that very many articles mention.
     """
     for wanted in question.spellings:
         for articles, whole, match in (
@@ -183,7 +183,7 @@ def _in_names(
 
 
 def _most_mentioned(view: StoreView, names: Numbers, whole: Weights) -> NDArray[np.intp]:
-    """Return which names are looked at: so many of each part, in order."""
+    """Return the indices of the names to consider: up to `MOST_NAMES` of each part, in order."""
     kept = []
     for part, here, own in view.split_by_part(names):
         mentioned = part.index.mentions.counts(own)
@@ -193,11 +193,11 @@ def _most_mentioned(view: StoreView, names: Numbers, whole: Weights) -> NDArray[
 
 
 def _having(lists: Sequence[Items], wanted: SpellingWeights) -> tuple[Numbers, Weights, Flags]:
-    """Return what has enough of the words: numbers, the weight of their words, all words flagged.
+    """Return the items with enough of the words: numbers, word weights, whether all are flagged.
 
     Args:
-        lists: For each word what has it.
-        wanted: The words, and how much of their weight is enough.
+        lists: The items that have each word.
+        wanted: The words, and the share of their weight that is enough.
     """
     both = [each for each in zip(wanted.words, lists, strict=True) if len(each[1])]
     left = sum(asked.weight for asked, _ in both)
@@ -218,12 +218,12 @@ def _having(lists: Sequence[Items], wanted: SpellingWeights) -> tuple[Numbers, W
 
 
 def _each(items: Items) -> tuple[Flags, Flags]:
-    """Return what `members` does of a list's own numbers."""
+    """Return the result of `find_members` for a list's own numbers."""
     return np.ones(len(items), bool), (items & ONE).astype(bool)
 
 
 def _union(several: Sequence[Items]) -> Numbers:
-    """Return the numbers of ascending lists, each once."""
+    """Return the distinct numbers of ascending lists."""
     if len(several) == 1:
         return several[0] >> ONE
     joined = np.sort(np.concatenate(several)) >> ONE
@@ -233,9 +233,9 @@ def _union(several: Sequence[Items]) -> Numbers:
 def _match_contexts(
     view: StoreView, articles: Numbers, contexts: Sequence[frozenset[str]]
 ) -> Flags:
-    """Tell which articles have a word of a context, or a name that has all words of one.
+    """Return which articles have a word of a context, or a name with all words of one.
 
-    A name of a single word means many.
+    A name of a single word is ambiguous.
     """
     settled = np.zeros(len(articles), bool)
     for words in contexts:
@@ -249,7 +249,7 @@ def _match_contexts(
 
 
 def _names_of(view: StoreView, words: frozenset[str]) -> Numbers:
-    """Return the names that have all of some words."""
+    """Return the names that contain all of some words."""
     lists = sorted((view.names(word) for word in words), key=len)
     names = lists[0] >> ONE
     for items in lists[1:]:

@@ -39,16 +39,16 @@ def rank_matches(
 ) -> list[int]:
     """Return the numbers of up to `k` articles, best first.
 
-    Stories come in the order of their best article; a second site that tells the same story follows
-    it at once, because two tellings of one event are the best material (pilot §2). What is equal in
-    all else is in the order of the store.
+    Stories are in the order of their best article; a second site that tells the same story follows
+    it directly, because two reports of one event are the best material (pilot §2). Ties are in the
+    order of the store.
 
     Args:
-        finds: What the parts have for a query.
-        articles: All of the store.
-        end: Where the window ends, in epoch seconds.
-        decay: Seconds after which recency counts by a factor of e less.
-        k: How many are wanted.
+        finds: The matches of a query in the parts.
+        articles: All articles of the store.
+        end: The end of the window, in epoch seconds.
+        decay: The seconds after which the recency weight falls by a factor of e.
+        k: The number of articles wanted.
     """
     if not finds:
         return []
@@ -69,7 +69,7 @@ def rank_matches(
 def _merge_duplicates(
     article: ArticleNumbers, whole: NDArray[np.float64], score: NDArray[np.float64]
 ) -> tuple[ArticleNumbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return each article once, with the most that it was found with."""
+    """Return each article once, with the highest share that it was found with."""
     order = np.argsort(article, kind="stable")
     ordered = article[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -78,7 +78,7 @@ def _merge_duplicates(
 
 
 def _pick_stories(ranked: ArticleNumbers, articles: ArticleColumns, k: int) -> list[int]:
-    """Return the first of each story, and directly after it the first from another site."""
+    """Return the first of each story, each followed by the first from another site."""
     story, teller = articles.story[ranked], articles.teller[ranked]
     chosen: list[int] = []
     told = {0} - {0}
@@ -103,9 +103,9 @@ as are wanted if that is more."""
 def search(
     shelf: NewsIndex, queries: Sequence[EntityQuery], window: Window, k: int, worst: int
 ) -> list[list[int]]:
-    """Return for each query the numbers of up to `k` articles, best first.
+    """Return, for each query, the numbers of up to `k` articles, best first.
 
-    `worst` is the place in `PRECISIONS` of the least certain publication time.
+    `worst` is the index in `PRECISIONS` of the least certain publication time to accept.
     """
     start, end = epoch_seconds(window.start), epoch_seconds(window.end)
     view = StoreView.of(shelf, window, worst)
@@ -117,7 +117,7 @@ def search(
 
 
 def _build_terms(queries: Sequence[EntityQuery], view: StoreView) -> list[SearchTerms]:
-    """Return what to look for; how much a word weighs is the same whatever the window."""
+    """Return the search terms; a word's weight does not depend on the window."""
     wanted = list_spellings(queries)
     words = {word for spelling in wanted for word in spelling.words}
     held = {word: view.count_articles(word) for word in words}
@@ -154,7 +154,7 @@ class PartNames:
 
     @classmethod
     def of(cls, part: PartView, worst: int) -> "PartNames":
-        """Count the mentions of each name."""
+        """Return a part's names with the number of mentions of each."""
         index = part.index
         counts = index.precision[index.mentions.items >> ONE] <= worst
         counts &= part.counts(index.mentions.items)
@@ -165,10 +165,10 @@ class PartNames:
 
 
 def find_commonest_names(view: StoreView) -> list[NamedEntity]:
-    """Return the commonest names in what is seen, in order of the alphabet, with their types.
+    """Return the commonest names in the view, in alphabetical order, with their types.
 
-    Of names that are mentioned equally often the first of the alphabet are taken. The type is the
-    commonest one that is not `other`, which stands for none.
+    Of names that are mentioned equally often, the first in alphabetical order are taken. The type
+    is the commonest one that is not `other`, which means that no type is known.
     """
     parts = [PartNames.of(part, view.worst) for part in view.parts if len(part.index.shown)]
     if not parts:
@@ -195,7 +195,7 @@ def find_commonest_names(view: StoreView) -> list[NamedEntity]:
 def _display_names(
     parts: Sequence[PartNames], groups: Sequence[Groups], wanted: Flags
 ) -> dict[int, str]:
-    """Return how the wanted names are written; the same name in several parts is one group."""
+    """Return the display form of the wanted names; a name in several parts is one group."""
     found: dict[int, str] = {}
     for part, group in zip(parts, groups, strict=True):
         there = wanted[group]
@@ -208,7 +208,7 @@ def _display_names(
 def _commonest_kinds(
     parts: Sequence[PartNames], groups: Sequence[Groups], taken: Sequence[int], count: int
 ) -> list[int]:
-    """Return the commonest type of each name that was taken."""
+    """Return the commonest type of each of the taken names."""
     row_of = np.full(count, -1)
     row_of[taken] = np.arange(len(taken))
     table = np.zeros((len(taken), len(KINDS)), np.int64)

@@ -47,13 +47,13 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def open_arrays(path: Path, *, checked: bool = False) -> Arrays:
-    """Return views of a file's arrays; they keep it mapped for as long as one of them lives.
+    """Return views of a file's arrays, which stays mapped while one of them is alive.
 
-    `checked` reads all of the file and compares its sums.
+    If `checked`, the whole file is read and its checksums are compared.
 
     Raises:
         OSError: there is no such file.
-        ValueError: it is no such file, is cut short or is damaged where it was read.
+        ValueError: it is not such a file, is truncated, or is damaged in a part that was read.
     """
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -88,7 +88,7 @@ _LEVEL = 3
 
 
 def write_records(path: Path, records: Iterable[str]) -> None:
-    """Write records, a line of JSON each, in order."""
+    """Write records in order, one line of JSON each."""
     ends: list[int] = [0]
     sizes: list[int] = []
     lines = iter(records)
@@ -137,7 +137,7 @@ class RecordFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._bytes.close()
 
     def read(self, number: int) -> Any:  # noqa: ANN401 - a line of JSON
@@ -184,7 +184,7 @@ class Strings(Sequence[str]):
         return str(self.encode(number), "utf-8")
 
     def encode(self, number: int) -> bytes:
-        """Return a text in UTF-8, which sorts as texts do here."""
+        """Return a text in UTF-8, which sorts in the order of the texts here."""
         return bytes(self._text[self._starts[number] : self._starts[number + 1]])
 
     @cached_property
@@ -192,7 +192,7 @@ class Strings(Sequence[str]):
         return [self.encode(number) for number in range(0, len(self), STRETCH)]
 
     def find(self, text: str) -> int | None:
-        """Return the number of a text that is among sorted ones."""
+        """Return the number of a text among sorted texts; None if it is not there."""
         wanted = text.encode()
         stretch = max(bisect_right(self._signposts, wanted) - 1, 0) * STRETCH
         ahead = range(stretch, min(stretch + STRETCH, len(self)))
@@ -201,7 +201,7 @@ class Strings(Sequence[str]):
 
 
 def to_string_arrays(name: str, texts: Iterable[str]) -> Arrays:
-    """Return the arrays of `Strings`, to be written."""
+    """Return the arrays that store a `Strings`."""
     import pyarrow as pa  # slow to import, for making parts only
 
     column = pa.array(texts, pa.string())
@@ -227,13 +227,13 @@ class Postings:
         return self.items[self.starts[key] : self.starts[key + 1]]
 
     def counts(self, keys: Numbers) -> NDArray[np.int64]:
-        """Return how long the lists of some keys are."""
+        """Return the lengths of the lists of some keys."""
         sizes: NDArray[np.int64] = self.starts[keys + _ONE].astype(np.int64) - self.starts[keys]
         return sizes
 
 
 def to_posting_arrays(name: str, packed: NDArray[np.uint64], keys: int) -> Arrays:
-    """Return the arrays of `Postings` of `keys` keys from numbers `key << 32 | item`, sorted."""
+    """Return the arrays of `Postings` for `keys` keys from sorted numbers `key << 32 | item`."""
     borders = np.arange(keys + 1, dtype=np.uint64) << KEY
     return {
         f"{name}_starts": packed.searchsorted(borders).astype("<u4"),
@@ -242,7 +242,7 @@ def to_posting_arrays(name: str, packed: NDArray[np.uint64], keys: int) -> Array
 
 
 def find_members(items: Items, numbers: Numbers) -> tuple[Flags, Flags]:
-    """Tell of each number whether it is in a list that is not empty, and the flag that it has."""
+    """Return whether each number is in a nonempty list, and the flag that it has there."""
     at = items.searchsorted(numbers << _ONE)
     found = items[np.minimum(at, len(items) - 1, out=at)]
     return found >> _ONE == numbers, (found & _ONE).astype(bool)

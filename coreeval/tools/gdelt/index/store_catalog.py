@@ -69,12 +69,12 @@ class StoreLayout:
 
     @property
     def ledger(self) -> Path:
-        """What was read and where it went."""
+        """The ledger of the files read and the rows that they gave."""
         return self.root / "store.db"
 
     @property
     def lock(self) -> Path:
-        """Held by the process that adds to the store."""
+        """The lock held by the process that adds to the store."""
         return self.root / "lock"
 
     @property
@@ -83,14 +83,14 @@ class StoreLayout:
         return self.root / "downloads"
 
     def aside(self, name: str) -> Path:
-        """Return where the rows of a file are kept that were no rows."""
+        """Return the path for the invalid rows of a file."""
         return self.root / "aside" / f"{to_safe_name(name)}.jsonl.gz"
 
     def prepare(self) -> None:
-        """Make the store's folder.
+        """Create the store's folder.
 
         Raises:
-            KnowledgeError: there is something else in its place, or a link in it.
+            KnowledgeError: something else is in its place, or there is a link in it.
         """
         if self.root.exists() and not self._may_be_store():
             raise KnowledgeError(
@@ -102,10 +102,10 @@ class StoreLayout:
         refuse_special_files(self.root)
 
     def require(self) -> None:
-        """Ask for a store to be there.
+        """Check that the store exists.
 
         Raises:
-            KnowledgeError: it is not, or there is a link in it.
+            KnowledgeError: it does not exist, or there is a link in it.
         """
         if not self.ledger.is_file():
             raise KnowledgeError(
@@ -136,7 +136,7 @@ class StoreLayout:
 
 
 def to_safe_name(name: str) -> str:
-    """Return a name as one that is no path and not too long; different names stay different."""
+    """Return a name that is safe as a file name and short; different names stay different."""
     plain = quote(name.replace("/", "_"), safe="")
     if plain == name and len(plain) <= LONGEST_FILE_NAME:
         return plain
@@ -145,7 +145,7 @@ def to_safe_name(name: str) -> str:
 
 @cache
 def hash_code() -> str:
-    """Hash the code that makes parts: a part made by other rules is made again."""
+    """Return a hash of the code that makes parts: parts made by other code are made again."""
     digest = hashlib.sha256()
     for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
         digest.update(module.read_bytes())
@@ -181,17 +181,17 @@ class StorePart:
 
     @property
     def duplicates(self) -> int:
-        """Rows about a page that another row told before."""
+        """The number of rows about a page that an earlier row was about."""
         return self.rows - self.articles - sum(self.dropped.values())
 
 
 @contextmanager
 def open_catalog(store: Path) -> Iterator[sqlite3.Connection]:
-    """Open the list of a store that the intake (store/ledger.py) has made.
+    """Open the catalog of a store that the intake (sync/store_ledger.py) has made.
 
     Raises:
         KnowledgeError: there is a link in the store.
-        RunError: it cannot be opened.
+        RunError: the catalog cannot be opened.
     """
     refuse_special_files(store)
     path = store / DATABASE
@@ -224,7 +224,7 @@ def list_segments(store: Path, database: sqlite3.Connection) -> dict[str, tuple[
 
 
 def list_parts(database: sqlite3.Connection) -> list[StorePart]:
-    """Return the parts in order of time."""
+    """Return the parts in chronological order."""
     listed = database.execute(
         "SELECT id, first, last, fingerprint, rows, articles, dropped, stories, precision "
         "FROM parts ORDER BY first"
@@ -240,7 +240,7 @@ def list_parts(database: sqlite3.Connection) -> list[StorePart]:
 def replace_parts(
     database: sqlite3.Connection, gone: Sequence[StorePart], new: Sequence[StorePart]
 ) -> None:
-    """Put parts in the place of others, in one transaction."""
+    """Replace parts by others, in one transaction."""
     with database:
         database.executemany("DELETE FROM parts WHERE id = ?", [(part.id,) for part in gone])
         database.executemany(
@@ -252,7 +252,7 @@ def replace_parts(
 
 
 def list_files_read(database: sqlite3.Connection) -> list[FileRead]:
-    """Return what reading each file of articles came to; signals have none."""
+    """Return the result of reading each file of articles; signals have none."""
     listed = database.execute(
         "SELECT name, feed, md5, rows, articles, bad FROM files "
         "WHERE feed NOT IN ('events', 'mentions') ORDER BY id"
@@ -264,7 +264,7 @@ def list_files_read(database: sqlite3.Connection) -> list[FileRead]:
 
 
 def list_ignored_files(database: sqlite3.Connection) -> dict[str, str]:
-    """Return the files that hold no articles, and why they were left out."""
+    """Return the files without articles, and the reasons that they were left out."""
     return dict(database.execute("SELECT name, reason FROM ignored ORDER BY name"))
 
 
@@ -274,5 +274,5 @@ def list_file_names(database: sqlite3.Connection) -> list[tuple[int, str]]:
 
 
 def part_folder(store: Path, part: int) -> Path:
-    """Return where a part's tables are."""
+    """Return the folder of a part."""
     return store / "parts" / f"{part:06d}"

@@ -87,7 +87,7 @@ SELECT n, node, published FROM heads JOIN told USING (words, stretch) ORDER BY p
 
 
 def make_stories(database: duckdb.DuckDBPyConnection) -> None:
-    """Make the table `stories` (page n, leader's n) of the pages that another page tells too."""
+    """Create the table `stories` (page n, leader's n) of pages that share a story."""
     for statement in (_HEADS, _NODES, _SIGNS, _PAIRS):
         database.execute(statement)
     pairs = database.execute("FROM pairs").fetchall()
@@ -103,7 +103,7 @@ def make_stories(database: duckdb.DuckDBPyConnection) -> None:
 def find_leaders(
     members: Iterable[tuple[int, int, int]], pairs: Iterable[tuple[int, int]]
 ) -> dict[int, int]:
-    """Return each member's leader, members given as (member, node, time) in order of time."""
+    """Return each member's leader; members are (member, node, time) in order of time."""
     alike: defaultdict[int, list[int]] = defaultdict(list)
     for one, other in pairs:
         alike[one].append(other)
@@ -206,11 +206,11 @@ FROM (SELECT DISTINCT shown FROM mentioned)
 
 
 def make_items(database: duckdb.DuckDBPyConnection) -> None:
-    """Make `items`, `mentioned` and `forms` from `pages`, `stories` and `salience`.
+    """Create `items`, `mentioned` and `forms` from `pages`, `stories` and `salience`.
 
-    `items` are the articles that are offered, `mentioned` the names of each (`named`: by GKG, not
-    only by its headline), `forms` the ways in which a name is written; its number is in order of
-    the alphabet.
+    `items` are the articles on offer; `mentioned` has the names in each (`named`: by GKG, not only
+    by its headline); `forms` has the spellings of each name. Names are numbered in alphabetical
+    order.
     """
     database.execute(_DATED)
     database.execute(_ITEMS)
@@ -220,7 +220,7 @@ def make_items(database: duckdb.DuckDBPyConnection) -> None:
 
 
 def _find_names(database: duckdb.DuckDBPyConnection) -> None:
-    """Make the table `titled` (n, name) of names in headlines whose article has none of GKG's."""
+    """Create the table `titled` (n, name) of headline names of articles without names from GKG."""
     rows = database.execute(_UNNAMED).fetchall()
     if len(rows) > TITLED_UP_TO:
         rows = []

@@ -31,7 +31,7 @@ class PartView:
 
     @classmethod
     def of(cls, index: PartIndex, window: Window) -> "PartView":
-        """Return what is seen of a part."""
+        """Return the view of a part through a window."""
         ends = np.array([epoch_seconds(window.start), epoch_seconds(window.end)], np.int64)
         first, behind = index.published.searchsorted(ends).tolist()
         bounds = np.array([first << 1, behind << 1], np.uint32)
@@ -45,14 +45,14 @@ class PartView:
         return items + np.uint32(self.index.first << 1)
 
     def counts(self, items: Items) -> Flags:
-        """Tell which items of any lists are in the window."""
+        """Return which items of a list in any order are in the window."""
         if self.whole:
             return np.ones(len(items), bool)
         inside: Flags = (items >= self.bounds[0]) & (items < self.bounds[1])
         return inside
 
     def mentions(self, names: Numbers, deep: int | None) -> tuple[Numbers, NDArray[np.intp]]:
-        """Return what `View.mentions` does, of this part's own numbers."""
+        """Return the result of `StoreView.mentions` for this part's own numbers."""
         starts = self.index.mentions.starts
         ends = zip(starts[names].tolist(), starts[names + ONE].tolist(), strict=True)
         spans = [slice(*both) for both in ends]
@@ -78,23 +78,23 @@ class StoreView:
 
     @classmethod
     def of(cls, shelf: NewsIndex, window: Window, worst: int) -> "StoreView":
-        """Return what is seen of a store."""
+        """Return the view of a store through a window and a precision."""
         parts = tuple(PartView.of(index, window) for index in shelf.indexes)
         return cls(parts, shelf.articles, worst)
 
     def any(self) -> bool:
-        """Tell whether there is an article at all."""
+        """Return whether there is any article."""
         return any(
             (part.index.precision[slice(*(part.bounds >> ONE).tolist())] <= self.worst).any()
             for part in self.parts
         )
 
     def count_articles(self, word: str) -> int:
-        """Return how many articles have a word, whatever the window."""
+        """Return the number of articles that have a word, whatever the window."""
         return sum(len(part.index.words.of(term)) for part, term in self._parts_with(word))
 
     def words(self, word: str) -> Items:
-        """Return the articles of the window that have a word."""
+        """Return the articles in the window that have a word."""
         if word not in self._words:
             known = self._parts_with(word)
             self._words[word] = join_ascending(
@@ -103,7 +103,7 @@ class StoreView:
         return self._words[word]
 
     def names(self, word: str) -> Items:
-        """Return the names that have a word, whatever the window."""
+        """Return the names that contain a word, whatever the window."""
         if word not in self._names:
             lists = [part.index.names.of(term) + np.uint32(part.index.first_name << 1)
                      for part, term in self._parts_with(word)]  # fmt: skip
@@ -111,22 +111,22 @@ class StoreView:
         return self._names[word]
 
     def _parts_with(self, word: str) -> list[tuple[PartView, int]]:
-        """Return the parts that know a word, with its number there."""
+        """Return the parts that contain a word, with the word's number there."""
         if word not in self._terms:
             found = ((part, part.index.terms.find(word)) for part in self.parts)
             self._terms[word] = [(part, term) for part, term in found if term is not None]
         return self._terms[word]
 
     def articles_of_theme(self, theme: int) -> Items:
-        """Return the articles of the window that have a theme."""
+        """Return the articles in the window that have a theme."""
         return join_ascending([part.inside(part.index.themes.of(theme)) for part in self.parts])
 
     def sure(self, articles: Numbers) -> Flags:
-        """Tell whose publication time is certain enough."""
+        """Return which articles have a publication time that is certain enough."""
         return self.articles.precision[articles] <= self.worst
 
     def split_by_part(self, names: Numbers) -> Iterator[tuple[PartView, slice, Numbers]]:
-        """Yield each part that has some of the names, which of them, and their numbers there."""
+        """Yield each part with any of the names, their slice of `names` and their part numbers."""
         firsts = np.array([part.index.first_name for part in self.parts], np.uint32)
         borders = [*names.searchsorted(firsts).tolist(), len(names)]
         for part, here in zip(
@@ -136,9 +136,9 @@ class StoreView:
                 yield part, here, names[here] - np.uint32(part.index.first_name)
 
     def mentions(self, names: Numbers, deep: int | None = None) -> tuple[Numbers, NDArray[np.intp]]:
-        """Return the articles of the window in which GKG names one of some names, and which it is.
+        """Return the articles in the window in which GKG mentions one of the names, and which.
 
-        `deep` leaves out what is not among so many of its day, where a day has very many.
+        If `deep` is given and a day has very many articles, only that many of the day are kept.
         """
         found = [
             (articles, which + here.start)
@@ -151,12 +151,12 @@ class StoreView:
 
 
 def join_ascending(lists: Sequence[Items]) -> Items:
-    """Return ascending lists as one, each beginning behind the end of the one before."""
+    """Return ascending lists joined as one; each begins after the end of the one before."""
     if len(lists) == 1:
         return lists[0]
     return np.concatenate(lists) if lists else NOTHING
 
 
 def epoch_seconds(time: datetime) -> int:
-    """Return the epoch seconds that a store holds."""
+    """Return a time in the epoch seconds that a store holds."""
     return int(time.timestamp())

@@ -42,7 +42,7 @@ ListFields = Mapping[str, object]
 
 
 def read_artlist(path: Path, name: str) -> Rows:
-    """Yield the articles of one list, whichever of the three notations it is in."""
+    """Yield the articles of one list, in any of the three notations."""
     content: Iterator[str] = (decode_line(line) for line in read_lines(path))
     first = next((line for line in content if line.strip()), "")
     content = itertools.chain([first], content)
@@ -116,7 +116,7 @@ _COLUMNS = ("url", "title", "snippet", "crawled_at", "stated_at", "language", "l
 
 
 def read_gal(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[Any]:
-    """Yield tables of the articles of one GAL file; its dates are publication times."""
+    """Yield tables of the articles of one GAL file, whose dates are publication times."""
     return _iter_tables(_read_gal_rows(groups, tally), GAL)
 
 
@@ -161,7 +161,7 @@ def _text(row: Mapping[str, object], key: str) -> str:
 
 
 def read_list(path: Path, tally: RowTally) -> Iterator[Any]:
-    """Yield tables of the articles of one DOC 2.0 article list, in whichever notation it is."""
+    """Yield tables of the articles of one DOC 2.0 article list, in any notation."""
     return _iter_tables(_read_list_rows(path, tally), ARTLIST)
 
 

@@ -28,10 +28,10 @@ class BatchToFetch:
 
 
 def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
-    """Return a window that can be fetched; it ends now where no end is given.
+    """Return a window that can be fetched; without an end, it ends now.
 
     Raises:
-        UsageError: it is backwards, in the future, or before GDELT 2.
+        UsageError: the window is backwards, in the future, or before GDELT 2.
     """
     if start >= now:
         raise UsageError(
@@ -63,7 +63,7 @@ def batches_between(start: datetime, end: datetime) -> Iterator[datetime]:
 def list_ranges(
     feeds: Iterable[Feed], start: datetime, end: datetime, now: datetime
 ) -> list[BatchRange]:
-    """Return what a window should bring, as the ledger notes it."""
+    """Return the batches that a window should have, in the form stored in the ledger."""
     return [
         BatchRange(feed, int(found[0].timestamp()), int(found[-1].timestamp()))
         for feed in feeds
@@ -89,21 +89,21 @@ def list_batches_to_fetch(
 
 
 def is_gap(batch: datetime, now: datetime) -> bool:
-    """Tell whether a batch that is not there should have been."""
+    """Return whether a missing batch should have been available by now."""
     return now >= batch + PATIENCE
 
 
 def _available_batches(
     feed: Feed, start: datetime, end: datetime, now: datetime
 ) -> Iterator[datetime]:
-    """Yield the batches of a window that can be there by now."""
+    """Yield the batches of a window that may be available by now."""
     ready = now - MIRRORED[feed].ready_after
     until = ready if end >= now else min(end, ready)
     return batches_between(start, until)
 
 
 def _is_settled(row: BatchRow | None, now: datetime) -> bool:
-    """Tell whether a batch need not be asked for; a look from the future was a clock's mistake."""
+    """Return whether a batch need not be requested; checks dated in the future are ignored."""
     if row is None or row.state == "part":
         return False
     late = row.batch + SETTLED.total_seconds()
@@ -153,12 +153,12 @@ class FeedCoverage:
 
     @property
     def batch_count(self) -> int:
-        """Batches that should be there."""
+        """The number of batches that should be there."""
         return sum(day.expected for day in self.days)
 
     @property
     def present(self) -> int:
-        """Batches that are there, be it in part."""
+        """The number of batches that are there, even in part."""
         return sum(day.present for day in self.days)
 
 
@@ -174,7 +174,7 @@ class StoreCoverage:
 
 
 def measure_store_coverage(ledger: StoreLedger, now: datetime) -> StoreCoverage:
-    """Return the manifest of a store."""
+    """Return the coverage of a store, as its manifest."""
     days: Counter[str] = Counter()
     segments = ledger.segments()
     for segment in segments:
@@ -189,7 +189,7 @@ def measure_store_coverage(ledger: StoreLedger, now: datetime) -> StoreCoverage:
 
 
 def find_gaps(ledger: StoreLedger, asked: Sequence[BatchRange], now: datetime) -> list[Gap]:
-    """Return the gaps inside some stretches, in order of feed and time."""
+    """Return the gaps inside some ranges, in order of feed and time."""
     feeds: list[Feed] = sorted({each.feed for each in asked})
     return [
         gap
@@ -238,7 +238,7 @@ def _present_batches(known: Mapping[int, BatchRow]) -> set[int]:
 
 
 def _expand_ranges(feed: Feed, asked: Iterable[BatchRange]) -> set[int]:
-    """Return every batch of the stretches of one feed."""
+    """Return every batch of one feed's ranges."""
     found: set[int] = set()
     for each in asked:
         if each.feed == feed:
@@ -249,7 +249,7 @@ def _expand_ranges(feed: Feed, asked: Iterable[BatchRange]) -> set[int]:
 def _runs_of_gaps(
     feed: Feed, expected: Iterable[int], known: Mapping[int, BatchRow], now: datetime
 ) -> Iterator[Gap]:
-    """Yield runs of batches that are not there for the same reason."""
+    """Yield runs of batches that are missing for the same reason."""
     run: list[int] = []
     last: tuple[Missing, Hole | None] | None = None
     for batch in sorted(expected):

@@ -67,10 +67,10 @@ class MirrorFile:
 
 
 def normalise_mirror_url(url: str) -> str:
-    """Return the mirror's URL without a slash at its end; `gdeltv2/` may be part of it.
+    """Return the mirror's URL without a trailing slash; it may include `gdeltv2/`.
 
     Raises:
-        UsageError: it is not https; plain http is for a server on this machine only.
+        UsageError: the URL is not https; plain http is for a server on this machine only.
     """
     try:
         parts = split_address(url)
@@ -95,7 +95,7 @@ def normalise_mirror_url(url: str) -> str:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Return a session that leaves bodies packed, as they were checksummed, and heeds proxies."""
+    """Return a session that uses proxies and leaves bodies compressed, as checksummed."""
     return aiohttp.ClientSession(
         timeout=TIMEOUT,
         trust_env=True,
@@ -114,11 +114,11 @@ class Mirror:
     """Seconds before the second try; it doubles with each."""
 
     async def fetch(self, path: str, to: Path) -> MirrorFile | None:
-        """Fetch one file; None where the mirror has none of this name.
+        """Fetch one file; return None if the mirror has none of this name.
 
         Raises:
-            FetchFailed: no try of several brought a whole file with the right checksum.
-            OSError: it cannot be written.
+            FetchFailed: none of several tries returned a complete file with the right checksum.
+            OSError: the file cannot be written.
         """
         waits = wait_exponential(self.pause_s, max=30) + wait_random(0, self.pause_s)
         tries = AsyncRetrying(
@@ -171,7 +171,7 @@ async def _save(content: aiohttp.StreamReader, to: Path) -> MirrorFile:
 
 
 def read_md5_header(headers: Mapping[str, str]) -> str | None:
-    """Return the MD5 that a response states: in x-goog-hash, or as its ETag."""
+    """Return the MD5 that a response states in x-goog-hash or as its ETag."""
     stated = re.search(r"md5=([A-Za-z0-9+/=]+)", headers.get("x-goog-hash", ""))
     if stated:
         try:
@@ -246,7 +246,7 @@ class Downloads:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __iter__(self) -> Iterator[Delivery]:
-        """Yield what arrived, until all is there or it was stopped.
+        """Yield each delivery as it arrives, until all are there or fetching was stopped.
 
         Raises:
             RunError: the mirror cannot be reached.
@@ -258,7 +258,7 @@ class Downloads:
             yield arrived
 
     def stop(self) -> None:
-        """Break off what is being fetched."""
+        """Stop fetching."""
         if self._all:
             self._call(self._all.cancel)
 
@@ -301,7 +301,7 @@ class Downloads:
                 self._slots.release()
 
     async def _fetch(self, mirror: Mirror, wanted: BatchToFetch) -> Delivery | None:
-        """Fetch the files of one batch; None where nothing is to be noted of it."""
+        """Fetch the files of one batch; return None if there is nothing to record for it."""
         try:
             offers = await self._offers(mirror, wanted)
         except FetchFailed as error:

@@ -28,7 +28,7 @@ class Hole:
 
     @property
     def batches(self) -> int:
-        """How many batches of each feed are missing."""
+        """The number of missing batches of each feed."""
         return (self.end - self.start) // QUARTER
 
 
@@ -44,12 +44,12 @@ HOLES = (
 
 
 def find_holes(window: Window) -> tuple[Hole, ...]:
-    """Return the known holes that a window touches."""
+    """Return the known holes that overlap a window."""
     return tuple(hole for hole in HOLES if hole.start < window.end and window.start < hole.end)
 
 
 def find_hole(moment: datetime, feed: str) -> Hole | None:
-    """Return the known hole of a feed that a moment falls into."""
+    """Return the known hole of a feed that contains a moment."""
     inside = (hole for hole in HOLES if hole.start <= moment < hole.end)
     return next((hole for hole in inside if feed in hole.feeds), None)
 
@@ -101,10 +101,10 @@ USUAL_FEEDS: tuple[Feed, ...] = ("gkg", "gal", "events", "mentions")
 
 
 def parse_feeds(names: str) -> tuple[Feed, ...]:
-    """Return the feeds of a list with commas, each once, in the order of `MIRRORED`.
+    """Return the distinct feeds of a comma-separated list, in the order of `MIRRORED`.
 
     Raises:
-        UsageError: one is not known, or none is named.
+        UsageError: a feed is unknown, or none is named.
     """
     wanted = {name.strip().lower() for name in names.split(",") if name.strip()}
     unknown = sorted(wanted - set(MIRRORED))
@@ -118,10 +118,10 @@ def parse_feeds(names: str) -> tuple[Feed, ...]:
 
 
 def feed_of(path: Path) -> Feed | None:
-    """Tell what a file holds by its first lines; None where it is nothing that is read here.
+    """Return a file's feed by its first lines; None if it is not a kind that is read here.
 
     Raises:
-        DamagedFile: not even its first line can be unpacked.
+        DamagedFile: not even its first line can be decompressed.
     """
     head = rows.first_lines(path)
     kind = rows.classify_lines(head)
@@ -143,12 +143,12 @@ def _signals_feed(head: Sequence[bytes]) -> Feed | None:
 
 
 def _has_digits(row: Sequence[bytes], width: int, places: Sequence[int]) -> bool:
-    """Tell whether a row has its columns, and digits where there must be digits."""
+    """Return whether a row has all its columns, and digits where they are required."""
     return len(row) == width and all(row[place].isdigit() for place in places)
 
 
 def is_copy(name: str, feed: Feed) -> bool:
-    """Tell whether a file is named as GDELT names the whole of a batch, packed or not."""
+    """Return whether a file has GDELT's name for a complete batch, compressed or not."""
     published = MIRRORED.get(feed)
     if published is None or published.minutes > 1:
         return False
@@ -158,12 +158,12 @@ def is_copy(name: str, feed: Feed) -> bool:
 
 
 def format_stamp(batch: datetime) -> str:
-    """Return a time as GDELT names its files: 14 digits."""
+    """Return a time in the form of GDELT's file names: 14 digits."""
     return f"{batch:%Y%m%d%H%M%S}"
 
 
 def stamp_in_name(name: str) -> datetime | None:
-    """Return the time that a file's name begins with, None where it begins otherwise."""
+    """Return the time at the start of a file's name; None if there is none."""
     found = re.match(r"([0-9]{14})\.", name.rpartition("/")[2])
     try:
         return datetime.strptime(found[1] + "+0000", "%Y%m%d%H%M%S%z") if found else None

@@ -39,16 +39,16 @@ class FileTooLarge(FileDamage):
 
 
 def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[list[bytes]]:
-    """Yield the lines of a plain, gzipped or zipped file, some at a time, ended by LF only.
+    """Yield the lines of a plain, gzipped or zipped file in groups, split at LF only.
 
     Args:
         path: The file.
-        most: Bytes that it may have when unpacked.
+        most: The most bytes that it may have when decompressed.
         one_entry: Whether an archive must hold exactly one file, as GDELT's own do.
 
     Raises:
-        DamagedFile: it cannot be unpacked to its end; the lines before were given.
-        TooLarge: it has more than `most` bytes.
+        DamagedFile: the file cannot be decompressed to its end; the lines before were yielded.
+        TooLarge: the file has more than `most` bytes.
     """
     left = b""
     for piece in _limit(_iter_pieces(path, one_entry), most):
@@ -64,7 +64,7 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
 
 
 def _split_lines(piece: bytes) -> list[bytes]:
-    """Return what `split` does, by `find`: it looks at many bytes at a time."""
+    """Return the same as `split`, by `find`, which looks at many bytes at a time."""
     lines, start = [], 0
     while (end := piece.find(b"\n", start)) >= 0:
         lines.append(piece[start:end])
@@ -102,7 +102,7 @@ def _read_stream(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _iter_members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
-    """Yield what is in an archive; the names in it are never used."""
+    """Yield the contents of an archive; its file names are never used."""
     with zipfile.ZipFile(raw) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
     if one_entry and len(members) != 1:
@@ -137,7 +137,7 @@ def _read_packed(raw: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def _inflate(packed: Iterator[bytes], form: int) -> Iterator[bytes]:
-    """Yield what was packed; a gzip file may have several members."""
+    """Yield decompressed bytes; a gzip file may have several members."""
     inflater = isal_zlib.decompressobj(wbits=form)
     for chunk in packed:
         while chunk:
@@ -202,10 +202,10 @@ Content = Callable[[Offer], Reading]
 
 
 def read_content(offer: Offer) -> Reading:
-    """Read one file whose MD5 is known, whatever was read before.
+    """Read one file with a known MD5, whether its content was read before or not.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     reading = Reading(offer, offer.feed, offer.md5, offer.path.stat().st_size)
     try:
@@ -223,10 +223,10 @@ def read_content(offer: Offer) -> Reading:
 
 
 def read(offer: Offer, known: Container[str], content: Content = read_content) -> Reading:
-    """Read one file, unless its content is among the known ones.
+    """Read one file, unless its content is among the known contents.
 
     Raises:
-        OSError: a download cannot be read; a file of the user's only counts as left out.
+        OSError: a download cannot be read; a user's file only counts as left out.
     """
     try:
         md5 = offer.md5 or _hash_file(offer.path)
@@ -263,7 +263,7 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
 
 
 def _whole_groups(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[list[bytes]]:
-    """Yield the lines of a file up to its end or to where it is damaged, which counts as a row."""
+    """Yield the lines of a file up to its end or to damage, which counts as a row."""
     try:
         yield from groups
     except FileTooLarge as error:

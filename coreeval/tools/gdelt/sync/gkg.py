@@ -89,11 +89,11 @@ class _Chunk:
 
 
 def read_gkg(groups: Iterable[list[bytes]], tally: RowTally, feed: str) -> Iterator[Any]:
-    """Yield tables of the articles of one file; rows without a title are no evidence.
+    """Yield tables of the articles of one file, without rows that have no title.
 
     Args:
         groups: The file's lines.
-        tally: Counts the rows, and those that are none.
+        tally: Counts the rows and the rejected rows.
         feed: `gkg` or `gkg_translated`.
     """
     chunk, number, size = _Chunk(), 0, 0
@@ -110,7 +110,7 @@ def read_gkg(groups: Iterable[list[bytes]], tally: RowTally, feed: str) -> Itera
 
 
 def _add_row(chunk: _Chunk, number: int, line: bytes, tally: RowTally) -> None:
-    """Add a row to the chunk, or count why it is no article."""
+    """Add a row to the chunk, or count the reason that it is not an article."""
     columns = _split_columns(line)
     article = _check_row(columns)
     if isinstance(article, str):
@@ -133,7 +133,7 @@ def _add_row(chunk: _Chunk, number: int, line: bytes, tally: RowTally) -> None:
 
 
 def _split_columns(line: bytes) -> list[bytes]:
-    """Split a row; its longest column, two thirds of it, is not searched byte by byte."""
+    """Split a row without searching its longest column, two thirds of it, byte by byte."""
     columns = line.split(b"\t", GCAM)
     if len(columns) > GCAM:
         scores, _, rest = columns.pop().partition(b"\t")
@@ -142,7 +142,7 @@ def _split_columns(line: bytes) -> list[bytes]:
 
 
 def _check_row(columns: list[bytes]) -> Reason | tuple[str, str, int]:
-    """Return URL, title and time of crawl, or the reason why a row is no article."""
+    """Return URL, title and crawl time, or the reason that a row is not an article."""
     if len(columns) != GKG_COLUMNS:
         return "columns"
     if columns[COLLECTION] != _WEB:

@@ -42,7 +42,7 @@ class ListColumn:
     """Where the last semicolon of each row is."""
 
     def items(self) -> tuple[Ints, Any]:
-        """Return the row of each item, and the items as Arrow's texts with their semicolons."""
+        """Return the row of each item, and the items as Arrow strings with their semicolons."""
         end = np.flatnonzero(self._bytes() == END)
         bounds = pa.py_buffer(np.concatenate([[0], end + 1]).astype(np.int32))
         buffers = [None, bounds, pa.py_buffer(self.text)]
@@ -74,7 +74,7 @@ class ListColumn:
         return np.repeat(np.arange(len(counts)), counts)
 
     def _find_marks(self, mark: int) -> tuple[Ints, Ints, Ints]:
-        """Return where items end, where all marks and ends are, and which of them are the ends."""
+        """Return the items' ends, all marks and ends, and which of these are ends."""
         text = self._bytes()
         marks = np.flatnonzero((text == mark) | (text == END))
         last = np.flatnonzero(text[marks] == END)
@@ -83,7 +83,7 @@ class ListColumn:
     def _mentions(
         self, name: Ints, stop: Ints, mark: Ints, end: Ints, whole: Flags
     ) -> NameMentions:
-        """Take names, and the numbers that follow the marks, of the items that have both."""
+        """Return the mentions of the items that have both a name and a number after the mark."""
         kept = np.flatnonzero(whole)
         offsets = self._texts(mark[kept] + 1, end[kept])
         numbers = pc.ascii_is_decimal(offsets)
@@ -95,7 +95,7 @@ class ListColumn:
         return NameMentions(self._rows(end)[kept], self._texts(name[kept], stop[kept]), at)
 
     def _texts(self, start: Ints, end: Ints) -> Any:  # noqa: ANN401 - Arrow has no types
-        """Return what is between places, which ascend: each second of the stretches they bound."""
+        """Return the texts between ascending positions: every second stretch that they bound."""
         bounds = np.stack([start, end], axis=1).astype(np.int32)
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.text)]
         texts = pa.Array.from_buffers(pa.string(), max(bounds.size - 1, 0), buffers)
@@ -103,14 +103,14 @@ class ListColumn:
 
 
 def _starts_after(ends: Ints) -> Ints:
-    """Return where each stretch begins: behind the end of the one before."""
+    """Return the start of each stretch: after the end of the one before."""
     return np.concatenate([[0], ends[:-1] + 1])
 
 
 def join_lists(values: Sequence[bytes]) -> ListColumn:
-    """Lay the lists of some rows end to end; bad bytes become replacement characters.
+    """Concatenate the lists of some rows; invalid bytes become replacement characters.
 
-    They are to have less than 2 GB then: Arrow counts the bytes of a column in 31 bits.
+    The result must be smaller than 2 GB: Arrow counts the bytes of a column in 31 bits.
     """
     text = b";".join([*values, b""])
     try:
@@ -130,10 +130,10 @@ ENTITY = pa.struct(
 
 
 def find_prominent_names(rows: int, by_type: Sequence[NameMentions]) -> Any:  # noqa: ANN401 - Arrow has no types
-    """Return each row's names that stand early in the page or are repeated, each once.
+    """Return each row's distinct names that occur early in the page or repeatedly.
 
     Args:
-        rows: How many rows there are.
+        rows: The number of rows.
         by_type: The mentions of each of `TYPES`.
     """
     spelled = pa.concat_arrays([each.name for each in by_type]).dictionary_encode()
@@ -158,7 +158,7 @@ class _Groups:
     n: Ints
 
     def choose_prominent(self, fold_of: Ints) -> "_Groups":
-        """Return the prominent ones, and of those that differ in case only the first of a row."""
+        """Return the prominent groups, only the first of a row's that differ only in case."""
         prominent = (self.at < PROMINENT_OFFSET) | (self.n >= PROMINENT_MENTIONS)
         places = np.flatnonzero((self.n > 0) & prominent)
         names = self.row[places] * (len(fold_of) + 1) + fold_of[self.name[places]]
@@ -171,7 +171,7 @@ class _Groups:
 
 
 def _group_mentions(row: Ints, kind: Ints, name: Ints, at: Ints) -> _Groups:
-    """Group mentions by row, list and name; where one is not the first, its `n` is 0."""
+    """Group mentions by row, list and name; all but the first of a group have `n` 0."""
     key = (row * len(TYPES) + kind) * (int(name.max(initial=0)) + 1) + name
     order = np.argsort(key, kind="stable")
     starts = _starts(key[order])
@@ -182,7 +182,7 @@ def _group_mentions(row: Ints, kind: Ints, name: Ints, at: Ints) -> _Groups:
 
 
 def _distinct_names(spelled: Any) -> tuple[Any, Ints]:  # noqa: ANN401
-    """Return the distinct names of spellings, and the place of each one's, -1 for none."""
+    """Return the distinct names of spellings, and the index of each one's name, -1 for none."""
     names = _strip_names(spelled)
     if names is spelled:
         return spelled, np.arange(len(spelled))
@@ -191,7 +191,7 @@ def _distinct_names(spelled: Any) -> tuple[Any, Ints]:  # noqa: ANN401
 
 
 def _strip_names(names: Any) -> Any:  # noqa: ANN401
-    """Take away white space around names and what is hidden in them; null where nothing is left."""
+    """Strip white space and hidden characters from names; names that become empty are null."""
     spaced = pc.or_(pc.starts_with(names, " "), pc.ends_with(names, " "))
     plain = pc.and_not(pc.and_(pc.ascii_is_printable(names), pc.not_equal(names, "")), spaced)
     return _correct_names(names, pc.invert(plain), _strip_name)
@@ -203,7 +203,7 @@ def _strip_name(spelling: str) -> str | None:
 
 
 def _fold_names(names: Any) -> Ints:  # noqa: ANN401
-    """Return a number for each name that is the same where they differ in case only."""
+    """Return a number for each name, the same for names that differ only in case."""
     beyond = pc.invert(pc.string_is_ascii(names))
     folded = _correct_names(pc.ascii_lower(names), beyond, str.casefold)
     codes = folded.dictionary_encode().indices.to_numpy(zero_copy_only=False)
@@ -211,7 +211,7 @@ def _fold_names(names: Any) -> Ints:  # noqa: ANN401
 
 
 def _correct_names(names: Any, odd: Any, correct: Callable[[str], str | None]) -> Any:  # noqa: ANN401
-    """Correct the odd names one by one; most files have none."""
+    """Correct the odd names individually; most files have none."""
     if not pc.any(odd).as_py():
         return names
     corrected = [correct(name) for name in names.filter(odd).to_pylist()]
@@ -232,7 +232,7 @@ def _to_lists(rows: int, names: Any, chosen: _Groups) -> Any:  # noqa: ANN401
 
 
 def split_distinct_items(column: ListColumn) -> Any:  # noqa: ANN401
-    """Split `A;B;A;` into lists of the distinct items, in their order."""
+    """Split `A;B;A;` into lists of the distinct items, in order."""
     row, items = column.items()
     coded = items.dictionary_encode()
     distinct = pc.utf8_slice_codeunits(coded.dictionary, 0, -1)
@@ -251,7 +251,7 @@ def _offsets(rows: int, owner: Ints) -> Any:  # noqa: ANN401
 
 
 def _firsts(keys: Ints) -> Ints:
-    """Return where each key stands first, in ascending order."""
+    """Return the index of each key's first occurrence, in ascending order."""
     order = np.argsort(keys, kind="stable")
     first = np.zeros(len(keys), bool)
     first[order[_starts(keys[order])]] = True

@@ -45,7 +45,7 @@ FileTable = tuple[int, Any]
 
 
 def write_articles(root: Path, tables: Sequence[FileTable]) -> list[SegmentRow]:
-    """Write articles below `segments/`, by the day of their crawl."""
+    """Write articles below `segments/`, by crawl day."""
     numbered = [_number_rows(file, table) for file, table in tables]
     whole = pa.concat_tables(numbered) if numbered else ARTICLES.empty_table()
     return _write_days(root, "segments", whole, _days_of(whole["crawled_at"]), whole["file"])
@@ -59,7 +59,7 @@ def write_signals(
     Args:
         root: The store's folder.
         tables: The signals of each file.
-        day_of: Tells the day of a file, as days since 1970.
+        day_of: Returns the day of a file, as days since 1970.
     """
     whole = pa.concat_tables([table for _, table in tables]) if tables else SIGNALS.empty_table()
     owners = _repeat_for_rows((file for file, _ in tables), tables)
@@ -83,7 +83,7 @@ def _days_of(column: Any) -> Any:  # noqa: ANN401
 
 
 def _write_days(root: Path, folder: str, rows: Any, days: Any, files: Any) -> list[SegmentRow]:  # noqa: ANN401
-    """Write one file for each day, named by the files that it has rows of."""
+    """Write one file per day, named by the files that its rows come from."""
     owners = np.asarray(files)
     written = []
     for day in np.unique(days):
@@ -121,7 +121,7 @@ class Delivery:
 def read_deliveries(
     deliveries: Iterable[Delivery], known: Container[str]
 ) -> Generator[tuple[Delivery, list[Reading]], None, None]:
-    """Yield deliveries with their files read, in order, a few ahead and no more."""
+    """Yield deliveries with their files read, in order, reading only a few ahead."""
     waiting: deque[tuple[Delivery, Future[list[Reading]]]] = deque()
     with ExitStack() as stack:
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="reader")
@@ -192,8 +192,8 @@ class Intake:
         """Read all deliveries and commit them.
 
         Raises:
-            OSError: the disk is full or cannot be written; what was committed stays.
-            RunError: a process that reads died; the same.
+            OSError: the disk is full or cannot be written to; commits so far are kept.
+            RunError: a reader process died; commits so far are kept.
         """
         articles = 0
         with closing(read_deliveries(deliveries, self._contents)) as read_ones:
@@ -208,7 +208,7 @@ class Intake:
         self._commit()
 
     def _add(self, reading: Reading) -> None:
-        """Add one file to what is committed next."""
+        """Add one file to the next commit."""
         if reading.known or reading.md5 in self._contents:  # or two files at once with one content
             self._open.known += 1
         elif reading.feed is None:
@@ -248,7 +248,7 @@ class Intake:
         )
 
     def _commit(self) -> None:
-        """Write what was read, and list it in one transaction."""
+        """Write what was read, and list it in the ledger in one transaction."""
         added, self._open = self._open, _OpenCommit()
         entry, root = added.entry, self._layout.root
         for name, lines in added.aside.items():
@@ -298,7 +298,7 @@ def _file_state(reading: Reading) -> FileState:
 
 
 def _batches_of_file(row: FileRow, found: Iterable[int]) -> list[BatchRow]:
-    """Return the batches that a file from a folder is of: whole where it is a copy of GDELT's."""
+    """Return the batches of a file from a folder; complete if it is a copy of GDELT's."""
     whole = row.state == "read" and is_copy(row.name, row.feed)
     state: BatchState = "read" if whole else "part"
     return [BatchRow(row.feed, batch, state, row.read_at) for batch in sorted(found)]

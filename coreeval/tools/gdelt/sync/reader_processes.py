@@ -64,8 +64,8 @@ class ReaderProcesses:
         """Read one file.
 
         Raises:
-            OSError: it cannot be read.
-            RunError: the process that read it died, or none can be started.
+            OSError: the file cannot be read.
+            RunError: the reader process died, or none can be started.
         """
         process = self._take_process(offer.path.stat().st_size)
         if process is None:
@@ -77,7 +77,7 @@ class ReaderProcesses:
         return answer
 
     def _take_process(self, size: int) -> Popen[bytes] | None:
-        """Return a process for so many bytes; None where they are to be read in this one."""
+        """Return a process to read `size` bytes; None if this process should read them."""
         with self._lock:
             if self._over:
                 raise CancelledError
@@ -107,9 +107,9 @@ def _started() -> Popen[bytes]:
 
 @contextmanager
 def _hold_signals() -> Iterator[None]:
-    """Hold back the signals to stop: here inside the block, in a process started in it for good.
+    """Block stop signals: here during the block, and permanently in a process started in it.
 
-    A terminal and a service manager send them to all processes; it is this one that stops.
+    A terminal and a service manager send them to all processes; only this process handles them.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
@@ -119,7 +119,7 @@ def _hold_signals() -> Iterator[None]:
 
 
 def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
-    """Return what a process says of a file."""
+    """Return a process's answer about a file."""
     assert process.stdin and process.stdout
     try:
         pickle.dump(offer, process.stdin)
@@ -143,17 +143,17 @@ class PandasBlocker(MetaPathFinder):
     """Keeps Arrow from importing pandas, where it is, only to see that an array is no series."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Find nothing; half of the time of starting is pandas.
+        """Find nothing: importing pandas would take half of the startup time.
 
         Raises:
-            ModuleNotFoundError: it is pandas that is looked for.
+            ModuleNotFoundError: the module is pandas.
         """
         if fullname == "pandas":
             raise ModuleNotFoundError(name=fullname)
 
 
 def serve() -> None:
-    """Read the files offered on standard input, and answer on standard output."""
+    """Read the files requested on standard input, and write the results to standard output."""
     sys.meta_path.insert(0, PandasBlocker())
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what else is said is no answer
     offers: SimpleQueue[Offer] = SimpleQueue()
@@ -177,7 +177,7 @@ def _answer_all(offers: SimpleQueue[Offer], answers: IO[bytes]) -> None:
 
 
 def _answer(offer: Offer) -> Reading | Exception:
-    """Return what a file holds, or the error that is to be raised where it is asked for."""
+    """Return the contents of a file, or the error to raise in the requesting process."""
     try:
         return read_content(offer)
     except Exception as error:  # noqa: BLE001

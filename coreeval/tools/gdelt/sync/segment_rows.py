@@ -49,7 +49,7 @@ SIGNALS = pa.schema(
 
 
 def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arrow has no types
-    """Return a table of articles; columns that are not given are empty."""
+    """Return a table of articles; columns that are not given are left empty."""
     rows = len(columns["url"])
     empty: dict[str, Any] = {
         "snippet": [""] * rows,
@@ -83,11 +83,11 @@ class RowTally:
 
     @property
     def articles(self) -> int:
-        """Rows that were what they should be."""
+        """The number of valid rows."""
         return self.rows - self.bad.total()
 
     def refuse(self, line: int, reason: RowRefusal, row: bytes | str) -> None:
-        """Count a row that is none, and keep it while there is room."""
+        """Count an invalid row, and keep it while there is room."""
         self.bad[reason] += 1
         if len(self.aside) < MOST_KEPT:
             start = row[: 4 * LONGEST_KEPT]
@@ -95,12 +95,12 @@ class RowTally:
             self.aside.append({"line": line, "reason": reason, "row": text[:LONGEST_KEPT]})
 
     def end_early(self, reason: RowRefusal, why: str) -> None:
-        """Note that a file could not be read to its end; that counts as a row."""
+        """Record that a file could not be read to its end, which counts as a row."""
         self.rows += 1
         self.refuse(self.rows, reason, why)
 
     def pack_bad_rows(self) -> bytes:
-        """Return the rows kept aside as gzipped JSON lines."""
+        """Return the rejected rows that were kept, as gzipped JSON lines."""
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.aside)
         return gzip.compress("".join(lines).encode("utf-8", "replace"), mtime=0)
 
@@ -113,8 +113,8 @@ def clean_page_text(raw: str, most: int) -> str:
     """Return a title or description without entities, hidden characters and double spaces.
 
     Args:
-        raw: As the file has it.
-        most: Characters that are kept.
+        raw: The text as in the file.
+        most: The most characters to keep.
     """
     if len(raw) <= most and _is_clean(raw):
         return raw
@@ -122,7 +122,7 @@ def clean_page_text(raw: str, most: int) -> str:
 
 
 def _is_clean(text: str) -> bool:
-    """Tell whether cleaning would leave a text as it is."""
+    """Return whether cleaning would leave a text unchanged."""
     return (
         text.isprintable()
         and "&" not in text
@@ -134,7 +134,7 @@ def _is_clean(text: str) -> bool:
 
 
 def is_address(url: str) -> bool:
-    """Tell whether a URL has a host and a believable length."""
+    """Return whether a URL has a host and a plausible length."""
     if len(url) > LONGEST_URL or not url.isprintable():
         return False
     return _has_host("/".join(url.split("/", 3)[:3]))
@@ -147,6 +147,6 @@ def _has_host(start: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def parse_seconds(stamp: str) -> int | None:
-    """Return a stamp as seconds since 1970, None where it is none; a file has few of them."""
+    """Return a stamp as seconds since 1970; None if it is invalid; a file has few of them."""
     moment = parse_stamp(stamp)
     return int(moment.timestamp()) if moment else None

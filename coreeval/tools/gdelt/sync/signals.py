@@ -42,7 +42,7 @@ class Signals:
     stamps: set[int] = field(default_factory=set)
 
     def table(self) -> Any:  # noqa: ANN401 - Arrow has no types
-        """Return them as a table, a row for each URL."""
+        """Return the signals as a table, one row per URL."""
         found = list(self.by_url.values())
         columns: list[list[Any]] = [list(self.by_url)]
         columns += [[getattr(each, name) for each in found] for name in SIGNALS.names[1:]]
@@ -84,7 +84,7 @@ def _iter_lines(groups: Iterable[list[bytes]]) -> Iterator[bytes]:
 
 
 def _add_event(signals: Signals, columns: Columns) -> Reason | None:
-    """Add a row: the largest counts of the events that a page tells, root if one of them is."""
+    """Add a row: the largest counts of the events on a page, and root if one of them is."""
     found = _signal_of(signals, columns[SOURCE_URL], columns[DATE_ADDED])
     if isinstance(found, str):
         return found
@@ -97,7 +97,7 @@ def _add_event(signals: Signals, columns: Columns) -> Reason | None:
 
 
 def _add_mention(signals: Signals, columns: Columns) -> Reason | None:
-    """Add a row: how often a page is a mention, and the best confidence in it."""
+    """Add a row: how often a page is a mention of an event, and the best confidence in it."""
     if columns[MENTION_TYPE] != WEB:
         return "collection"
     found = _signal_of(signals, columns[IDENTIFIER], columns[MENTION_TIME])
@@ -122,7 +122,7 @@ def _signal_of(signals: Signals, address: bytes, stamp: bytes) -> _Signal | Reas
 
 
 def _largest(known: int | None, number: bytes, most: int = 2**31 - 1) -> int | None:
-    """Return the larger of what is known and what a column says, if it says a number."""
+    """Return the larger of the known value and a column's number, if it has one."""
     if not number.isdigit():
         return known
     return max(known or 0, min(int(number[:10]), most))

@@ -164,11 +164,11 @@ class LedgerEntry:
 
 @contextmanager
 def open_ledger(path: Path) -> Iterator["StoreLedger"]:
-    """Open a ledger inside the block, making it if need be.
+    """Open a ledger for the block, creating it if needed.
 
     Raises:
-        RunCorrupt: it is damaged, or a newer CoreEval wrote it.
-        RunError: it cannot be opened.
+        RunCorrupt: the ledger is damaged, or a newer CoreEval wrote it.
+        RunError: the ledger cannot be opened.
     """
     engine = open_engine(str(URL.create("sqlite", database=str(path))))
     prepare_database(engine, SCHEMA, what=STORE_NAME, repair=REPAIR)
@@ -203,7 +203,7 @@ class StoreLedger:
                     connection.execute(_insert_or_replace(table), chunk)
 
     def note_ranges(self, asked: Sequence[BatchRange]) -> None:
-        """Note what should be there."""
+        """Record the batches that should be there."""
         if asked:
             with self._engine.begin() as connection:
                 connection.execute(
@@ -226,12 +226,12 @@ class StoreLedger:
         return [FileRow(**{**row, "bad": json.loads(row["bad"])}) for row in found]
 
     def segments(self) -> list[SegmentRow]:
-        """Return the data files, without the files that they hold."""
+        """Return the data files, without the list of files that they contain."""
         query = select(segments_table).order_by(segments_table.c.path)
         return [SegmentRow(**row) for row in self._rows(query)]
 
     def batches(self, feed: Feed) -> dict[int, BatchRow]:
-        """Return what is known of a feed's batches, in order of time."""
+        """Return the rows of a feed's batches, in chronological order."""
         query = (
             select(batches_table)
             .where(batches_table.c.feed == feed)
@@ -240,7 +240,7 @@ class StoreLedger:
         return {row["batch"]: BatchRow(**row) for row in self._rows(query)}
 
     def newest_batch(self, feeds: Sequence[Feed]) -> int | None:
-        """Return the newest batch of these feeds that was read from the mirror or a whole copy."""
+        """Return the newest batch of these feeds read from the mirror or from a complete copy."""
         newest = select(func.max(batches_table.c.batch)).where(
             batches_table.c.feed.in_(feeds), batches_table.c.state == "read"
         )
@@ -249,12 +249,12 @@ class StoreLedger:
         return found
 
     def list_ranges(self) -> list[BatchRange]:
-        """Return what should be there."""
+        """Return the batches that should be there."""
         query = select(ranges_table).order_by(ranges_table.c.feed, ranges_table.c.first)
         return [BatchRange(**row) for row in self._rows(query)]
 
     def list_ignored_files(self) -> dict[str, str]:
-        """Return the files that were left out, and why."""
+        """Return the files that were left out, and the reasons."""
         found = self._rows(select(ignored_table).order_by(ignored_table.c.name))
         return {row["name"]: row["reason"] for row in found}
 
@@ -264,7 +264,7 @@ class StoreLedger:
 
 
 def _insert_or_replace(table: Table) -> Any:  # noqa: ANN401 - SQLAlchemy's insert of either kind
-    """Return an insert; rows about a batch or an ignored file replace what was known."""
+    """Return an insert; rows about a batch or an ignored file replace earlier rows."""
     if table in (files_table, segments_table):
         return insert(table)
     statement = upsert(table)

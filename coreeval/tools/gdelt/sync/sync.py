@@ -45,14 +45,14 @@ class StopRequest:
         self._listeners: list[Callable[[], None]] = []
 
     def ask(self) -> None:
-        """Ask for an end after the files in hand."""
+        """Request a stop after the current files."""
         self.asked = True
         for listener in self._listeners:
             listener()
 
     @contextmanager
     def telling(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call somebody, too, when an end is asked for inside the block."""
+        """Also call a listener if a stop is requested inside the block."""
         self._listeners.append(listener)
         try:
             yield
@@ -61,7 +61,7 @@ class StopRequest:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Ask at SIGINT and SIGTERM; outside the main thread they are the caller's own affair."""
+        """Request a stop on SIGINT and SIGTERM; outside the main thread, leave them alone."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -131,20 +131,20 @@ def sync_mirror(
     mirror: str = MIRROR,
     around: Around | None = None,
 ) -> SyncResult:
-    """Fetch what a window has and the store has not.
+    """Fetch the files of a window that the store does not have.
 
     Args:
-        store: The store's folder; made if need be.
-        start: The window's start; None goes on from the newest batch of the store.
-        end: Its end; None is now.
-        feeds: What is fetched.
+        store: The store's folder; created if needed.
+        start: The window's start; None continues from the newest batch of the store.
+        end: The window's end; None is now.
+        feeds: The feeds to fetch.
         mirror: The URL above `gdeltv2/`.
-        around: Who watches, the clock, what is done at the end.
+        around: The progress listener, the clock, and the final action.
 
     Raises:
-        UsageError: the window or the mirror's address is wrong, or this is no store.
-        RunLocked: another sync is at work on the store.
-        RunError: the mirror cannot be reached, the disk is full, or a process that reads died.
+        UsageError: the window or the mirror's URL is invalid, or the folder is not a store.
+        RunLocked: another sync is working on the store.
+        RunError: the mirror cannot be reached, the disk is full, or a reader process died.
     """
     around, url = around or Around(), normalise_mirror_url(mirror)
     now = around.now()
@@ -171,9 +171,9 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
     """Read the GDELT files in a folder, or one file, that the store has not read yet.
 
     Raises:
-        KnowledgeError: no such folder, none of its files holds news, or this is no store.
-        RunLocked: another sync is at work on the store.
-        RunError: the disk is full, or a process that reads died.
+        KnowledgeError: there is no such folder, none of its files has news, or this is not a store.
+        RunLocked: another sync is working on the store.
+        RunError: the disk is full, or a reader process died.
     """
     around = around or Around()
     if not source.exists():
@@ -209,7 +209,7 @@ class _Work:
     around: Around
 
     def take(self, deliveries: Iterable[Delivery], total: int) -> IntakeCounts:
-        """Read deliveries until there are no more or a signal came."""
+        """Read deliveries until there are no more or a stop is requested."""
 
         def tell(done: int, articles: int) -> None:
             self.around.watch(SyncProgress(done, total, articles))
@@ -221,7 +221,7 @@ class _Work:
     def result(
         self, counts: IntakeCounts, asked: Sequence[BatchRange], troubles: FetchTroubles
     ) -> SyncResult:
-        """Return what the sync came to."""
+        """Return the result of the sync."""
         gaps = find_gaps(self.ledger, asked, self.around.now())
         return SyncResult(
             store=self.layout.root,
@@ -239,7 +239,7 @@ class _Work:
 
 
 def _work_on_store(store: Path, around: Around, work: Callable[[_Work], SyncResult]) -> SyncResult:
-    """Work on a store alone, stopped cleanly by a signal."""
+    """Run work on a locked store; a signal stops it cleanly."""
     layout, stop, started = StoreLayout(store), StopRequest(), time.monotonic()
     layout.prepare()
     with (
@@ -273,10 +273,10 @@ def _lock_store(layout: StoreLayout) -> Iterator[None]:
 
 @contextmanager
 def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
-    """Say it in one message when there is no room left on the disk.
+    """Report a full disk in one message.
 
     Raises:
-        RunError: there is none.
+        RunError: the disk is full.
     """
     try:
         yield
@@ -289,7 +289,7 @@ def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
 
 
 def _resume_from(ledger: StoreLedger, feeds: Sequence[Feed], store: Path) -> datetime:
-    """Return from when to go on: up to a day before the newest batch, since some come late."""
+    """Return where to resume: up to a day before the newest batch, since some come late."""
     newest = ledger.newest_batch(feeds)
     if newest is None:
         raise KnowledgeError(
