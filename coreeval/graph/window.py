@@ -34,8 +34,8 @@ def find_control_window(
         window: The window of the news for the updated arm.
 
     Raises:
-        ConfigError: its end is before its start, is after a cutoff or is inside `window`, or a target
-            has no known cutoff.
+        ConfigError: it ends before it starts, after a cutoff or inside `window`, or a target has no
+            known cutoff.
     """
     chosen = config.run.control_window
     if chosen is None:
