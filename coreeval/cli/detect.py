@@ -59,10 +59,10 @@ def drop(
 
 
 def _drop_document(run: Path, files: "RunFiles") -> Document:
-    """Return what the report says of drops.
+    """Return the performance drops from the report.
 
     Raises:
-        RunStateError: there is no report yet, or one from before drops were taken apart; or no
+        RunStateError: there is no report yet, or one from before drops were decomposed; or no
             target labelled texts.
         RunCorrupt: it is damaged.
     """
@@ -86,7 +86,7 @@ def _copy_items(run: Path, table: Path, to: Path) -> None:
     """Copy the table of samples.
 
     Raises:
-        RunStateError: it is gone, or the copy cannot be written.
+        RunStateError: it does not exist, or the copy cannot be written.
     """
     try:
         shutil.copyfile(table, to)
@@ -131,7 +131,7 @@ def _target_lines(target: Document) -> Iterator[str]:
 
 
 def _text_lines(texts: Document | None) -> Iterator[str]:
-    """Yield how the texts of the arms differ, a line for each covariate."""
+    """Yield the differences between the arms' texts, a line for each covariate."""
     for kind, check in texts["kinds"].items() if texts else ():
         yield ""
         arms = ", ".join(check["weights"])
@@ -332,7 +332,7 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
-    """Return an option that has no default: what a score is must be said, not guessed."""
+    """Return a required option; the kind of score must be stated, not guessed."""
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text
