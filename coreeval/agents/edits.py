@@ -137,7 +137,7 @@ _ORDINARY_LOCKS = frozenset({"label_carrier", "anaphor", "pun"})
 
 
 def _swap_first_case(span: str) -> str:
-    """Return a span with the case of its first letter swapped; acronyms and `I` stay."""
+    """Return a span with the case of its first letter swapped; acronyms and `I` are unchanged."""
     return span if span[1:2].isupper() or span[:2] == "I " else span[0].swapcase() + span[1:]
 
 

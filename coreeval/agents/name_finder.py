@@ -194,7 +194,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     """Return a pattern that matches a name, regardless of what separates its words.
 
     Letters may adjoin a name if its script has no spaces. No separator is needed between initials,
-    where the name itself has no space, or in a long name.
+    if the name itself has no space, or in a long name.
     """
     light, words = _light(name), list(re.finditer(r"[^\W_]+", _light(name)))
     close = sum(len(word[0]) for word in words) >= _TOGETHER

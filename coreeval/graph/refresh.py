@@ -199,7 +199,7 @@ def _find_newest_dates(job: RunContext) -> dict[str, datetime]:
 
 
 def _build_teams(job: RunContext, materials: TeamInputs) -> Callable[[Sample], TaskTeam]:
-    """Return the function that finds a sample's task and team; all teams are built beforehand."""
+    """Return the function that finds a sample's task and team; all teams are built at the start."""
     tasks = job.tasks()
     parts = {task.target: TaskTeam(task=task, team=job.hire(task, materials)) for task in tasks}
     return lambda sample: parts[job.load_task_of(sample).target]

@@ -312,7 +312,7 @@ class RunContext:
         )
 
     def _find_unaccounted_usd(self, billed_usd: float) -> float:
-        """Return the amount that counts as spent beyond the calls of finished steps.
+        """Return the cost that counts as spent beyond the calls of finished steps.
 
         It is the worst case of requests with an unknown end, and the cost of answers that arrived
         after their step was interrupted: they are stored, and a resumed run uses them.

@@ -257,7 +257,7 @@ def step_texts(step: StepRecord, evidence: Mapping[str, Evidence]) -> Attributes
 
     Args:
         step: The step.
-        evidence: By id, as far as the run store has it.
+        evidence: The evidence by id, if the run store has it.
     """
     found: dict[str, Attribute] = dict(_value_attributes("output", step.detail))
     for place, (known, rung) in enumerate(step.detail.get("evidence", {}).items()):

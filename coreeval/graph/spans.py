@@ -212,7 +212,7 @@ class SpanRecorder:
         )
 
     def _error(self, error: str, kind: str) -> str | None:
-        """Return an error in full or its kind alone; None if there was no error."""
+        """Return an error in full, or only its kind; None if there was no error."""
         if not error:
             return None
         return error if self._settings.content else kind

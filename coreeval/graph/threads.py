@@ -146,7 +146,7 @@ class SampleThreads:
         return measure_freshness(evidence.values(), self.targets)
 
     async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
-        """Return the state of a thread that stands before one of the nodes."""
+        """Return the state of a thread that is waiting before one of the nodes."""
         if not before:
             return None
         place = await self.app.aget_state(self._config(thread_id))

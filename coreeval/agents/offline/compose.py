@@ -148,7 +148,7 @@ def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _Text
 
 
 def _join_sentences(pieces: Sequence[str]) -> str:
-    """Return kept pieces as sentences; the last gets an end mark if its neighbour is known."""
+    """Return kept pieces as sentences; the last gets its end mark later, with its neighbour."""
     kept = [piece for piece in pieces if piece]
     return " ".join([*map(_end_sentence, kept[:-1]), *kept[-1:]])
 

@@ -123,7 +123,7 @@ def _insert_blanks(text: str) -> str:
 
 
 def _matched_key(span: "Span", text: str) -> str:
-    """Return a name's key as written in a text: `Coca - Cola` has another name's tokens."""
+    """Return a name as the text writes it: `Coca - Cola` has the tokens of another name."""
     return text[span.start_char : span.end_char].casefold()
 
 

@@ -31,7 +31,7 @@ def to_sentence_case(text: str, proper: frozenset[str]) -> str:
     """Return a headline in sentence case, with capitals only for names.
 
     In Title Case spelling is no evidence, so a word keeps its capital only if it belongs to a
-    known name; elsewhere only the first word is in doubt.
+    known name; in other headlines only the first word is uncertain.
     """
     tokens = text.split(" ")
     doubtful = range(len(tokens)) if _is_title_case(tokens) else range(1)

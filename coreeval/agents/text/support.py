@@ -191,7 +191,7 @@ class Support:
 
     @classmethod
     def from_evidence(cls, items: Sequence[Evidence], *, and_also: str = "") -> "Support":
-        """Return what pieces of evidence support together, with a translation of one of them."""
+        """Return what pieces of evidence and a translation of one of them support together."""
         return cls([*(evidence_text(item) for item in items), and_also])
 
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:

@@ -188,8 +188,8 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
 
     Paths below the run's directory `root` or the user's are shortened in their reasons.
 
-    Broken off are samples that failed, and those that a step failed of when they had an outcome:
-    how far their other branch came hung on the moment.
+    Interrupted samples are those that failed, and those with an outcome of which a step failed:
+    how far their other branch got depended on timing.
     """
     broken = {sample_id for sample_id, _, _ in store.inputs.step_errors()}
     return {

@@ -167,7 +167,7 @@ def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range)
 
     Args:
         seen: Recorded calls.
-        player: Who is asked.
+        player: The model in its role.
         said: Tokens of its answers, used if no call of the model was recorded.
     """
     timed = [one for one in seen if one.seconds and one.model == player.model]

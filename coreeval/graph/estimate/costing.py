@@ -165,7 +165,7 @@ def _estimate_stage_seconds(
     """Return the duration of a stage: refresh or rewording first, then targets and judges in turn.
 
     The refresh or rewording takes as long as its slowest model, or as long as all its calls when
-    as many samples are worked on at a time as are open together.
+    as many samples are in progress as may be open at once.
     """
     roles = [line for line in lines if not line.role.startswith(ALONE)]
     together = max(1, min(max_open_samples(concurrency), samples))

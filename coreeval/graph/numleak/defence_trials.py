@@ -54,7 +54,7 @@ class DefenceTrial:
     seed: int
 
     def attacks(self, asked: SeriesQuestionSet, series: Series) -> SeriesQuestionSet:
-        """Return the questions about a series, with the attacks that target them."""
+        """Return the questions about a series, followed by the attacks on the defences."""
         return add_attacks(asked, series.definition, self.armoury, dates=self.config.dates)
 
     def plan_utility(

@@ -103,7 +103,7 @@ def _assess_extraction(case: _AnswerCase, answer: Extraction) -> Assessment:
 
 
 def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
-    """Yield a finding for each text copied incorrectly, so that the role moves or drops it."""
+    """Yield a finding for each span that was copied incorrectly; the role moves or drops it."""
     spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
     for one in spans:
         if find_span(fields.get(one.field, ""), one.span) is None:
