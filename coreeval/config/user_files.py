@@ -48,7 +48,7 @@ class YamlError(yaml.YAMLError):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file or a pipe for reading; a device such as /dev/zero has no end and is refused.
+    """Open a file or a pipe for reading; refuse a device such as /dev/zero, which has no end.
 
     Raises:
         OSError: it cannot be opened, or is a device (ENOTSUP).

@@ -72,7 +72,7 @@ class InFlight:
         self._places[sample_id] = {"node": node, "since": since}
 
     def leave(self, sample_id: str) -> None:
-        """Note that a sample is no longer worked on."""
+        """Note that a sample is no longer in progress."""
         self.moved_at = self._clock()
         self._places.pop(sample_id, None)
 

@@ -137,7 +137,7 @@ def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) 
     """Find the release that a run is to follow.
 
     Raises:
-        ReleaseError: it is not there, was edited, or is of another benchmark.
+        ReleaseError: it does not exist, was edited, or is of another benchmark.
     """
     name = setup.config.name
     release = _find_release(lineage.release, name, workspace)

@@ -93,7 +93,7 @@ class TaskFile(Task):
         return next(named, None)
 
     def to_task(self, **changes: object) -> Task:
-        """Return the task alone, with some values replaced."""
+        """Return only the task, with some values replaced."""
         return Task.model_validate(self.model_dump(exclude={"targets"}) | changes)
 
 

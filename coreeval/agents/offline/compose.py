@@ -184,7 +184,7 @@ def _keep_whole(own: str, held: Sequence[str]) -> str:
 
 
 def _keep_clauses(own: str, held: Sequence[str]) -> str:
-    """Keep from the start of the first clause with a lock to the end of the last."""
+    """Keep everything from the first clause with a lock to the end of the last one."""
     cuts = [(0, 0), *((c.start(), c.end()) for c in _CUT.finditer(own)), (len(own), len(own))]
     first, last = min(map(own.index, held)), max(own.index(span) + len(span) for span in held)
     start = max(end for _, end in cuts if end <= first)
