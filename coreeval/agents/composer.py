@@ -48,7 +48,7 @@ class LLMComposer(LLMRole):
         )
 
     async def __call__(self, brief: CompositionRequest) -> Composition:
-        """Write the sample anew, with the plan's facts and the original's voice."""
+        """Write the sample anew, with the plan's facts in the original's voice."""
         messages = self._messages(
             item=item_data(self.task, brief.sample)
             | {

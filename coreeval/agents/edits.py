@@ -19,8 +19,8 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
 def substitute(sample: Sample, plan: Plan) -> dict[str, str]:
     """Return a sample's fields with old heads and tails replaced and insertions appended.
 
-    The longest old span goes first, and what was put in is not searched again. An insertion is the
-    text of the statement that it rests on, at the end of its field.
+    The longest old span is replaced first, and new text is not searched again. An insertion is the
+    text of its supporting statement, at the end of its field.
     """
     return {
         name: _append(_replace_spans(text, list_changed_spans(plan, name)), _insertions(plan, name))
@@ -29,7 +29,7 @@ def substitute(sample: Sample, plan: Plan) -> dict[str, str]:
 
 
 def list_changed_spans(plan: Plan, field: str) -> list[tuple[str, str]]:
-    """Return what becomes what in a field: heads and tails that the plan changes."""
+    """Return (old, new) pairs of the heads and tails that the plan changes in a field."""
     found = (
         pair
         for change in plan.replacements
@@ -60,7 +60,7 @@ def _append(text: str, additions: Iterable[str]) -> str:
 
 
 def _replace_spans(text: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """Replace in one pass, so that a new span is never taken for an old one."""
+    """Replace all pairs in one pass, so that a new span is never mistaken for an old one."""
     by_length = sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)
     patterns = [(build_span_pattern(old), old, new) for old, new in by_length]
     usable = [(pattern, old, new) for pattern, old, new in patterns if pattern is not None]
@@ -76,7 +76,7 @@ def _replace_spans(text: str, pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _match_case(found: re.Match[str], *, planned: str, new: str) -> str:
-    """Give the new span the case pattern that the text adds to the planned one."""
+    """Return the new span with the case pattern that the text adds to the planned span."""
     actual = found.group()
     if actual.isupper() and not planned.isupper():
         return new.upper()
@@ -89,7 +89,7 @@ def _match_case(found: re.Match[str], *, planned: str, new: str) -> str:
 
 
 def list_replaced_facts(sample_id: str, plan: Plan, used: Sequence[int]) -> list[ReplacedFact]:
-    """Return one row per replacement that the composer says it used, or all if it names none."""
+    """Return one row per replacement that the composer reports as used, or all if it names none."""
     numbers = [n for n in used if n < len(plan.replacements)] or range(len(plan.replacements))
     return [_fact_row(sample_id, plan, number) for number in numbers]
 
@@ -113,8 +113,8 @@ _EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
 def firm_locks(task: Task, extraction: Extraction) -> list[Lock]:
     """Return the locks that bind the replacer and the composer.
 
-    The label of a pair lies in how its texts compare. What somebody said and how it was put belongs
-    to the event there, and goes with it: only the rewriter, who tells the same event, keeps it.
+    The label of a pair depends on how its texts compare. What somebody said, and in which words,
+    belongs to the event and changes with it; only the rewriter, which keeps the event, keeps it.
     """
     if len(task.fields) == 1:
         return list(extraction.locked)
@@ -122,9 +122,9 @@ def firm_locks(task: Task, extraction: Extraction) -> list[Lock]:
 
 
 def keeps_lock(text: str, lock: Lock) -> bool:
-    """Tell whether a text has a locked span word for word.
+    """Return whether a text contains a locked span word for word.
 
-    Ordinary words may begin with a capital or without, since a sentence may now begin elsewhere.
+    The first letter of ordinary words may change case, because sentences may begin elsewhere.
     """
     if has_span(text, lock.span, any_case=lock.why == "target"):
         return True
@@ -137,7 +137,7 @@ _ORDINARY_LOCKS = frozenset({"label_carrier", "anaphor", "pun"})
 
 
 def _swap_first_case(span: str) -> str:
-    """Return a span with its first letter in the other case; acronyms and `I` stay."""
+    """Return a span with the case of its first letter swapped; acronyms and `I` are unchanged."""
     return span if span[1:2].isupper() or span[:2] == "I " else span[0].swapcase() + span[1:]
 
 
@@ -151,9 +151,9 @@ class LengthLimits:
 
 
 def length_limits(task: Task, text: str, plan: Plan | None = None) -> LengthLimits:
-    """Return the limits for a text (pilot §7), and for one that a plan brings up to date.
+    """Return the length limits of a text (pilot §7), or of a text that a plan updates.
 
-    News of one headline cannot fill a long premise without being padded: a sentence need not have
+    News from one headline cannot fill a long premise without padding, so a sentence need not have
     more words than the longest of the plan's statements.
     """
     limits, count = thresholds_of(task), count_words(text)

@@ -43,7 +43,7 @@ class LLMExtractor(LLMRole):
         )
 
     async def __call__(self, sample: Sample) -> Extraction:
-        """Read one sample."""
+        """Return the extraction of one sample."""
 
         def check(answer: ExtractionAnswer) -> None:
             for name in ("entities", "triples", "locked", "sensitive"):
@@ -87,6 +87,6 @@ def _at_home(spans: tuple[Spanned, ...], fields: Fields) -> tuple[Spanned, ...]:
 
 
 def _home(one: Entity | Lock, fields: Fields) -> str:
-    """Return the field that a span stands in, its own first; empty where there is none."""
+    """Return the field that contains a span, checking its own first; empty if none does."""
     order = (one.field, *fields)
     return next((name for name in order if occurs(one.span, fields.get(name, ""))), "")

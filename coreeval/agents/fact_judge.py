@@ -75,7 +75,7 @@ class LLMFactJudge(LLMRole):
 
 
 def _problem(one: StatementAnswer, items: int) -> str:
-    """Return what is wrong with a judged claim; empty where nothing is."""
+    """Return the problem of a judged claim; empty if there is none."""
     if one.kind not in _CLAIMS:
         return ""
     if one.supported == "not_needed":
@@ -107,5 +107,5 @@ def _judged(one: StatementAnswer, evidence: Sequence[Evidence]) -> JudgedStateme
 
 
 def _defect(named: FactDefect) -> FactDefect:
-    """Return the defect of an unsupported claim; one that was not named is `unsupported`."""
+    """Return the defect of an unsupported claim; `unsupported` if the judge named none."""
     return "unsupported" if named == "none" else named

@@ -44,7 +44,7 @@ class LLMRole:
         self._fixed = {name: fixed[name] for name in self._prompt.variables & fixed.keys()}
 
     def _messages(self, **data: object) -> list[Message]:
-        """Return the prompt with these values as its blocks of data."""
+        """Return the prompt with these values in its data blocks."""
         return self._prompt.fill(
             **self._fixed, **{name: to_prompt_json(value) for name, value in data.items()}
         )
@@ -65,7 +65,7 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
 
 
 def item_data(task: Task, sample: Sample) -> dict[str, object]:
-    """Return a sample as a role that knows its label sees it."""
+    """Return a sample in the form for roles that know its label."""
     meaning = next((label.meaning for label in task.labels if label.id == sample.label), "")
     item: dict[str, object] = {
         "fields": sample.fields,
@@ -76,22 +76,22 @@ def item_data(task: Task, sample: Sample) -> dict[str, object]:
 
 
 def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
-    """Return locked spans."""
+    """Return locked spans as data."""
     return [lock.model_dump() for lock in locks]
 
 
 def word_limits(task: Task, fields: Fields, plan: Plan | None = None) -> dict[str, dict[str, int]]:
-    """Return for each field how many words it has, and the fewest and the most."""
+    """Return for each field its number of words, and the fewest and most allowed."""
     return {name: asdict(length_limits(task, text, plan)) for name, text in fields.items()}
 
 
 def habits(fields: Fields) -> dict[str, list[str]]:
-    """Return for each field how its author writes, in words."""
+    """Return for each field its author's writing habits, in words."""
     return {name: voice_hints(text) for name, text in fields.items()}
 
 
 def plan_data(plan: Plan) -> dict[str, object]:
-    """Return a plan; news is cited by its words, since items have other numbers in each call."""
+    """Return a plan as data; news is cited by its words, because item numbers vary by call."""
     return {
         "statements": [
             one.model_dump(include={"text", "quote", "translation", "modality", "speaker"})
@@ -107,7 +107,7 @@ def plan_data(plan: Plan) -> dict[str, object]:
 
 
 def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
-    """Return news items numbered from 1; what a source does not give is left out."""
+    """Return news items numbered from 1, without the values that a source does not provide."""
     return [_news_item(number, item) for number, item in enumerate(evidence, start=1)]
 
 
@@ -119,17 +119,17 @@ def _news_item(number: int, item: Evidence) -> dict[str, object]:
 
 
 def feedback_data(defects: Sequence[Defect]) -> list[dict[str, str]]:
-    """Return defects as feedback."""
+    """Return defects as feedback data."""
     return [{"check": defect.check, "message": defect.message} for defect in defects]
 
 
 def occurs(span: str, text: str) -> bool:
-    """Tell whether a span stands in a text, however quotes and whitespace are written."""
+    """Return whether a span occurs in a text, regardless of how quotes and spaces are written."""
     return bool(span.strip()) and normalise(span) in normalise(text)
 
 
 def check_not_blank(answer: Rewrite | Composition) -> None:
-    """Refuse texts of which a field is blank."""
+    """Raise an error if a field of an answer is blank."""
     for name, text in answer.fields.items():
         if not text.strip():
             raise InvalidAnswer(f"{name} is blank")

@@ -60,18 +60,18 @@ class NameFinder:
 
     @property
     def plainest(self) -> tuple[str, ...]:
-        """A part of each name without which no text has it, but for marks, case and escapes.
+        """Return a part of each name found in every text with it, marks, case and escapes aside.
 
-        There is none for names of other alphabets.
+        Names in other alphabets have no such part.
         """
         return tuple(piece.decode() for piece in self._ascii)
 
     def finds(self, text: str) -> bool:
-        """Tell whether a text names somebody."""
+        """Return whether a text names somebody."""
         return any(map(self._finds_plainly, _forms(text)))
 
     def _finds_plainly(self, text: str) -> bool:
-        """Tell whether a text names somebody as it stands."""
+        """Return whether a text names somebody without any decoding."""
         if not self._may_name(text):
             return False
         light = _light(text)
@@ -80,7 +80,7 @@ class NameFinder:
         return self._finds_closely(" ".join(light.split()))
 
     def finds_in(self, value: object) -> bool:
-        """Tell whether any text of a value, keys of mappings included, names somebody."""
+        """Return whether any text in a value, including the keys of mappings, names somebody."""
         if isinstance(value, str):
             return self.finds(value)
         if isinstance(value, dict):
@@ -88,7 +88,7 @@ class NameFinder:
         return isinstance(value, list | tuple) and any(map(self.finds_in, value))
 
     def blanked(self, value: JsonValue) -> JsonValue:
-        """Return a value in which each text that names somebody is `TAKEN_DOWN`."""
+        """Return a value in which each text that names somebody is replaced by `TAKEN_DOWN`."""
         if isinstance(value, str):
             return TAKEN_DOWN if self.finds(value) else value
         if isinstance(value, dict):
@@ -96,14 +96,14 @@ class NameFinder:
         return [self.blanked(each) for each in value] if isinstance(value, list) else value
 
     def _may_name(self, text: str) -> bool:
-        """Tell whether a closer look is worth its time, which is ten times that of this one."""
+        """Return whether a closer look is worthwhile; it takes ten times as long as this check."""
         if text.isascii() or not self._ascii:
             return True
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").lower()
         return any(piece in plain for piece in self._ascii)
 
     def _finds_closely(self, light: str) -> bool:
-        """Look at the stretches of a text in which a name may stand."""
+        """Return whether a name occurs in one of the parts of a text that may contain it."""
         for piece in self._pieces:
             at = light.find(piece)
             while at >= 0:
@@ -117,9 +117,9 @@ class NameFinder:
 
 
 def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
-    """Return what can be looked for in ASCII; nothing if a name has no such part.
+    """Return the ASCII pieces to look for; empty if a name has no such piece.
 
-    `ss` may be written as one letter, and other alphabets have more ways to be small.
+    `ss` may be written as one letter, and other alphabets have more lower-case forms.
     """
     plain = [max(piece.split("ss"), key=len) for piece in pieces]
     whole = all(len(each) > 1 and each.isascii() for each in plain)
@@ -127,7 +127,7 @@ def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield a text as it stands, without its escapes one by one, and each without its tags."""
+    """Yield a text at each level of unescaping, each also without its tags."""
     for _ in range(_MOST_ESCAPES):
         yield text
         if "<" in text:
@@ -139,7 +139,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    """Return a text without the outermost escapes of JSON, addresses and HTML."""
+    """Return a text without its outermost JSON, URL and HTML escapes."""
     if not text.isascii():
         text = text.translate(_BYTES) if _has_bytes(text) else text
     if "\\" in text:
@@ -151,7 +151,7 @@ def _decoded(text: str) -> str:
 
 
 def _has_bytes(text: str) -> bool:
-    """Tell whether a text was read with bytes that are not UTF-8."""
+    """Return whether a text was read from bytes that are not valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -164,7 +164,7 @@ def _joined(pair: re.Match[str]) -> str:
 
 
 def _light(text: str) -> str:
-    """Return a text without case, marks and what cannot be seen."""
+    """Return a text without case, marks and invisible characters."""
     if text.isascii():
         return text.lower()
     return _unmarked().sub("", unicodedata.normalize("NFKD", text)).casefold()
@@ -181,7 +181,7 @@ def _unmarked() -> re.Pattern[str]:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, without points and hyphens."""
+    """Return the words of a name, without full stops and hyphens."""
     words: list[str] = re.findall(r"[^\W_]+", _light(name))
     return words
 
@@ -191,10 +191,10 @@ def _longest_piece(name: str) -> str:
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return what a name looks like, whatever stands between its words.
+    """Return a pattern that matches a name, regardless of what separates its words.
 
-    Letters may stand right beside a name whose script has no spaces.
-    Nothing need stand between initials, where the name itself has no space, or in a long name.
+    Letters may adjoin a name if its script has no spaces. No separator is needed between initials,
+    if the name itself has no space, or in a long name.
     """
     light, words = _light(name), list(re.finditer(r"[^\W_]+", _light(name)))
     close = sum(len(word[0]) for word in words) >= _TOGETHER
@@ -212,5 +212,5 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def is_unspaced(letter: str) -> bool:
-    """Return whether a letter is of a script that puts no spaces between words."""
+    """Return whether a letter belongs to a script that puts no spaces between words."""
     return bool(_UNSPACED.match(letter))

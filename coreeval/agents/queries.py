@@ -43,9 +43,9 @@ _QueryDraft = tuple[str, Rung, tuple[str, ...]]
 
 
 def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
-    """Return the queries for a sample, rung by rung: names first, the mere shape of news last.
+    """Return the queries for a sample by rung: names first, the general shape of news last.
 
-    A spelling is a query of its own, so that the rung tells what found the news.
+    Each spelling is a separate query, so that the rung shows which one found the news.
     """
     surnames = _find_surnames(extraction)
     drafts = [
@@ -75,7 +75,7 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
 
 
 def _find_context(name: str, extraction: Extraction) -> tuple[str, ...]:
-    """Return what else the sample is about: it tells the river from the company."""
+    """Return the sample's other topics: they tell the river from the company."""
     own = {stem(word) for word in split_words(name)}
     told = [entity.query_name for entity in _select_searchable(extraction)] + list(
         extraction.queries
@@ -115,7 +115,7 @@ def _concept_drafts(extraction: Extraction, task: Task) -> Iterator[_QueryDraft]
 
 
 def _select_searchable(extraction: Extraction) -> list[Entity]:
-    """Return the entities that news can be asked about: no handles, dates, amounts or surnames."""
+    """Return the entities to search news for: no handles, dates, amounts or surnames."""
     return [
         entity
         for entity in extraction.entities
@@ -126,7 +126,7 @@ def _select_searchable(extraction: Extraction) -> list[Entity]:
 
 
 def _is_single_name(name: str, entity: Entity) -> bool:
-    """Tell whether a person is named by one word: a homonym sooner or later (pilot §2)."""
+    """Return whether a person is named by one word: a homonym sooner or later (pilot §2)."""
     return entity.type == "person" and entity.kind == "named" and len(split_words(name)) == 1
 
 
@@ -148,7 +148,7 @@ def _is_target(entity: Entity, task: Task) -> bool:
 
 
 def _is_usable(text: str) -> bool:
-    """Tell whether a text can find anything in particular."""
+    """Return whether a text is specific enough to search for."""
     content = find_content_words(text)
     if not content or all(word in _CALENDAR or word[0].isdigit() for word in content):
         return bool(re.fullmatch(r"[A-Z]{2,3}", text)) and text.casefold() not in FUNCTION_WORDS
@@ -164,7 +164,7 @@ def _make_key(text: str) -> str:
 
 
 def _limit_drafts(drafts: Sequence[_QueryDraft]) -> list[_QueryDraft]:
-    """Cut to the limit, keeping places for each rung below the names."""
+    """Return the drafts cut to the limit, with places reserved for each rung below the names."""
     by_rung = {rung: [draft for draft in drafts if draft[1] == rung] for rung in LADDER}
     kept = [draft for rung, most in RUNG_PLACES.items() for draft in by_rung[rung][:most]]
     others = (draft for draft in drafts if draft not in kept)
@@ -182,10 +182,10 @@ def merge_results(
 ) -> dict[Evidence, Rung]:
     """Return the evidence to offer, each with the best rung that found it.
 
-    Queries take turns in the order of their rungs, so that every query shows its best; what shares
-    most of a query's words comes before what shares few of them, and the latter stands for the
-    shape of its query alone, whatever the query was. Items tried before, second copies of a
-    headline and more than a few tellings of one event are left out.
+    Queries take turns in the order of their rungs, so that every query offers its best items. Items
+    that share most of a query's words precede those that share few of them, and the latter count
+    only as matching the query's shape, whatever the query was. Items tried before, duplicates of a
+    headline and more than a few reports of one event are left out.
     """
     asked = [query for query in queries if query.rung in LADDER]
     ordered = sorted(asked, key=lambda query: LADDER.index(query.rung))
@@ -203,7 +203,7 @@ def merge_results(
 
 
 def _is_near(query: EntityQuery, item: Evidence) -> bool:
-    """Tell whether an item has a query's name, or most words of its topic."""
+    """Return whether an item has a query's name, or most words of its topic."""
     asked = {stem(word) for word in find_content_words(query.text)}
     if query.rung in ("named", "alias") or not asked:
         return True
@@ -216,7 +216,7 @@ def _interleave(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
 
 
 def find_best_rung(rungs: Iterable[Rung]) -> Rung:
-    """Return the rung nearest to the text's own names; none where there is no rung."""
+    """Return the rung closest to the text's own names; none if there is no rung."""
     return min(rungs, key=LADDER.index, default="none")
 
 
@@ -234,7 +234,7 @@ def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
 
 
 def describe_queries(asked: Sequence[EntityQuery], found: Retrieval) -> list[dict[str, Any]]:
-    """Return for each query how much there was, and why there was nothing."""
+    """Return for each query the number of results, and the reason if there were none."""
     return [
         {
             "text": query.text,

@@ -59,11 +59,12 @@ def find_fact_defects(
     evidence: Sequence[Evidence],
     plan: Plan,
 ) -> list[Defect]:
-    """Return what keeps a text from being supported: every fact needs a yes that can be checked.
+    """Return the defects that keep a text from being supported.
 
-    A yes counts only with an item that was offered and a quotation that occurs in it. Harm to a
-    person is a defect in every field; other facts are asked of the factual fields alone. What the
-    plan does not say either was added by the composer, and goes back to it alone.
+    Every fact needs a yes that can be verified: it must cite an offered item and a quotation that
+    occurs in it. Harm to a person is a defect in every field; other facts are only checked in the
+    factual fields. A fact that the plan does not state either was added by the composer, and goes
+    back to the composer alone.
     """
     factual = task.factual_fields or task.fields
     exempt = set(fields) - set(factual)
@@ -121,7 +122,7 @@ def _fact_defect(statement: JudgedStatement, code: FactDefect, why: str) -> _Sta
 def _check_unjudged(
     factual: Sequence[str], fields: Mapping[str, str], verdict: FactVerdict
 ) -> Iterator[Defect]:
-    """A text of which no statement was judged is not thereby supported."""
+    """Yield a defect if no statement of a text was judged: it does not count as supported."""
     if not verdict.statements and any(fields.get(name, "").strip() for name in factual):
         yield Defect(
             check="facts_unjudged",
@@ -143,9 +144,9 @@ def find_label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> lis
 
 
 def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
-    """Return a defect if a text reads less naturally than its original did to the same judge.
+    """Return a defect if the same judge finds a text less natural than its original.
 
-    A text whose parts do not belong together needs other news; a clumsy one, another wording.
+    A text with unrelated parts needs different news; a clumsy one needs a different wording.
     """
     if verdict.fluency >= original:
         return []
@@ -155,7 +156,7 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
 
 
 def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
-    """Tell whether a judge definitely gave a text another label than the sample has.
+    """Return whether a judge definitely gave a text a label other than the sample's.
 
     `unclear` is not definite, and neither is low confidence.
     """
@@ -164,16 +165,16 @@ def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
 
 
 def choose_outcome(defects: Sequence[Defect]) -> Outcome:
-    """Return how a sample ends whose last attempt has these defects; accepted without any.
+    """Return the outcome of a sample whose last attempt has these defects; accepted if none.
 
-    The gravest kind decides: unsafe, then facts, then label, then form.
+    The most serious kind decides: unsafe, then facts, then label, then form.
     """
     kinds = {defect.kind for defect in defects}
     return next((outcome for kind, outcome in _OUTCOMES if kind in kinds), "accepted")
 
 
 def share_defect(one: Sequence[Defect], other: Sequence[Defect]) -> bool:
-    """Tell whether two attempts share a defect: same check, same message (pilot §8, early end)."""
+    """Return whether two attempts share a defect: same check and message (pilot §8, early end)."""
     return bool({(d.check, d.message) for d in one} & {(d.check, d.message) for d in other})
 
 
@@ -199,9 +200,9 @@ class FinalOutcome:
 def decide_next(
     defects: Sequence[Defect], *, previous: Sequence[Defect], attempt: int, max_attempts: int
 ) -> NextAttempt | FinalOutcome:
-    """Decide about a text with at least one defect.
+    """Return what to do with a text that has at least one defect.
 
-    It ends at the last attempt, when it is unsafe, and when one of the defects comes a second
+    It ends at the last attempt, if it is unsafe, or if one of the defects occurs a second
     time, word for word (a fourth attempt saved none of the pilot's rejected samples, pilot §8).
     """
     unsafe = any(defect.kind == "unsafe" for defect in defects)

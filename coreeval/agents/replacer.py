@@ -91,7 +91,7 @@ class LLMReplacer(LLMRole):
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
     ) -> Plan:
-        """Plan what becomes what, or say that nothing fits; without news no model is asked."""
+        """Plan the replacements, or report that nothing fits; without news no model is asked."""
         if not evidence:
             return Plan(decision="none_fits", reason="there is no news to choose from")
         item = item_data(self.task, sample) | {

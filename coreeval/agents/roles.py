@@ -28,7 +28,7 @@ class Extractor(Protocol):
     """Finds entities, triples, locks, sensitive spans and queries (paper eq. 1)."""
 
     async def __call__(self, sample: Sample) -> Extraction:
-        """Read one sample."""
+        """Return the extraction of one sample."""
         ...
 
 
@@ -44,7 +44,7 @@ class Replacer(Protocol):
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
     ) -> Plan:
-        """Plan what becomes what, or say that nothing fits."""
+        """Plan the replacements, or report that nothing fits."""
         ...
 
 
@@ -87,7 +87,7 @@ class Composer(Protocol):
     """Writes D-hat (paper eq. 5)."""
 
     async def __call__(self, brief: CompositionRequest) -> Composition:
-        """Write the sample anew, with the plan's facts and the original's voice."""
+        """Write the sample anew, with the plan's facts in the original's voice."""
         ...
 
 

@@ -69,5 +69,5 @@ THRESHOLDS: Mapping[Literal["tweet", "sentence"], Thresholds] = MappingProxyType
 
 
 def thresholds_of(task: Task) -> Thresholds:
-    """Return what the checks tolerate for a task."""
+    """Return the checks' thresholds for a task."""
     return THRESHOLDS[task.text_kind]

@@ -39,7 +39,7 @@ TROUBLE = {
 
 
 def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
-    """Yield what was written, and how it goes on."""
+    """Yield the files written and the next step."""
     key = made.key
     arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
     yield f"study {key.study}: {len(key.items)} texts for {_raters(len(key.raters))}: {arms}"
@@ -60,7 +60,7 @@ def _raters(number: int) -> str:
 
 
 def score_lines(found: "SheetScores") -> Iterator[str]:
-    """Yield means, agreement, disagreements and all that was wrong."""
+    """Yield means, agreement, disagreements and everything that was wrong."""
     said = found.annotation
     raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
     yield f"study {said.study}: {said.items} texts, {_raters(len(said.raters))}: {raters}"

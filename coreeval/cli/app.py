@@ -112,7 +112,7 @@ def build_app(names: Sequence[str]) -> typer.Typer:
 def app(given: list[str]) -> int:
     """Run a command line and return its exit code.
 
-    Only the command that is asked for is imported: all of them take longer than a `status` may.
+    Only the requested command is imported: importing all of them takes longer than a `status` may.
     """
     asked = (given[0],) if given[:1] and given[0] in COMMANDS else COMMANDS
     return _build_program(asked)(given, prog_name=NAME, standalone_mode=False) or 0
@@ -120,7 +120,7 @@ def app(given: list[str]) -> int:
 
 @cache
 def _build_program(names: tuple[str, ...]) -> Callable[..., int | None]:
-    """Return what runs a command line; putting it together takes longer than many a command."""
+    """Return the function that runs a command line; building it takes longer than many commands."""
     return typer.main.get_command(build_app(names))
 
 
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _close_tracing() -> None:
-    """Say what LangSmith was not sent; only a command that asks models imports the module."""
+    """Report what was not sent to LangSmith; only commands that ask models import the module."""
     tracing = sys.modules.get("coreeval.models.tracing")
     if tracing is not None and (unsent := tracing.TRACING.close()):
         note(unsent)
@@ -161,7 +161,7 @@ def _to_coreeval_error(error: BaseException) -> CoreEvalError:
 
 
 def _usage_error(error: BaseException) -> UsageError | None:
-    """Return a wrong command line as our own error; None for anything else."""
+    """Return a command line mistake as our own error; None for anything else."""
     message = getattr(error, "format_message", None)
     if message is None:
         return None
@@ -171,7 +171,7 @@ def _usage_error(error: BaseException) -> UsageError | None:
 
 
 def _internal_error(error: BaseException) -> CoreEvalError:
-    """Return a fault of our own as one message."""
+    """Return an internal error as one message."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return CoreEvalError(
         f"this is a fault of CoreEval, not yours: {type(error).__name__}: {error}",
@@ -182,10 +182,10 @@ def _internal_error(error: BaseException) -> CoreEvalError:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Look for no garbage while the block imports, nor ever in what it has imported.
+    """Pause garbage collection while the block imports, and exempt what it has imported for good.
 
-    Modules stay for good, but the collector walks through all that are there again and again: a
-    quarter of what LangGraph and the SDKs take to import.
+    Modules are never freed, but the collector scans all of them again and again, which takes a
+    quarter of the import time of LangGraph and the SDKs.
     """
     known = len(sys.modules)
     gc.disable()

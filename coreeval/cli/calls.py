@@ -118,7 +118,7 @@ def gc(
 
 
 def _workspace(given: Path | None, run: Path | None = None) -> "Workspace":
-    """Return the workspace that is named, that of a run, or the one of this folder."""
+    """Return the named workspace, the workspace of a run, or the one of this folder."""
     from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
@@ -180,7 +180,7 @@ def _confirm(told: Iterator[str], as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
-        UsageError: nobody is there to be asked.
+        UsageError: nobody can be asked.
     """
     if as_json or not sys.stdin.isatty():
         raise UsageError(
@@ -203,7 +203,7 @@ UNKNOWN_PAYER = "(nobody said)"
 def stats_document(
     path: Path, stats: "CallStats", reserved: Mapping[str, float], damaged: int
 ) -> Document:
-    """Return what a store holds."""
+    """Return the contents of a store."""
     from coreeval.tools.stores.call_admin import CallTally, size_on_disk
 
     payers = {
@@ -247,7 +247,7 @@ def _tally_document(tally: "CallTally") -> Document:
 
 
 def stats_lines(document: Document) -> Iterator[str]:
-    """Yield a line for each model and role, then who paid."""
+    """Yield a line for each model and role, then the payers."""
     from coreeval.tools.stores.call_store import describe_damage
 
     damaged = document["damaged"]
@@ -280,7 +280,7 @@ def _table(document: Document) -> Iterator[str]:
 
 
 def _format_usd(row: Document) -> str:
-    """Return a sum of money; a plus sign says that there are calls whose price is not known."""
+    """Return a cost; a plus sign means that there are calls without a known price."""
     if row["usd"] is None:
         return "unknown"
     return f"{row['usd']:.4f}{'+' if row['unpriced'] else ''}"
@@ -303,7 +303,7 @@ def _payer_line(one: Document) -> str:
 
 
 def export_document(model: str, out: Path, answers: int, missing: int, damaged: int) -> Document:
-    """Return what was written."""
+    """Return what was exported."""
     return {
         "model": model,
         "file": str(out),
@@ -314,7 +314,7 @@ def export_document(model: str, out: Path, answers: int, missing: int, damaged: 
 
 
 def export_lines(document: Document) -> Iterator[str]:
-    """Yield what was written and what is lacking."""
+    """Yield what was exported and what is missing."""
     from coreeval.tools.stores.call_store import describe_damage
 
     yield f"{document['answers']:,} answers of {document['model']} in {document['file']}"
@@ -331,7 +331,7 @@ def export_lines(document: Document) -> Iterator[str]:
 def gc_document(
     path: Path, waste: "Garbage", deleted: bool, *, before: int, after: int
 ) -> Document:
-    """Return what went, or would go."""
+    """Return what was deleted or would be deleted."""
     return {
         "store": str(path),
         "deleted": deleted,
@@ -346,7 +346,7 @@ def gc_document(
 
 
 def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
-    """Yield what went, or would go."""
+    """Yield what was deleted or would be deleted."""
     if not waste:
         yield "nothing to delete"
         return
@@ -357,7 +357,7 @@ def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
 
 
 def waste_lines(waste: "Garbage") -> Iterator[str]:
-    """Yield what is not needed any more."""
+    """Yield what is no longer needed."""
     yield f"  {len(waste.calls):>9,} calls that no run refers to"
     listed = sorted(waste.by_payer.items(), key=lambda pair: (-pair[1], pair[0]))
     for payer, number in listed[:SHOWN]:

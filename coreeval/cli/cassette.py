@@ -98,7 +98,7 @@ SHOWN = 10
 
 
 def export_document(recording: "RecordResult") -> Document:
-    """Return what was written."""
+    """Return what was recorded."""
     packed, head = recording.packed, recording.packed.head
     return {
         "cassette": str(packed.path),
@@ -118,7 +118,7 @@ def export_document(recording: "RecordResult") -> Document:
 
 
 def export_lines(document: Document) -> Iterator[str]:
-    """Yield what was written, whether it may be passed on, and how it is repeated."""
+    """Yield what was recorded, whether it may be shared, and how to replay it."""
     path = Path(document["cassette"])
     yield (
         f"{brief(path)}: {document['samples']:,} samples, {document['answers']:,} answers, "
@@ -147,7 +147,7 @@ def _licence(document: Document) -> Iterator[str]:
 
 
 def show_document(cassette: "Cassette") -> Document:
-    """Return what a cassette holds."""
+    """Return the contents of a cassette."""
     head, run = cassette.head, cassette.head.run
     return {
         "cassette": str(cassette.path),
@@ -187,7 +187,7 @@ def _count_answers(cassette: "Cassette") -> dict[str, int]:
 
 
 def show_lines(document: Document) -> Iterator[str]:
-    """Yield what a cassette holds."""
+    """Yield the contents of a cassette."""
     made, window = document["made_with"], document["window"]
     yield f"{one_line(document['run'])}   task {one_line(document['task'])}"
     yield f"digest:   {document['digest']}"
@@ -242,7 +242,7 @@ def _news(document: Document) -> Iterator[str]:
 
 
 def replay_document(done: "ReplayResult") -> Document:
-    """Return what a replay came to."""
+    """Return the result of a replay."""
     head: CassetteHead = done.cassette.head
     return {
         "cassette": str(done.cassette.path),
@@ -277,7 +277,7 @@ def _file_document(file: "FileComparison") -> Document:
 
 
 def replay_lines(document: Document) -> Iterator[str]:
-    """Yield which files are equal, and what there is to explain where they are not."""
+    """Yield which files are equal, and explain those that are not."""
     for file in document["files"]:
         told = "equal" if file["equal"] else "DIFFERS"
         yield f"{told:<9}{file['rows']:>8,} rows   {file['name']}"

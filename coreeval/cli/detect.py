@@ -1,7 +1,7 @@
 """`coreeval detect`: is a score memory? The group, and `detect pcr`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,10 +16,6 @@ from coreeval.cli.options import (
 )
 from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
-
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
 METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"

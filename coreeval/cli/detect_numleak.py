@@ -167,7 +167,7 @@ def numleak(
 
 
 def _one_of(given: list[str]) -> str:
-    """Return the way of calling that was chosen."""
+    """Return the calling mode that was chosen."""
     if len(given) > 1:
         raise UsageError(
             f"{' and '.join(given)} exclude each other",
@@ -199,7 +199,7 @@ def _refuse_mixed(context: typer.Context, way: str) -> None:
 
 
 def _hint(name: str, way: str) -> str:
-    """Return what to do with an option that is not for this way of calling."""
+    """Return a hint for an option that does not belong to this calling mode."""
     if way == "CONFIG":
         keys = {"series": "detect.numleak.series", "dates": "detect.numleak.dates"}
         key = keys.get(name, "models.targets")

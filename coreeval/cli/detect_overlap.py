@@ -106,7 +106,7 @@ def overlap(
 
 @contextmanager
 def _open_embeddings(model: str | None) -> "Iterator[Embedder | None]":
-    """Open embeddings, which the workspace's cache remembers; None if none are asked for."""
+    """Open embeddings with the workspace's cache; yield None if none are requested."""
     if model is None:
         yield None
         return
@@ -129,12 +129,12 @@ _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
 
 
 def overlap_lines(overlap: "BenchmarkOverlap", document: Document, most: int) -> Iterator[str]:
-    """Yield the sums, what was left out, and the first hits.
+    """Yield the totals, what was left out, and the first hits.
 
     Args:
         overlap: The overlap.
-        document: The same as a document, with the paths of what was written.
-        most: How many hits are shown.
+        document: The overlap as a document, with the paths of the files written.
+        most: The number of hits to show.
     """
     for name in ("a", "b"):
         if side := document[name]:
@@ -200,7 +200,7 @@ def _list_names(items: Sequence["TextEntry"]) -> str:
 
 
 def _wrap_pieces(pieces: Sequence["DiffPiece"]) -> list[str]:
-    """Return the lines of a marked text, cut at blanks where there are some."""
+    """Return the lines of a marked text, broken at blanks if there are any."""
     text = one_line("".join(_mark_piece(piece) for piece in pieces))
     lines = [""]
     for word in _split_words(text):
@@ -216,7 +216,7 @@ def _mark_piece(piece: "DiffPiece") -> str:
 
 
 def _split_words(text: str) -> Iterator[str]:
-    """Yield words with the blank after them; of wide characters and of very long words, each."""
+    """Yield each word with its trailing blank; wide or very long words by character."""
     for word in text.split(" "):
         if _count_cells(word) > COLUMN // 2:
             yield from word
@@ -226,7 +226,7 @@ def _split_words(text: str) -> Iterator[str]:
 
 
 def _count_cells(text: str) -> int:
-    """Return how many cells of a terminal a text takes (Unicode Standard Annex 11)."""
+    """Return the number of terminal cells that a text takes (Unicode Standard Annex 11)."""
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 

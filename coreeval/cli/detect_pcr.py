@@ -42,7 +42,7 @@ class PcrDisplay:
     as_json: bool
 
     def check(self) -> None:
-        """Refuse a file that is no picture, before anything is asked or computed."""
+        """Raise an error if the file is not an image, before anything is asked or computed."""
         from coreeval.evaluation.pictures import require_picture
 
         if self.plot:
@@ -72,7 +72,7 @@ def compare_files(
     embeddings: str,
     shown: PcrDisplay,
 ) -> None:
-    """Compare files that are named as FILE or NAME=FILE."""
+    """Compare files given as FILE or NAME=FILE."""
     named, others = (
         _parse_file_options(pairs, "--pairs"),
         _parse_file_options(references, "--reference"),
@@ -105,7 +105,7 @@ def report_comparisons(
     shown: PcrDisplay,
     more: Sequence[str] = (),
 ) -> None:
-    """Print and draw the comparison of all pairs; `more` are lines for people at the end."""
+    """Print and plot the comparison of all pairs; `more` are lines for people at the end."""
     good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
     found = resample_files(good, settings, embeds=embeds)
     clean = {name: found.pop(name) for name in read.references if name in found}
@@ -153,7 +153,7 @@ def _require_shared(
     references: Mapping[str, FileReplicates],
     settings: PcrSettings,
 ) -> None:
-    """Refuse references that answered other items."""
+    """Raise an error if the references answered other items."""
     for name, one in found.items():
         for reference, other in references.items():
             counts = {
@@ -171,7 +171,7 @@ def _require_shared(
 
 @contextmanager
 def open_cached_embeddings(model: str, workspace: Workspace) -> Iterator[Embedder]:
-    """Open embeddings, which a workspace's cache remembers."""
+    """Open embeddings with a workspace's cache."""
     from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
     from coreeval.tools.json_cache import JsonCache
 
@@ -181,7 +181,7 @@ def open_cached_embeddings(model: str, workspace: Workspace) -> Iterator[Embedde
 
 
 def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
-    """Return each file by its name: what stands before `=`, else the file's own."""
+    """Return each file by its name: the part before `=`, or else the file's own name."""
     named = [_parse_file_option(text, option) for text in pairs]
     files = dict(named)
     if len(files) < len(named):
@@ -192,7 +192,7 @@ def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
 
 
 def _read_models(files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[Path, Pairs]]]:
-    """Yield the pairs of each model with their file; models of one file are named by their key."""
+    """Yield each model's pairs with their file; models that share a file are named by key."""
     seen = set[str]()
     for name, path in files.items():
         for model, own in pairs_by_model(read_pairs(path), name).items():
@@ -211,7 +211,7 @@ def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
 
 
 def _draw_plots(told: PcrOutcome, plot: Path, names: Sequence[str]) -> list[Path]:
-    """Draw the results of these names, and the ablation in a file beside it."""
+    """Plot the results of these names, and the ablation in a separate file next to it."""
     from coreeval.evaluation.pcr.comparison_document import (
         ablation_path,
         draw_ablation,
@@ -246,7 +246,7 @@ class PcrRequest:
 
 
 def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
-    """Ask the targets of a config about its benchmark, and compare its two splits."""
+    """Ask a config's targets about its benchmark, and compare its two splits."""
     with pause_garbage_collection():
         from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
         from coreeval.cli.progress import show_progress
@@ -280,7 +280,7 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
 
 @contextmanager
 def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
-    """Open the embeddings before anything is paid, where paraphrases or answers need them."""
+    """Open the embeddings before any cost arises, if paraphrases or answers need them."""
     from coreeval.graph.item_campaign import PARAPHRASE
 
     if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
@@ -296,7 +296,7 @@ def _format_command(asking: PcrRequest) -> str:
 
 
 def _repeat_lines(plan: "ItemPlan", found: "ItemAnswers") -> Iterator[str]:
-    """Yield how the same numbers come from the files; only what differs from usual is said."""
+    """Yield how to get the same numbers from the files, with only the non-default options."""
     asked, usual = plan.settings, PcrSettings(metric="", consistency="")
     references = _reference_names(plan)
     words = [word for name, path in found.files.items()

@@ -73,7 +73,7 @@ def _oldest_allowed(stale_after: str | None) -> "datetime | None":
 
 
 def _select_sample(found: "Diff", sample: str) -> "Diff":
-    """Return a diff with one of its samples."""
+    """Return a diff reduced to one of its samples."""
     those = tuple(one for one in found.changed if one.id == sample)
     if not those:
         raise UsageError(
@@ -104,12 +104,12 @@ _WHY = {"age": "too old", "cutoff": "from before a new target's cutoff", "undate
 
 
 def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
-    """Yield the sums, what differs of the making, and the first samples.
+    """Yield the totals, the differences in settings, and the first samples.
 
     Args:
         diff: The diff.
-        most: How many samples are shown.
-        page: Where it was written as a page.
+        most: The number of samples to show.
+        page: The page that it was written to.
     """
     yield f"{diff.before} -> {diff.after}"
     yield f"{'':<28}{'added':>9}{'removed':>9}{'changed':>9}{'kept':>9}"

@@ -83,16 +83,16 @@ _SPANS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
 def estimate_document(estimate: "CostEstimate") -> Document:
-    """Return what `--json` prints."""
+    """Return the `--json` output."""
     return estimate.model_dump(mode="json")
 
 
 def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
-    """Yield the estimate in words: the sums, each role, and what it all rests on.
+    """Yield the estimate in words: the totals, each role, and its basis.
 
     Args:
         estimate: The estimate.
-        run: The command line of the run that it is for.
+        run: The command line of the estimated run.
     """
     yield from _heading_lines(estimate)
     yield ""
@@ -110,7 +110,7 @@ def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
 
 
 def summarize_estimate(estimate: "CostEstimate") -> str:
-    """Return the likely sums on one line, for before the asking begins."""
+    """Return the likely totals on one line, to show before models are asked."""
     totals = estimate.totals
     if totals.usd is None:
         money = f"at an unknown price ({', '.join(one.model for one in estimate.unpriced)})"
@@ -180,14 +180,14 @@ def _role_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
 
 
 def _format_amount(number: float) -> str:
-    """Return a number of tokens."""
+    """Return a number of tokens as text."""
     if number >= 1e6:
         return f"{number / 1e6:,.2f}M"
     return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"
 
 
 def _format_count(number: float) -> str:
-    """Return a number of calls."""
+    """Return a number of calls as text."""
     return f"{number:,.0f}"
 
 
@@ -229,7 +229,7 @@ def _fit_line(fit: "BudgetFit") -> str:
 
 
 def _origin_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
-    """Yield for each figure what it was taken from, and for which roles where they differ."""
+    """Yield the source of each figure, with its roles if the sources differ."""
     from coreeval.graph.estimate.model import RESTS_ON
 
     if not lines:
@@ -247,7 +247,7 @@ def _origin_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
 
 
 def _format_samples(counts: Sequence[int]) -> str:
-    """Return how many of something there are: nothing for what is assumed."""
+    """Return the sample counts as text; empty for assumed figures."""
     least, most = min(counts), max(counts)
     if not most:
         return ""

@@ -110,7 +110,7 @@ def _target_lines(target: Document) -> Iterator[str]:
 
 
 def _order_lines(ranking: Document | None) -> Iterator[str]:
-    """Yield whether targets stand in the same order on original and updated texts."""
+    """Yield whether targets rank the same on original and updated texts."""
     if ranking:
         yield ""
         yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
@@ -119,7 +119,7 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
 
 
 def _pcr_lines(pcr: Document | None) -> Iterator[str]:
-    """Yield the difference of PCR and the verdict for each target, where the run compares it."""
+    """Yield the PCR difference and the verdict for each target, if the run compares it."""
     if not pcr or not pcr["targets"]:
         return
     yield ""

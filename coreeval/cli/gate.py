@@ -123,7 +123,7 @@ _IN_TITLES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
-    """Write the summary where it is asked for, and add it to that of GitHub's step."""
+    """Write the summary to the requested file, and add it to the summary of GitHub's step."""
     from coreeval.releases.gates.check import format_summary
     from coreeval.tools.files import write_text
 
@@ -139,7 +139,7 @@ def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
 
 
 def write_annotations(found: "GateResult") -> None:
-    """Tell GitHub of each gate that is not met, in a job of its own; stdout is left alone."""
+    """Report each failed gate to GitHub if this is one of its jobs; leave stdout alone."""
     from coreeval.releases.gates.check import format_finding
 
     if os.environ.get("GITHUB_ACTIONS") != "true":

@@ -149,7 +149,7 @@ def _show_progress(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgre
 
 
 def _first_moment(days: int | None, since: str | None) -> datetime | None:
-    """Return when the window starts; None is where the store ends."""
+    """Return the start of the window; None means the end of the store."""
     from coreeval.tools.clock import utc_now
 
     if days is not None:
@@ -187,7 +187,7 @@ Json = Mapping[str, Any]
 
 
 def sync_document(done: "SyncResult") -> Document:
-    """Return what `sync --json` prints."""
+    """Return the output of `sync --json`."""
     counts = done.counts
     return {
         "store": str(done.store),
@@ -209,7 +209,7 @@ def sync_document(done: "SyncResult") -> Document:
 
 
 def sync_lines(done: "SyncResult") -> Iterator[str]:
-    """Yield what a sync came to."""
+    """Yield the result of a sync."""
     counts, state = done.counts, "stopped" if done.stopped else "done"
     pace = f", {counts.rows / done.seconds:,.0f} rows a second" if done.seconds > 1 else ""
     yield (
@@ -249,7 +249,7 @@ def _skipped_lines(what: str, found: Mapping[str, str]) -> Iterator[str]:
 
 
 def coverage_document(store: Path, found: "StoreCoverage") -> Document:
-    """Return what `coverage --json` prints."""
+    """Return the output of `coverage --json`."""
     from coreeval.tools.gdelt.sync.feeds import HOLES
 
     size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
@@ -302,7 +302,7 @@ def _minute(moment: datetime) -> str:
 
 
 def coverage_lines(document: Json) -> Iterator[str]:
-    """Yield a store's coverage as a table, a line a day or a month."""
+    """Yield a store's coverage as a table, with one line per day or month."""
     days, size = document["days"], document["bytes"]
     a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if days else ""
     yield (
@@ -339,7 +339,7 @@ def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:
 
 
 def _share(rows: Sequence[Json]) -> str:
-    """Return a bar and the batches that are there of those that should be."""
+    """Return a bar and the number of batches present out of those expected."""
     expected, present = (sum(row[key] for row in rows) for key in ("expected", "present"))
     full = round(_BAR * present / expected) if expected else 0
     return f"{'#' * full:.<{_BAR}} {present:>5,}/{expected:<5,}"

@@ -134,7 +134,7 @@ def _parse_precision(text: str) -> "Precision":
 
 
 def find_store() -> Path:
-    """Return the store of the workspace of this folder."""
+    """Return the store of this folder's workspace."""
     from coreeval.tools.workspace import workspace_for
 
     return workspace_for(Path.cwd()).news

@@ -105,7 +105,7 @@ UNCHECKED = {
 
 
 def check_document(config: Path, checked: "Sequence[CheckResult]") -> Document:
-    """Return what was found of each model, and what it cost."""
+    """Return the findings for each model and the cost of the check."""
     from coreeval.models.check import sum_costs
 
     return {
@@ -163,7 +163,7 @@ def _price_document(price: "PriceConfig") -> Document:
 
 
 def _date_documents(configured: "ModelUse") -> Document:
-    """Return both dates, each with its source; none for a model that is not under test."""
+    """Return both dates with their sources; none for a model that is not under test."""
     known = configured.dates
     stated = {"cutoff": known and known.cutoff, "released": known and known.released}
     return {
@@ -176,7 +176,7 @@ def _date_documents(configured: "ModelUse") -> Document:
 
 
 def check_lines(document: Document) -> Iterator[str]:
-    """Yield a table with a line for each model, then what there is to say of each."""
+    """Yield a table with a line for each model, then remarks on each."""
     found = document["models"]
     yield from _table_lines(found)
     for one in found:
@@ -252,7 +252,7 @@ def _ability_lines(one: Document) -> Iterator[str]:
 
 
 def _known_facts(one: Document) -> str:
-    """Say what is known of a model without asking it."""
+    """Return the facts known about a model without asking it."""
     price = one["price"]
     said = "price: unknown"
     if price:

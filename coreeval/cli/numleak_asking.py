@@ -43,10 +43,10 @@ class Preset:
 
     @property
     def backtest(self) -> Backtest:
-        """The period.
+        """Return the period.
 
         Raises:
-            UsageError: it is no START:END.
+            UsageError: it is not START:END.
         """
         start, colon, end = self.period.partition(":")
         if not (colon and start and end):
@@ -76,7 +76,7 @@ class AuditRequest:
 
 
 def ask_and_audit(asking: AuditRequest) -> None:
-    """Ask the targets of a config, or of a back-test, about series, and audit what they say."""
+    """Ask the targets of a config or a back-test about series, and audit their answers."""
     with pause_garbage_collection():
         from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
         from coreeval.cli.progress import show_progress
@@ -112,7 +112,7 @@ def _plan(asking: AuditRequest) -> "NumleakPlan":
 
 
 def _preset(asking: AuditRequest) -> dict[str, Any]:
-    """Return what the config of a back-test would say."""
+    """Return the config of a back-test."""
     preset = asking.preset
     period = preset.backtest
     for option, given in (("--series", preset.series), ("--model", preset.models)):
@@ -170,7 +170,7 @@ def _make_input(
 
 
 def _signals(asking: AuditRequest, plan: "NumleakPlan") -> list[Signal]:
-    """Return the config's signals and those given, once each is known to have dates in common."""
+    """Return the signals of config and options, after checking that each has dates in common."""
     signals = [*plan.signals, *read_signals(asking.signals)]
     require_common_dates(signals, plan.asked_dates)
     return signals
@@ -182,7 +182,7 @@ def _signal_options(signals: Sequence[Signal]) -> Iterator[str]:
 
 
 def _format_command(asking: AuditRequest) -> str:
-    """Return the command that asks what was estimated."""
+    """Return the command that asks the estimated questions."""
     words = [*WHERE.split()]
     if asking.config:
         words.append(str(brief(asking.config)))
@@ -217,7 +217,7 @@ def _repeat_lines(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]
 
 
 def _display_options(shown: AuditDisplay) -> Iterator[str]:
-    """Yield the words of how answers are resampled, where that is not as usual."""
+    """Yield the options for resampling answers that differ from their defaults."""
     usual, chosen = AuditSettings(), shown.settings
     if chosen.draws != usual.draws:
         yield from ("--draws", str(chosen.draws))
@@ -226,6 +226,6 @@ def _display_options(shown: AuditDisplay) -> Iterator[str]:
 
 
 def _format_day(last: date) -> str:
-    """Return a cutoff as it is stated, from the last day before it is over."""
+    """Return a cutoff as it is stated, given its last day."""
     after = last + timedelta(days=1)
     return f"{last:%Y-%m}" if after.day == 1 else after.isoformat()

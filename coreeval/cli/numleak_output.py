@@ -55,7 +55,7 @@ _HEADS: Final = DefenceRow(
 
 
 def defence_lines(defences: Document | None) -> Iterator[str]:
-    """Yield what was found of each defence, as tables and in sentences."""
+    """Yield the findings on each defence, as tables and sentences."""
     if defences is None:
         return
     for group in defence_tables(defences):
@@ -102,7 +102,7 @@ def _wrap_line(text: str) -> list[str]:
 
 
 def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
-    """Yield lines, each with the blanks that it begins with; a row of numbers is whole already."""
+    """Yield lines, each with its indentation; a row of numbers is already complete."""
     if leak is None:
         return
     for one in leak["signals"]:
@@ -130,7 +130,7 @@ _NAME, _SERIES = 28, 16
 
 
 def audits_lines(document: Document) -> Iterator[str]:
-    """Yield each audit, then all of them on a line each, then what a back-test may hope for."""
+    """Yield each audit, then a line for each, then what to expect of a back-test."""
     found = document["series"]
     for one in found:
         yield from _audit_lines(one)
@@ -171,12 +171,12 @@ def _audit_lines(one: Document) -> Iterator[str]:
 
 
 def row_line(row: AuditRow) -> str:
-    """Return a row of numbers on a line."""
+    """Return a row of numbers as a line."""
     return f"  {cut_text(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
 
 
 def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Iterator[str]:
-    """Yield how many of them could not be counted, with the first reasons."""
+    """Yield the number of entries that could not be counted, with the first reasons."""
     if left_out:
         yield f"    {len(left_out)} {what} are left out"
     for bad in left_out[:SHOWN]:
@@ -210,7 +210,7 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
 
 
 def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
-    """Yield how many lines of files are bad, with the first reasons."""
+    """Yield the number of bad lines in files, with the first reasons."""
     if bad:
         yield f"{len(bad)} bad lines are left out"
     for row in bad[:SHOWN]:
@@ -220,13 +220,13 @@ def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
 
 
 def cut_text(text: str, wide: int) -> str:
-    """Return a text from outside on one line, as wide as there is room for."""
+    """Return an external text on one line, cut to the available width."""
     line = one_line(text)
     return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
 def wrap_line(text: str, indent: str = "    ") -> list[str]:
-    """Return a text from outside in lines of at most `WIDTH` characters."""
+    """Return an external text in lines of at most `WIDTH` characters."""
     inner = indent + "    "
     return textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=inner)
 
@@ -244,7 +244,7 @@ class AuditDisplay:
 
     @property
     def settings(self) -> AuditSettings:
-        """How answers are resampled."""
+        """Return the settings for resampling answers."""
         return AuditSettings(draws=self.draws, seed=self.seed)
 
 
@@ -269,7 +269,7 @@ class AuditInput:
 
 
 def report_audits(heard: AuditInput, shown: AuditDisplay) -> None:
-    """Audit, then print, draw and write as asked; every verdict ends well."""
+    """Audit, then print, plot and write as requested; every verdict exits with success."""
     audits = audit_replies(
         heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals
     )

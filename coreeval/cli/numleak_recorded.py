@@ -51,10 +51,10 @@ from coreeval.tools.workspace import workspace_for
 
 
 def read_signals(given: Sequence[str]) -> list[Signal]:
-    """Read the files of `NAME=FILE` or `FILE`.
+    """Return the signals from files given as `NAME=FILE` or `FILE`.
 
     Raises:
-        UsageError: one cannot be read, or has no row that can be used.
+        UsageError: one cannot be read, or has no usable row.
     """
     return [_read_signal_option(text) for text in given]
 
@@ -71,7 +71,7 @@ def _read_signal_option(text: str) -> Signal:
 def group_dates(
     replies: Iterable[Reply], series: Mapping[str, Series]
 ) -> dict[str, tuple[Frequency, list[Period]]]:
-    """Return the frequency of each series, and the dates whose value was asked for."""
+    """Return the frequency of each series and the dates whose value was asked for."""
     found = {name: (one.definition.frequency, list[Period]()) for name, one in series.items()}
     for reply in replies:
         frequency, dates = found[reply.series]
@@ -113,7 +113,7 @@ def audit_files(
 
 
 def _read_utility(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[BadRow]]:
-    """Return judged answers to ordinary questions, and the lines of their file that are none."""
+    """Return judged answers to ordinary questions, and the invalid lines of their file."""
     if file is None:
         return (), []
     read = read_utility(file)
@@ -121,10 +121,10 @@ def _read_utility(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[Bad
 
 
 def read_named_series(named: Sequence[str]) -> dict[str, Series]:
-    """Open series by `NAME` or `NAME=FILE`, by their ids; a family is all of its members.
+    """Return series from `NAME` or `NAME=FILE`, by id; a family stands for all its members.
 
     Raises:
-        UsageError: no such series, or a file that is none.
+        UsageError: a series does not exist, or a file is not a series.
     """
     folder, cache = Path.cwd(), workspace_for(Path.cwd()).series
     found = [
@@ -136,7 +136,7 @@ def read_named_series(named: Sequence[str]) -> dict[str, Series]:
 
 
 def split_series_options(named: Sequence[str]) -> tuple[list[str], dict[str, Path]]:
-    """Return series by name, and the files that were given for some of them."""
+    """Return the names of series, and the files given for some of them."""
     parts = [part for text in named for part in _split_series_option(text)]
     return [name for name, _ in parts], {name: file for name, file in parts if file}
 
@@ -152,10 +152,10 @@ def _split_series_option(text: str) -> Iterator[tuple[str, Path | None]]:
 
 
 def find_cutoffs(models: Iterable[str], stated: Sequence[str]) -> dict[str, date | None]:
-    """Return the last day of each model's training data: as stated, else as the table has it.
+    """Return the last day of each model's training data: as stated, or else from the table.
 
     Raises:
-        UsageError: what is stated is no date, or is of none of the models.
+        UsageError: a stated cutoff is not a date, or is for none of the models.
     """
     table, names = load_cutoffs(), list(models)
     known_rows = {name: find_model_dates(name, table) for name in names}
@@ -171,10 +171,10 @@ def find_cutoffs(models: Iterable[str], stated: Sequence[str]) -> dict[str, date
 
 
 def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
-    """Return the model, empty for all, and the date of `[MODEL=]DATE`.
+    """Return the model, empty for all, and the date from `[MODEL=]DATE`.
 
     Raises:
-        UsageError: it is no date, or of none of the models.
+        UsageError: it is not a date, or is for none of the models.
     """
     model, _, said = text.rpartition("=")
     if model and model not in models:
@@ -195,10 +195,10 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
 def _load_series(
     replies: Sequence[Reply], given: Mapping[str, Series], files: Sequence[Path]
 ) -> dict[str, Series]:
-    """Return the series of all answers; published values are fetched only where truth is missing.
+    """Return the series of all answers; fetch published values only if the truth is missing.
 
     Raises:
-        DatasetError: nothing is known of a series, or its values cannot be had.
+        DatasetError: a series is unknown, or its values are not available.
     """
     said: dict[str, list[Reply]] = {}
     for reply in replies:
@@ -241,7 +241,7 @@ def _unknown_series(name: str, file: str) -> DatasetError:
 
 
 def _unused_series(given: Mapping[str, Series], replies: Sequence[Reply]) -> Iterator[str]:
-    """Yield which series were named in vain."""
+    """Yield the named series that were not used."""
     for name in given.keys() - {reply.series for reply in replies}:
         yield f"no answer is about the series {name}"
 
@@ -250,7 +250,7 @@ _NAME = 28
 
 
 def rank_files(files: Sequence[Path], shown: AuditDisplay) -> None:
-    """Score candidates that a model's log-probabilities are known of; nobody is asked."""
+    """Score candidates with known log-probabilities of a model; nothing is asked."""
     read = {path: read_candidates(path) for path in files}
     _refuse_duplicates(read)
     good = [one for each in read.values() for one in each.good]
@@ -267,7 +267,7 @@ def rank_files(files: Sequence[Path], shown: AuditDisplay) -> None:
 
 
 def _refuse_duplicates(read: Mapping[Path, Records[RankingCandidate]]) -> None:
-    """Refuse files that have a candidate in common: it would compete with itself."""
+    """Raise an error if files share a candidate, which would compete with itself."""
     seen: dict[tuple[str, ...], Path] = {}
     for path, found in read.items():
         for one in found.good:
@@ -289,7 +289,7 @@ def _draw_rankings(found: Sequence[CandidateRanking], folder: Path | None) -> li
 
 
 def ranking_lines(document: Document) -> Iterator[str]:
-    """Yield each ranking, then all of them on a line each."""
+    """Yield each ranking, then a line for each."""
     found = document["rankings"]
     for one in found:
         yield from _ranking_lines(one)

@@ -26,7 +26,7 @@ RunArgument = Annotated[
 
 
 def _require_yaml(settings: list[str] | None) -> list[str] | None:
-    """Refuse a value that is no YAML before it is put into the config."""
+    """Raise an error for a value that is not YAML, before it is put into the config."""
     from coreeval.config.user_files import YamlError, parse_yaml
 
     for setting in settings or ():
@@ -90,13 +90,13 @@ UnpricedOption = Annotated[
 
 
 def lineage_arguments(release: str | None, stale_after: str | None) -> list[str]:
-    """Return what the options about a release before are, as words of a command line."""
+    """Return the options about the previous release as command line words."""
     options = {"--from": release, "--stale-after": stale_after}
     return [word for name, value in options.items() if value for word in (name, value)]
 
 
 def budget_overrides(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
-    """Yield what the options about money say as overrides of the config."""
+    """Yield config overrides for the options about money."""
     if budget is not None:
         yield f"run.budget_usd={budget}"
     if allow_unpriced:
@@ -115,14 +115,14 @@ TrustOption = Annotated[
 
 
 def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
-    """Return what a piece of work returns, once a person has agreed to what it sends where.
+    """Return the result of a piece of work, after a person has agreed to what it sends where.
 
     Args:
-        trust: Whether that was agreed to on the command line.
+        trust: Whether the command line gave consent.
         work: Raises UntrustedEndpoint before anything is written or sent; it is called again.
 
     Raises:
-        UntrustedEndpoint: nobody has agreed, or nobody can be asked.
+        UntrustedEndpoint: consent was refused, or nobody can be asked.
     """
     asked = set[tuple[str, str]]()
     while True:
@@ -137,7 +137,7 @@ def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
 
 
 def _confirm(error: UntrustedEndpoint) -> bool:
-    """Ask on the terminal; without one the answer is no."""
+    """Ask on the terminal; return False without one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     note("The config names endpoints to which this workspace has sent nothing before:")

@@ -37,22 +37,22 @@ _BRACKETS = re.compile(f"({REMOVED})([^{END}]*){END}|({ADDED})([^{END}]*){END}")
 
 
 def plain(text: str) -> str:
-    """Return the text without what a terminal would obey: samples and news are not ours."""
+    """Return the text without terminal control codes, because samples and news are untrusted."""
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, so that it cannot pass for a line of ours."""
+    """Return the text on one line, so that it cannot imitate a line of our own output."""
     return " ".join(text.split())
 
 
 def say(text: str, *, coloured: bool = False) -> None:
-    """Write a line for people to stdout; `coloured` shows what the marks of a diff enclose."""
+    """Write a line for people to stdout; `coloured` shows diff marks as colours."""
     _write(sys.stdout, _apply_marks(plain(text)) if coloured else plain(text))
 
 
 def _apply_marks(text: str) -> str:
-    """Return a text whose marks are colours on a terminal, else `[-…-]` and `{+…+}` as in git."""
+    """Return a text with diff marks as colours on a terminal, else as `[-…-]` and `{+…+}`."""
     if _on_terminal() and not os.environ.get("NO_COLOR"):
         return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)
     return _BRACKETS.sub(lambda m: f"[-{m[2]}-]" if m[1] else f"{{+{m[4]}+}}", text)
@@ -68,7 +68,7 @@ def note(text: str) -> None:
 
 
 def redraw(text: str) -> None:
-    """Put a text in the place of the one before it; where there is no terminal, below it."""
+    """Replace the previous text on a terminal; elsewhere, write below it."""
     clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
     _write(sys.stdout, clear + plain(text))
 
@@ -76,7 +76,7 @@ def redraw(text: str) -> None:
 def show(
     document: Document, as_json: bool, words: Callable[[], str], *, coloured: bool = False
 ) -> None:
-    """Print a result, as a document or in words."""
+    """Print a result as a document or in words."""
     if as_json:
         _print_json(document)
     else:
@@ -92,18 +92,18 @@ def show_error(error: CoreEvalError, as_json: bool) -> None:
 
 
 def brief(path: Path) -> Path:
-    """Return a path as short as it can be written here."""
+    """Return a path relative to the current folder if possible."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def command(name: str, *arguments: str | Path) -> str:
-    """Return a command line that can be copied; words in capitals are the reader's to fill in."""
+    """Return a command line to copy; words in capitals are for the reader to fill in."""
     words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
     return shlex.join(["coreeval", name, *words])
 
 
 def size_words(size: float) -> str:
-    """Return bytes in the largest unit that fits them."""
+    """Return a number of bytes in the largest unit that fits."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -133,7 +133,7 @@ def outcome_lines(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
-    """Yield how far the pass is that writes the control arm, once it has begun."""
+    """Yield the progress of the pass that writes the control arm, once it has begun."""
     if counts and counts["total"]:
         ended = counts["total"] - counts["pending"]
         yield f"control arm: {ended} of {counts['total']} samples have ended"
@@ -148,7 +148,7 @@ def list_offline_roles(manifest: "Manifest") -> list[str]:
 
 
 def offline_lines(roles: list[str]) -> list[str]:
-    """Return a line saying that rules played these roles; none if a model played them all."""
+    """Return a line saying that rules played these roles; none if models played them all."""
     from coreeval.runs.status import ROLES
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
@@ -183,7 +183,7 @@ def _format_rate(per_minute: float) -> str:
 
 
 def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
-    """Yield rate and time left, requests in flight, and the slowest role."""
+    """Yield rate and remaining time, requests in flight, and the slowest role."""
     if pulse.per_minute is not None:
         yield f"{_format_rate(pulse.per_minute)}/min"
     if pulse.left_s:
@@ -196,7 +196,7 @@ def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
 
 
 def spend_parts(spend: "Spend") -> Iterator[str]:
-    """Yield what was spent, where anything was or may be."""
+    """Yield what was spent, if anything was or may be."""
     spent = spend.billed_usd + spend.reserved_usd
     if spend.budget_usd is not None:
         yield f"{spent:.4g} of {spend.budget_usd:.4g} USD"
@@ -207,12 +207,12 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
 
 
 def format_idle_time(idle_s: float) -> str:
-    """Return that nothing moves, and for how long."""
+    """Return that there is no progress, and for how long."""
     return f"no progress for {format_span(idle_s)}"
 
 
 def wait_lines(waits: "tuple[Wait, ...]") -> list[str]:
-    """Return what is waited for, what explains most first."""
+    """Return what the run is waiting for, the main reason first."""
     return [_wait_line(wait) for wait in waits[:WAITS]]
 
 
@@ -224,7 +224,7 @@ def _wait_line(wait: "Wait") -> str:
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return counts on part of a line: the rejections together, what did not occur left out."""
+    """Return counts as part of a line, with rejections combined and zero counts left out."""
     rejected = sum(count for name, count in counts.items() if name.startswith("rejected_"))
     others = {name: count for name, count in counts.items() if not name.startswith("rejected_")}
     accepted = others.pop("accepted", 0)
@@ -243,7 +243,7 @@ def format_date(fact: "DateClaim") -> str:
 
 
 def window_lines(window: "Window", start: "LatestDate | None") -> Iterator[str]:
-    """Yield the window, and what its start rests on where that is automatic."""
+    """Yield the window, and the basis of its start if that is automatic."""
     yield f"news from {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
     if start:
         yield f"start: auto: {DATE_KINDS[start.kind]} of {start.target}: {format_date(start)}"
@@ -275,7 +275,7 @@ def text_lines(title: str, fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def difference_lines(diffs: "Iterable[ArmDiff]", before: "Arm", after: "Arm") -> Iterator[str]:
-    """Yield the lines of what differs between two arms, what is gone and what is new marked."""
+    """Yield the differences between two arms, with removed and added text marked."""
     marks = {"same": ("", ""), "removed": (REMOVED, END), "added": (ADDED, END)}
     for diff in diffs:
         if (diff.before, diff.after) == (before, after):
@@ -286,12 +286,12 @@ def difference_lines(diffs: "Iterable[ArmDiff]", before: "Arm", after: "Arm") ->
 
 
 def wrap_text(text: str) -> list[str]:
-    """Return indented lines; an address stays whole, so that it can be clicked."""
+    """Return indented lines; an address is not broken, so that it stays clickable."""
     return wrap_marked_text(text.translate(_MARKS))
 
 
 def wrap_marked_text(text: str) -> list[str]:
-    """Return indented lines as they are: marks stay in them."""
+    """Return indented lines that keep their marks."""
     return textwrap.wrap(
         text,
         WIDTH,

@@ -107,7 +107,7 @@ def _cell_document(one: Comparison) -> Document:
 
 
 def pcr_lines(document: Document) -> Iterator[str]:
-    """Yield each comparison, then all of them on a line each where there are several."""
+    """Yield each comparison, then a line for each if there are several."""
     found, settings = document.get("comparisons", [document]), document["settings"]
     for one in found:
         yield from _comparison_lines(one, settings, len(found))
@@ -150,7 +150,7 @@ def _file_lines(one: Document) -> Iterator[str]:
 
 
 def _question_lines(asked: Document) -> Iterator[str]:
-    """Yield for each split what was asked and what came of it, as far as it is out of the usual."""
+    """Yield each split's questions, and its answers if they are unusual."""
     for name, split in asked["splits"].items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["questions"].items() if count)
         parts = [
@@ -207,7 +207,7 @@ def _adjusted_lines(found: Document) -> Iterator[str]:
 
 
 def _status_lines(one: Document) -> Iterator[str]:
-    """Yield what was not answered, and how many clusters are resampled, where that is unusual."""
+    """Yield the unanswered questions and the number of resampled clusters, if unusual."""
     for name, split in one["splits"].items():
         kinds = Counter[str]()
         for counts in split["statuses"].values():
@@ -222,7 +222,7 @@ def _status_lines(one: Document) -> Iterator[str]:
 
 
 def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[str]:
-    """Yield a line for each reference: it has no verdict."""
+    """Yield a line for each reference, which has no verdict."""
     if not found:
         return
     yield "references, presumed to have seen neither split:"
@@ -244,7 +244,7 @@ def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[
 
 
 def _points(found: Document) -> str:
-    """Return a difference of performance with its interval."""
+    """Return a performance difference with its interval."""
     values = (found["estimate"], found["ci_low"], found["ci_high"])
     if None in values:
         return "undefined"

@@ -25,7 +25,7 @@ SOONEST_S, LATEST_S = 10.0, 300.0
 
 @contextmanager
 def show_progress(label: str = "") -> Iterator[Watch]:
-    """Give a callback that shows progress on stderr until the block ends."""
+    """Yield a callback that shows progress on stderr until the block ends."""
     if sys.stderr.isatty():
         with _show_bar(label) as watch:
             yield watch
@@ -46,7 +46,7 @@ class _Lines:
         self._stalled = False
 
     def __call__(self, progress: Progress) -> None:
-        """Take up where the run is."""
+        """Record where the run is."""
         now, stalled = self._clock(), _stalled(progress)
         wait_s = min(max(SOONEST_S, SHARE * (now - self._began)), LATEST_S)
         ended = progress.done == progress.total > 0 and progress.done != self._done
@@ -77,7 +77,7 @@ def _stalled(progress: Progress) -> bool:
 
 
 def _format_figures(progress: Progress) -> str:
-    """Return how fast it goes and what it has cost; instead, where nothing moves, why."""
+    """Return speed and cost; if there is no progress, return the reason instead."""
     pulse = progress.pulse
     if pulse is None:
         return ""

@@ -19,7 +19,7 @@ class _TimeLeft(TimeRemainingColumn):
     """The time left, where the figures do not say it."""
 
     def render(self, task: Task) -> Text:
-        """Return rich's own guess, or nothing."""
+        """Return rich's own estimate, or nothing."""
         return super().render(task) if task.fields["guess"] else Text("")
 
 
@@ -45,7 +45,7 @@ class FigureBar(Progress):
         )
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the bar, and the figures below it."""
+        """Yield the bar and the figures below it."""
         yield from super().get_renderables()
         if self.figures:
             yield Text(f"  {self.figures}", no_wrap=True, overflow="ellipsis")

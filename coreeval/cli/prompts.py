@@ -149,7 +149,7 @@ def try_prompt(
 def _open_lab(
     task: str | None, config: Path | None, run: Path | None, folder: str | None
 ) -> Iterator["PromptLab"]:
-    """Open what the options name: a config, a run's own, or the bundled samples of a task."""
+    """Open what the options name: a config, a run's lab, or the bundled samples of a task."""
     from coreeval.graph.prompt_lab import lab
 
     if task is not None and (config or run):
@@ -165,7 +165,7 @@ def _open_lab(
 
 
 def _apply_run(bench: "PromptLab", run: Path | None) -> "tuple[PromptLab, Path]":
-    """Return the bench with a run's window, and the file of the calls of whichever it is."""
+    """Return the lab with a run's window, and the call file of that run or of the lab."""
     from coreeval.graph.prompt_lab.lab import align_with_run
 
     return align_with_run(bench, run) if run else (bench, bench.workspace.calls)

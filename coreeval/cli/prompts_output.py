@@ -87,7 +87,7 @@ def list_lines(document: Document) -> Iterator[str]:
 def show_document(
     inputs: RoleInputs, shown: RoleRequest, prompt: Prompt, *, sent: bool | None
 ) -> Document:
-    """Return what a model sees of the first sample."""
+    """Return the messages that a model gets for the first sample."""
     one = inputs.found[0]
     return {
         "role": one.role,
@@ -107,7 +107,7 @@ def show_document(
 
 
 def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
-    """Yield the messages as a model gets them, under a few lines on where they come from."""
+    """Yield the messages as a model gets them, after a few lines on their origin."""
     sample, prompt = document["sample"], document["prompt"]
     yield f"{document['role']} on {one_line(sample['id'])}   label: {sample['label_text']}"
     yield f"inputs: {MADE_BY[document['inputs']]}"
@@ -133,7 +133,7 @@ def try_document(
     contenders: Sequence[PromptVariant],
     trials: Sequence[Sequence[PromptTrial]],
 ) -> Document:
-    """Return every answer with what code and judges say of it, and the sums."""
+    """Return every answer with the findings of code and judges, and the totals."""
     return {
         "role": role,
         "task": inputs.found[0].task.name,
@@ -180,7 +180,7 @@ def _assessment_document(looked: "Assessment") -> Document:
 
 
 def try_lines(document: Document) -> Iterator[str]:
-    """Yield each sample with all contenders' answers below each other, then the sums in columns."""
+    """Yield each sample with all contenders' answers, then the totals in columns."""
     yield f"{document['role']}, task {document['task']}; inputs: {MADE_BY[document['inputs']]}"
     for letter, each in zip(LETTERS, document["contenders"], strict=False):
         yield f"{letter}: {each['name']} (wording {each['prompt']['version']})"
@@ -199,7 +199,7 @@ def try_lines(document: Document) -> Iterator[str]:
 
 
 def _text_under_judgement(one: Document) -> Mapping[str, str]:
-    """Return the text that a judge was given, where it is not the sample's own."""
+    """Return the text given to a judge, if it is not the sample's own."""
     fields: Mapping[str, str] = one["given"].get("fields", {})
     return {name: text for name, text in fields.items() if text != one["sample"]["fields"][name]}
 
@@ -268,7 +268,7 @@ def _ruled_title(title: str) -> str:
 
 
 def _answer_lines(answer: Mapping[str, object]) -> Iterator[str]:
-    """Yield an answer a part to a line, without what is empty."""
+    """Yield an answer with one line per part, without empty parts."""
     for name, value in answer.items():
         if isinstance(value, Mapping):
             for key, text in value.items():

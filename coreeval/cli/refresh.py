@@ -145,7 +145,7 @@ def _read_manifest(run: Path) -> "Manifest":
 
 
 def _finish(done: "RunSummary", as_json: bool) -> None:
-    """Print what came out; the exit code says whether anything is left to do."""
+    """Print the result; the exit code says whether anything is left to do."""
     show(summary_document(done), as_json, lambda: "\n".join(_words(done)))
     code = exit_code(done)
     if code:
@@ -153,14 +153,14 @@ def _finish(done: "RunSummary", as_json: bool) -> None:
 
 
 def exit_code(done: "RunSummary") -> int:
-    """Return 0 when every sample of both passes has an outcome other than failed, else 1 or 130."""
+    """Return 0 if every sample of both passes has an outcome other than failed, else 1 or 130."""
     if done.manifest.status == "interrupted":
         return 130
     return 1 if done.manifest.failed else 0
 
 
 def summary_document(done: "RunSummary") -> Document:
-    """Return what `--json` prints for a run."""
+    """Return the `--json` output for a run."""
     manifest = done.manifest
     return {
         "run": str(done.run_dir),
@@ -216,7 +216,7 @@ def _cost_lines(cost: "Cost") -> Iterator[str]:
 
 
 def _estimate_error(manifest: "Manifest") -> list[Document] | None:
-    """Return how far the estimate was off that went before; None without one or before the end."""
+    """Return the error of the preceding estimate; None without one or before the end."""
     from coreeval.graph.estimate.model import find_estimate, measure_error
 
     if manifest.status != "complete" or (found := find_estimate(manifest)) is None:

@@ -100,7 +100,7 @@ def _parse_parent(said: str) -> "Parent":
 
 
 def release_document(made: "Release") -> Document:
-    """Return what `--json` prints for a release."""
+    """Return the `--json` output for a release."""
     manifest = made.manifest.model_dump(mode="json")
     keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
     more = ("review", "takedown", "still_stale", "changelog")

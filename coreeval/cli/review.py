@@ -43,12 +43,12 @@ class ReviewPage:
 
     @property
     def pages(self) -> int:
-        """How many pages there are; one if there is nothing to show."""
+        """Return the number of pages; one if there is nothing to show."""
         return max(1, -(-len(self.samples) // PAGE))
 
 
 def review_lines(shown: ReviewPage) -> Iterator[str]:
-    """Yield what was recorded, one page of the list, and what to do next."""
+    """Yield what was recorded, one page of the list, and the next step."""
     yield from _record_lines(shown)
     yield from (f"written: {brief(file)}" for file in shown.files)
     if not shown.files and not shown.recorded:
@@ -112,7 +112,7 @@ def _fact_lines(fact: "NewFact") -> Iterator[str]:
 
 
 def _entry_lines(title: str, text: str) -> list[str]:
-    """Return a titled text, wrapped; an address stays one that can be clicked."""
+    """Return a titled text, wrapped; addresses stay clickable."""
     indent = " " * (TITLE + 6)
     return textwrap.wrap(
         one_line(text),
@@ -269,7 +269,7 @@ class _Filter:
 
     @property
     def options(self) -> list[str]:
-        """The command line's way of saying so."""
+        """Return the filter as command line options."""
         only = [word for reason in sorted(self.only) for word in ("--only", reason)]
         return [*only, *["--decided"] * self.with_decided]
 

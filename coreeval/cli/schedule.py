@@ -159,7 +159,7 @@ def install(
 
 
 def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | None":
-    """Return who is to look whether anything is due; None if that may be left out, and is."""
+    """Return what checks whether a schedule is due; None if that may be and is left out."""
     if none and not (cron or systemd or github):
         return None
     if cron + systemd + github != 1:
@@ -172,9 +172,9 @@ def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) ->
 
 
 def _confirm(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -> str:
-    """Return the digest of what a schedule needs consent to, once a person has agreed to it.
+    """Return the digest of what a schedule needs consent for, after a person has agreed to it.
 
-    With `print_only` nothing is asked or remembered; the digest is empty if nobody has agreed.
+    With `print_only` nothing is asked or stored; the digest is empty if nobody has agreed.
     """
     from coreeval.schedule import hooks
     from coreeval.tools.endpoints import refuse_untrusted, run_pairs
@@ -197,7 +197,7 @@ DAY = "%a %Y-%m-%d %H:%M %Z"
 
 
 def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
-    """Print what became of schedules; trouble goes to stderr."""
+    """Print the results of schedules; errors go to stderr."""
     if as_json:
         show(due_document(done), as_json, str)
         return
@@ -209,7 +209,7 @@ def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
 
 
 def due_document(done: "Sequence[ScheduleResult]") -> Document:
-    """Return what `--json` prints for `due` and for each look of `run`."""
+    """Return the `--json` output for `due` and for each check of `run`."""
     return {"schedules": [_result_document(each) for each in done]}
 
 
@@ -258,7 +258,7 @@ def _message_lines(done: "ScheduleResult") -> Iterator[str]:
 
 
 def _describe_ending(done: "ScheduleResult") -> str:
-    """Return how a look ended, in words."""
+    """Return in words how a check ended."""
     said = _ENDINGS[done.ending](done, done.period.version if done.period else "")
     return f"{said}; next {done.next_due.strftime(DAY)}" if done.next_due else said
 
@@ -281,7 +281,7 @@ _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
 
 
 def _error_lines(done: "ScheduleResult") -> Iterator[str]:
-    """Yield trouble as errors are told: what, where, what to do."""
+    """Yield the errors in the usual form: what, where, what to do."""
     trouble = done.trouble
     assert trouble is not None, "only such endings are told so"
     named = done.ending == "failed" and done.period
@@ -295,7 +295,7 @@ def _error_lines(done: "ScheduleResult") -> Iterator[str]:
 
 
 def explain_document(now: datetime, found: "Sequence[ScheduleSummary]") -> Document:
-    """Return what `due --explain --json` prints."""
+    """Return the output of `due --explain --json`."""
     return {"now": now.isoformat(), "schedules": [_summary_document(each) for each in found]}
 
 
@@ -316,7 +316,7 @@ def _summary_document(found: "ScheduleSummary") -> Document:
 
 
 def explain_lines(found: "Sequence[ScheduleSummary]") -> Iterator[str]:
-    """Yield what schedules mean, in words."""
+    """Yield the meaning of schedules in words."""
     for each in found:
         yield f"{each.name}: {each.cron} in {each.timezone}: {each.words}"
         yield from _summary_lines(each)
@@ -325,7 +325,7 @@ def explain_lines(found: "Sequence[ScheduleSummary]") -> Iterator[str]:
 
 
 def _summary_lines(found: "ScheduleSummary") -> Iterator[str]:
-    """Yield where the newest period is."""
+    """Yield the state of the newest period."""
     newest, finished, begun = found.newest, found.state.finished, found.state.begun
     if begun:
         trouble = f": {one_line(begun.trouble.message)}" if begun.trouble else ""
@@ -342,7 +342,7 @@ def _summary_lines(found: "ScheduleSummary") -> Iterator[str]:
 
 
 def unit_lines(document: Document) -> Iterator[str]:
-    """Yield units as they are printed, or where they were written and what comes next."""
+    """Yield units as printed, or where they were written and the next step."""
     from coreeval.schedule.install import CRONTAB
 
     for hook in document["accepted"]["hooks"]:

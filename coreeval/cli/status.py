@@ -58,7 +58,7 @@ def status(
 
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:
-    """Show where a run is until no process works on it; Ctrl-C ends it as quietly."""
+    """Show where a run is until no process works on it; Ctrl-C ends it just as quietly."""
     from coreeval.runs.status import read_status
 
     try:
@@ -95,7 +95,7 @@ def _document(now: "RunStatus") -> Document:
 
 
 def _second_pass(now: "RunStatus") -> Document | None:
-    """Return how the pass that writes the control arm stands; None without one."""
+    """Return the state of the pass that writes the control arm; None without one."""
     from coreeval.runs.status import read_failures
 
     if now.control is None:
@@ -123,7 +123,7 @@ def _lines(now: "RunStatus") -> Iterator[str]:
 
 
 def _life(now: "RunStatus") -> Iterator[str]:
-    """Yield who works on the run, how fast it goes, what it has spent and what it waits for."""
+    """Yield who works on the run, its speed and cost, and what it is waiting for."""
     sign, pulse = now.sign, now.pulse
     if now.ended_at:
         yield f"started {now.created_at}, ended {now.ended_at}"
@@ -156,7 +156,7 @@ def _troubles(now: "RunStatus") -> Iterator[str]:
 
 
 def _listed(title: str, lines: list[str], number: int) -> Iterator[str]:
-    """Yield the first lines under a title, and how many there are besides."""
+    """Yield the first lines under a title, and the number of further lines."""
     yield from (f"  {title}: {one_line(line)}" for line in lines[:SHOWN])
     if number > SHOWN:
         yield f"  {title}: and {number - SHOWN} more; --json lists them all"

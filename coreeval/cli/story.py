@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def describe_trouble(call: "CallHistory") -> str:
-    """Tell what went wrong with a call before it brought an answer, and if it brought none."""
+    """Return what went wrong with a call before its answer, and whether there was no answer."""
     told = [f"sent again: {reason}" for reason in call.tries]
     told += [f"no answer: {call.error}"] if call.error else []
     return f"{call.role}: {'; '.join(told)}" if told else ""
@@ -54,7 +54,7 @@ def _call_heading(call: "CallHistory") -> str:
 
 
 def _block_lines(title: str, text: str) -> Iterator[str]:
-    """Yield a text with its own lines, each behind a bar so that none passes for one of ours."""
+    """Yield a text line by line after a bar, so that no line passes for one of ours."""
     yield f"    {title}"
     for line in text.splitlines():
         for part in wrap_text(line) or [""]:
@@ -69,14 +69,14 @@ EvidenceById = Mapping[str, "Evidence"]
 def show_story(
     story: "SampleHistory", offline_roles: list[str], *, as_json: bool, calls: bool
 ) -> None:
-    """Print a story, as a document or in words, with prompts and answers if they are wanted."""
+    """Print a story as a document or in words, with prompts and answers if requested."""
     document = story_document(story) | {"offline_roles": offline_roles}
     lines = story_lines(story, offline_roles, calls=calls)
     show(document, as_json, lambda: "\n".join(lines), coloured=True)
 
 
 def story_document(story: "SampleHistory") -> dict[str, Any]:
-    """Return a story as programs read it; the tries of a call are lines of one text."""
+    """Return a story in machine-readable form; the attempts of a call are lines of one text."""
     document = story.model_dump(mode="json")
     for step in document["steps"]:
         for call in step["calls"]:
@@ -87,7 +87,7 @@ def story_document(story: "SampleHistory") -> dict[str, Any]:
 def story_lines(
     story: "SampleHistory", offline_roles: list[str], *, calls: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of a sample's story, from the original to how it ended."""
+    """Yield the lines of a sample's story, from the original to its outcome."""
     sample = story.sample
     yield f"{one_line(sample.id)}   label: {one_line(sample.label_text)}"
     yield from text_lines("original", sample.fields)
@@ -255,7 +255,7 @@ def _format_source(item: "Evidence | None") -> str:
 
 
 def _fact_lines(facts: "Iterable[ReplacedFact]", evidence: EvidenceById) -> Iterator[str]:
-    """Tell what replaced what, and each source after the first fact that rests on it."""
+    """Yield the replaced facts, with each source after the first fact that it supports."""
     told = set[str]()
     for fact in facts:
         before = f"{_format_triple(fact.before)} -> " if fact.before else "added: "
@@ -273,7 +273,7 @@ def _format_triple(triple: "Triple") -> str:
 
 
 def _freshness_lines(freshness: "Freshness | None") -> Iterator[str]:
-    """Tell for which targets the sources are news."""
+    """Yield the targets for which the sources are new."""
     for target, after in freshness.after_cutoff.items() if freshness else ():
         words = "cutoff not known" if after is None else f"{'after' if after else 'not after'} it"
         yield from wrap_text(f"cutoff of {target}: the sources are {words}")

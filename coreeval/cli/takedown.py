@@ -96,7 +96,7 @@ def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
 
 @contextmanager
 def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Give a callback that shows which place is looked at."""
+    """Yield a callback that shows the place being searched."""
     from coreeval.cli.progress import show_progress
     from coreeval.graph.monitor import Progress
 
@@ -115,7 +115,7 @@ def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool
     """Ask whether to delete.
 
     Raises:
-        UsageError: nobody is there to be asked.
+        UsageError: nobody can be asked.
     """
     if as_json or not sys.stdin.isatty():
         raise UsageError(
@@ -157,7 +157,7 @@ def takedown_document(
 
 
 def place_rows(found: "Sequence[TextMatches]") -> list[Document]:
-    """Return what was found as rows of a document."""
+    """Return the findings as rows of a document."""
     return [
         {
             "kind": each.kind,

@@ -98,10 +98,10 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
     """Yield a line for each sample of a list, and how to see the others.
 
     Args:
-        listing: What `--json` prints.
+        listing: The `--json` output.
         run: The run.
-        offset: How many samples were left out before.
-        filtered: Whether only some samples were asked for.
+        offset: The number of samples skipped before these.
+        filtered: Whether only some samples were requested.
     """
     rows, total = listing["samples"], listing["total"]
     if not rows:
@@ -130,10 +130,10 @@ def _empty_line(total: int, filtered: bool) -> str:
 
 
 def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
-    """Write stories as they are read, a line of JSON each.
+    """Write stories as they are read, as one line of JSON each.
 
     Raises:
-        UsageError: the file cannot be written, or stdout is asked for two things.
+        UsageError: the file cannot be written, or two outputs are to go to stdout.
     """
     if str(path) != "-":
         number = _write_file(stories, path)
@@ -232,7 +232,7 @@ def _require_known(what: str, name: str, known: Sequence[str]) -> None:
 
 
 def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
-    """Return the filter; pending samples are listed only where they are asked for."""
+    """Return the filter; pending samples are listed only if requested."""
     from coreeval.tools.stores.run_queries import SampleFilter
 
     for name in given.get("outcomes", ()):
@@ -271,7 +271,7 @@ class _StoryReader:
         """Return the story of a sample.
 
         Raises:
-            UsageError: there is no such sample.
+            UsageError: the sample does not exist.
         """
         from coreeval.runs.history import read_sample_history, redact_history
 
@@ -298,7 +298,7 @@ class _StoryReader:
         }
 
     def _unknown(self, wanted: str) -> UsageError:
-        """Return an error that names samples whose ids end like the one that was asked for."""
+        """Return an error that suggests samples whose ids have the same ending."""
         from coreeval.tools.stores.run_queries import ALL_SAMPLES
 
         last = wanted.rpartition("/")[2]

@@ -52,7 +52,7 @@ def validate(
 
 
 def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator[Document]:
-    """Yield one check after the other; without a task and a window the rest makes no sense."""
+    """Yield one check after the other; without a task and a window the others are skipped."""
     from coreeval.graph.setup import set_up
     from coreeval.tools.workspace import workspace_for
 
@@ -95,7 +95,7 @@ def _failed(name: str, error: CoreEvalError) -> Document:
 
 
 def _task_mistakes(task: str) -> list[str]:
-    """Return all that is wrong with a task file of the user's own."""
+    """Return everything that is wrong with a user's own task file."""
     from coreeval.tasks import explain_task
 
     if not Path(task).is_file():
@@ -155,7 +155,7 @@ def _news(setup: "Setup", config: Path) -> list[str]:
 
 
 def _endpoints(config: "Config", path: Path) -> list[str]:
-    """Return which variables a run would send where, and whether anybody has agreed to it."""
+    """Return which variables a run would send where, and whether that was approved."""
     from coreeval.tools.endpoints import is_agreed, run_pairs
     from coreeval.tools.trust import load_trusted_endpoints
     from coreeval.tools.workspace import workspace_for
@@ -186,7 +186,7 @@ def _models(setup: "Setup", config: Path) -> list[str]:
 
 
 def _prices(config: "Config") -> list[str]:
-    """Return which models have a price, where the config names a file of prices."""
+    """Return which models have a price, if the config names a price file."""
     if not config.run.prices:
         return []
     from coreeval.config import ROLES
@@ -232,7 +232,7 @@ def _pcr(setup: "Setup") -> list[str]:
 
 
 def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
-    """Return how many samples would be kept, and why the others would not."""
+    """Return the number of samples that would be kept, and why the others would not be."""
     from coreeval.evaluation.benchmarks import iter_benchmark
     from coreeval.graph.run_origin import find_followed_release, open_keeper
     from coreeval.tools.workspace import workspace_for

@@ -73,10 +73,10 @@ def view(
 
 
 def _workspace(runs: list[Path]) -> "Workspace | None":
-    """Return the workspace to show where no run is named.
+    """Return the workspace to show if no run is named.
 
     Raises:
-        RunStateError: a directory is no run, or there is no workspace here.
+        RunStateError: a directory is not a run, or there is no workspace here.
     """
     from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, workspace_for
@@ -98,6 +98,6 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
 
 
 def _has_screen() -> bool:
-    """Tell whether a browser has a window to open; without one it would take the terminal."""
+    """Return whether a browser can open a window; without one it would take over the terminal."""
     desktop = sys.platform in {"darwin", "win32"}
     return desktop or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -66,11 +66,11 @@ _OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-
 
 
 def refuse_credentials(raw: object, *, where: str) -> None:
-    """Refuse plain data that holds what looks like a credential; the error does not repeat it.
+    """Raise an error if plain data contains a likely credential; the error does not repeat it.
 
     Args:
-        raw: Mappings, lists and texts, as YAML has them.
-        where: What to call their place in an error.
+        raw: Mappings, lists and texts, as read from YAML.
+        where: The location to name in an error.
 
     Raises:
         ConfigError: a key or a text in it looks like a credential by the module's two rules.
@@ -87,12 +87,12 @@ def refuse_credentials(raw: object, *, where: str) -> None:
 
 
 def hide_credentials(text: str) -> str:
-    """Return a text with what is shaped like a credential as `***`."""
+    """Return a text with everything shaped like a credential replaced by `***`."""
     return _SHAPES.sub(HIDDEN, text)
 
 
 def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the key paths of what looks like a credential."""
+    """Yield the key paths of likely credentials."""
     if isinstance(value, Mapping):
         named = bool(path) and path[-1] in _FREE_NAMES
         for key, inner in value.items():
@@ -133,7 +133,7 @@ def _has_value(value: object) -> bool:
 
 
 def _has_credential_shape(text: str) -> bool:
-    """Return whether a text holds something shaped like a credential (rule 2)."""
+    """Return whether a text contains something shaped like a credential (rule 2)."""
     named = any(_is_credential_name(name) for name in _PARAMETER.findall(text))
     return named or _SHAPES.search(text) is not None
 

@@ -46,8 +46,8 @@ DateText = Annotated[str, BeforeValidator(_normalize_date)]
 def first_moment_after(stated: str) -> datetime:
     """Return the first moment (UTC) that counts as after a stated date.
 
-    A month is over before anything counts; a day counts from its own midnight, so that what is
-    published on the day of a release is after it.
+    A month must be over first; a day counts from its own midnight, so that anything published on
+    the day of a release is after it.
     """
     if not _MONTH.fullmatch(stated):
         return as_utc(datetime.fromisoformat(stated))
@@ -66,9 +66,9 @@ class Age(Value):
     unit: Literal["d", "w", "m"]
 
     def subtract_from(self, now: datetime) -> datetime:
-        """Return the moment that lies this long before `now`.
+        """Return the moment that is this long before `now`.
 
-        A month before the 31st is the last day of a shorter month.
+        If the resulting month is shorter, its last day is used.
         """
         if self.unit != "m":
             return now - timedelta(days=self.count * (7 if self.unit == "w" else 1))
@@ -78,7 +78,7 @@ class Age(Value):
 
     @property
     def description(self) -> str:
-        """The age in words: `90 days`."""
+        """Return the age in words: `90 days`."""
         return f"{self.count} {_UNIT_NAMES[self.unit]}{'' if self.count == 1 else 's'}"
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def parse_age(stated: str) -> Age:
     """Read an age.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid age.
     """
     found = _AGE.fullmatch(stated)
     if found is None:

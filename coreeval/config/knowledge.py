@@ -19,7 +19,7 @@ LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
 def _check_endpoint(url: str) -> str:
-    """Refuse a gateway that a token must not be sent to; do not repeat what may be secret."""
+    """Return the URL of a gateway if a token may be sent there; the error repeats no secrets."""
     parts = split_address(url)
     if "@" in parts.netloc or parts.query:
         raise ValueError("a URL must not hold a password or a query")

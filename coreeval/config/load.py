@@ -29,7 +29,8 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
     """Read a YAML config, apply `key.path=value` overrides and make its paths absolute.
 
     Raises:
-        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
+        ConfigError: the file does not exist or is not YAML, or it has an unknown key or a value of
+            the wrong kind.
     """
     raw, where = read_with_overrides(path, overrides)
     if is_item_config(raw):
@@ -48,11 +49,11 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
-    """Read the YAML config of asking about items, in the same way.
+    """Read the YAML config for asking about items, in the same way as `load_config`.
 
     Raises:
-        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it is
-            the config of a run.
+        ConfigError: the file does not exist or is not YAML; it has an unknown key or a value of the
+            wrong kind; or it is the config of a run.
     """
     raw, where = read_with_overrides(path, overrides)
     if not is_item_config(raw) and raw.keys() & _RUN_KEYS:
@@ -67,11 +68,11 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
 
 
 def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfig:
-    """Read the YAML config of asking about series, or that part of the config of a run.
+    """Read the YAML config for asking about series, or that part of a run's config.
 
     Raises:
-        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it names
-            no series.
+        ConfigError: the file does not exist or is not YAML; it has an unknown key or a value of the
+            wrong kind; or it names no series.
     """
     raw, where = read_with_overrides(path, overrides)
     if raw.keys() & _RUN_KEYS and not is_item_config(raw):
@@ -80,12 +81,12 @@ def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfi
 
 
 def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
-    """Check a config of asking about series that was read from somewhere.
+    """Return a config for asking about series from plain data.
 
     Args:
-        raw: Plain data, as YAML has it.
-        where: What to call its place in an error.
-        base: Folder that relative paths start at.
+        raw: Plain data, as read from YAML.
+        where: The location to name in an error.
+        base: The folder that relative paths are resolved against.
 
     Raises:
         ConfigError: an unknown key or a value of the wrong kind.
@@ -95,10 +96,10 @@ def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
 
 
 def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
-    """Return what the config of a run says about series.
+    """Return the part of a run's config that is about series.
 
     Raises:
-        ConfigError: it names no series, or nobody to ask.
+        ConfigError: it names no series or no target.
     """
     if config.detect.numleak is None:
         hint = "detect: {numleak: {series: [fama-french]}}"
@@ -119,7 +120,7 @@ _RUN_KEYS = {"task", "knowledge"}
 
 
 def is_series_config(raw: Mapping[str, Any]) -> bool:
-    """Tell whether a config asks about series and about nothing else."""
+    """Return whether a config asks about series and nothing else."""
     detect = raw.get("detect")
     return (
         isinstance(detect, dict)
@@ -129,14 +130,14 @@ def is_series_config(raw: Mapping[str, Any]) -> bool:
 
 
 def is_item_config(raw: Mapping[str, Any]) -> bool:
-    """Tell whether a config asks about items; `jsonl` does so where nothing is refreshed."""
+    """Return whether a config asks about items; `jsonl` does if nothing is refreshed."""
     dataset = raw.get("dataset")
     named = dataset.get("format") if isinstance(dataset, dict) else None
     return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & _RUN_KEYS)
 
 
 def read_with_overrides(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
-    """Return a file's mapping with `key.path=value` overrides, and how errors call it."""
+    """Return a file's mapping with `key.path=value` overrides, and its name for errors."""
     raw, changes = read_mapping(path), list(overrides)
     for change in changes:
         _apply_override(raw, change)
@@ -153,7 +154,7 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
         written_by: The command that writes such a file.
 
     Raises:
-        ConfigError: the file is missing or holds something else.
+        ConfigError: the file does not exist or contains something else.
     """
     try:
         raw = parse_yaml(read_text(path))
@@ -179,20 +180,20 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
 
 
 def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
-    """Turn a mapping into a config whose relative paths start at `base`."""
+    """Return a config from a mapping; its relative paths are resolved against `base`."""
     return _resolve_run(check_values(Config, raw, where=where), base)
 
 
 def check_values(model: type[V], raw: object, *, where: str) -> V:
-    """Return plain data as a value of a config, once nothing in it looks like a credential.
+    """Return plain data as a config value, after checking that it contains no likely credential.
 
     Args:
-        model: What it should be.
-        raw: Plain data, as YAML has it.
-        where: What to call its place in an error.
+        model: The type to validate against.
+        raw: Plain data, as read from YAML.
+        where: The location to name in an error.
 
     Raises:
-        ConfigError: it holds what looks like a credential, an unknown key, or a value of the wrong
+        ConfigError: it contains a likely credential, an unknown key, or a value of the wrong
             kind.
     """
     refuse_credentials(raw, where=where)
@@ -203,7 +204,7 @@ def check_values(model: type[V], raw: object, *, where: str) -> V:
 
 
 def parse_target(text: str, *, base: Path) -> TargetConfig:
-    """Read a target as a config has it: `provider:name`, or a mapping that says more of it.
+    """Return a target from `provider:name`, or from a mapping with further settings.
 
     Raises:
         ConfigError: it is neither, or has an unknown key or a value of the wrong kind.
@@ -262,7 +263,7 @@ def _resolve_series(config: SeriesConfig, base: Path) -> SeriesConfig:
 
 
 def _resolve_numleak(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakConfig:
-    """Make the paths of series and of their files absolute."""
+    """Make the paths of series and their files absolute."""
     named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in asked.series]
     files = {series: at(path) for series, path in asked.files.items()}
     changes: dict[str, object] = {"series": tuple(named), "files": files}
@@ -272,7 +273,7 @@ def _resolve_numleak(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakC
 
 
 def _resolve_defences(asked: DefencesConfig, at: Callable[[str], str]) -> DefencesConfig:
-    """Make the paths of a defence's own words, questions and judges absolute."""
+    """Make the paths of a defence's texts, questions and judges absolute."""
     names, suffixes = (
         tuple(one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each)
         for each in (asked.names, asked.suffixes)
@@ -349,7 +350,7 @@ def _apply_override(raw: dict[str, Any], override: str) -> None:
 def explain_validation_error(
     error: ValidationError, model: type[BaseModel], where: str, *, docs: str = "docs/config.md"
 ) -> ConfigError:
-    """Turn pydantic's first complaint into one message with a hint; `docs` describes the keys."""
+    """Return one message with a hint for pydantic's first error; `docs` describes the keys."""
     first = error.errors()[0]
     place = _key_path(first["loc"])
     at = ".".join(place)
@@ -365,7 +366,7 @@ def explain_validation_error(
 
 
 def _key_path(place: Sequence[int | str]) -> list[str]:
-    """Return pydantic's location as the keys that the user wrote, without its own inventions."""
+    """Return pydantic's location as the keys that the user wrote, without pydantic's own parts."""
     parts = [str(part) for part in place]
     return [part for part in parts if "[" not in part and part not in _UNION_TAGS]
 

@@ -20,7 +20,7 @@ def split_address(url: str) -> SplitResult:
     """Return the parts of a URL, if clients can open a connection to its host and port.
 
     Raises:
-        ValueError: no machine can have that host or port; the message does not repeat the URL.
+        ValueError: the host or port is not possible; the message does not repeat the URL.
     """
     try:
         parts = urlsplit(url)
@@ -37,7 +37,7 @@ def split_address(url: str) -> SplitResult:
 
 
 def _check_plain_url(url: str) -> str:
-    """Refuse what may be secret in a URL; the message must not repeat it."""
+    """Raise an error if a URL may contain secrets; the message must not repeat it."""
     parts = split_address(url)
     if "@" in parts.netloc or parts.query:
         raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
@@ -45,7 +45,7 @@ def _check_plain_url(url: str) -> str:
 
 
 def _check_variable_name(name: str) -> str:
-    """Refuse what is no name of a variable, such as the key itself; do not repeat it."""
+    """Raise an error if this is not a variable name, e.g. the key itself; do not repeat it."""
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
         raise ValueError(
             "this takes the NAME of an environment variable, in capitals, not the key itself"
@@ -65,7 +65,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def _check_finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuse numbers that JSON has no word for: they would be sent as null."""
+    """Raise an error for numbers that JSON cannot express: they would be sent as null."""
     try:
         json.dumps(values, allow_nan=False)
     except ValueError:
@@ -103,14 +103,14 @@ _PARAMETER_MAPPINGS: Final = frozenset(
 
 
 def _check_extra_parameters(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuse parameters that CoreEval sends itself: the budget and the checks stand on them."""
+    """Raise an error for parameters that CoreEval sends itself; budget and checks rely on them."""
     for name, instead in _find_reserved(values):
         raise ValueError(f"{name} cannot be set here: {instead}")
     return values
 
 
 def _find_reserved(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield the names that are not free, with what to do instead."""
+    """Yield the names that are reserved, with what to do instead."""
     for name, value in values.items():
         plain = name.strip().lower().replace("_", "").replace("-", "")
         if plain in _RESERVED_HINTS:
@@ -171,22 +171,22 @@ class ModelConfig(Value):
 
     @property
     def provider(self) -> str:
-        """The part of `model` before the colon."""
+        """Return the part of `model` before the colon."""
         return self.model.partition(":")[0]
 
     @property
     def name(self) -> str:
-        """The part of `model` after the colon; empty for `offline`."""
+        """Return the part of `model` after the colon; empty for `offline`."""
         return self.model.partition(":")[2]
 
     @property
     def key_variable(self) -> str:
-        """The variable that the key comes from: the provider's own, where none is named."""
+        """Return the variable that holds the key: the provider's own if none is named."""
         return self.api_key_env or f"{self.provider.upper()}_API_KEY"
 
     @property
     def is_rule_based(self) -> bool:
-        """True for what is played by rules of our own: no key, no messages, no call store."""
+        """Return whether our own rules play this model: no key, no messages, no call store."""
         return self.provider in {"offline", "spacy"}
 
 
@@ -218,12 +218,12 @@ class TargetConfig(ModelConfig):
 
     @property
     def is_embedded(self) -> bool:
-        """True for `offline:NAME`, a small classifier fitted here."""
+        """Return whether this is `offline:NAME`, a small classifier fitted here."""
         return self.provider == "offline"
 
 
 def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
-    """Refuse targets of the same name: what they answer is kept by it."""
+    """Raise an error if targets share a name: their answers are kept by name."""
     names = [target.model for target in targets]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -231,7 +231,7 @@ def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
 
 
 def require_tested_target(targets: Sequence[TargetConfig]) -> None:
-    """Refuse targets that are all references: none is left to compare with them."""
+    """Raise an error if all targets are references: there would be none to compare with them."""
     if targets and all(target.role == "reference" for target in targets):
         raise ValueError("targets has references only: at least one needs `role: target`")
 
@@ -274,10 +274,10 @@ class ModelsConfig(Value):
 
     @property
     def measured_targets(self) -> list[TargetConfig]:
-        """The targets that verdicts are about: all but the references."""
+        """Return the targets that verdicts are about: all but the references."""
         return [target for target in self.targets if target.role == "target"]
 
     @property
     def rule_based_roles(self) -> list[RoleName]:
-        """The roles that rules of our own play; whatever shows their work must say so."""
+        """Return the roles that our own rules play; output that shows their work must say so."""
         return [role for role in ROLES if self.for_role(role).is_rule_based]

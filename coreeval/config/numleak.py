@@ -69,7 +69,7 @@ class InstructionConfig(Value):
 
     @property
     def is_built_in(self) -> bool:
-        """True where it has no words of its own."""
+        """Return whether the instruction is built in, with no text of its own."""
         return self.text is None and self.file is None
 
 
@@ -118,12 +118,12 @@ class DefencesConfig(Value):
 
     @property
     def measures_utility(self) -> bool:
-        """Whether ordinary questions are asked."""
+        """Return whether ordinary questions are asked."""
         return self.judge is not None and self.utility is not False
 
     @property
     def judges(self) -> tuple[ModelConfig, ...]:
-        """Who scores answers: nobody where none are asked for."""
+        """Return the models that score answers; empty if no ordinary questions are asked."""
         both = (self.judge, self.second_judge) if self.measures_utility else ()
         return tuple(judge for judge in both if judge)
 
@@ -156,7 +156,10 @@ _PERIOD_END = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-\d{2})?)?")
 
 
 def _check_period_end(said: object) -> object:
-    """Refuse what is no year, month or day; YAML reads years as numbers and days as dates."""
+    """Raise an error for anything but a year, month or day.
+
+    YAML reads years as numbers and days as dates.
+    """
     text = str(said)
     if said is None:
         return None
@@ -184,14 +187,14 @@ class PeriodConfig(Value):
 
     @property
     def first_day(self) -> date:
-        """The first day that belongs to it."""
+        """Return the first day of the period."""
         if self.start is None:
             return date.min
         return date.fromisoformat(self.start + "-01-01"[len(self.start) - len("2015") :])
 
     @property
     def last_day(self) -> date:
-        """The last day that belongs to it."""
+        """Return the last day of the period."""
         if self.end is None:
             return date.max
         year, month, day = [*map(int, self.end.split("-")), 0, 0][:3]
@@ -199,7 +202,7 @@ class PeriodConfig(Value):
         return date(year, month, day or calendar.monthrange(year, month)[1])
 
     def __contains__(self, day: date) -> bool:
-        """Tell whether a day lies in it."""
+        """Return whether a day is in the period."""
         return self.first_day <= day <= self.last_day
 
 

@@ -141,13 +141,13 @@ class DetectConfig(Value):
 
     @property
     def judges(self) -> tuple[ModelConfig, ...]:
-        """Who scores what defences of series cost."""
+        """Return the models that score the utility cost of series defences."""
         defences = self.numleak.defences if self.numleak else None
         return defences.judges if defences else ()
 
     @property
     def asks_targets(self) -> bool:
-        """True where anything is measured for which targets are asked."""
+        """Return whether anything is measured that requires asking targets."""
         return self.evaluate or self.pcr is not None or self.numleak is not None
 
 
@@ -173,6 +173,6 @@ class Config(Value):
 
     @property
     def pcr_train_split(self) -> str:
-        """The train split that PCR draws from."""
+        """Return the train split that PCR draws from."""
         asked = self.detect.pcr
         return (asked and asked.train_split) or self.dataset.train_split

@@ -42,7 +42,7 @@ class Cron:
     zone: ZoneInfo
 
     def iter_after(self, moment: datetime) -> Iterator[datetime]:
-        """Yield the times after a moment in UTC, each once."""
+        """Yield the scheduled times after a moment, in UTC, each once."""
         last = moment.astimezone(UTC)  # times of one zone are compared by the wall clock
         for local in CronSim(self.expression, moment.astimezone(self.zone)):
             time = local.astimezone(UTC)
@@ -51,7 +51,7 @@ class Cron:
                 yield time
 
     def find_latest(self, moment: datetime) -> datetime | None:
-        """Return the newest time that is not after a moment, in UTC."""
+        """Return the latest scheduled time that is not after a moment, in UTC."""
         start = (moment + timedelta(seconds=1)).astimezone(self.zone)
         back = (local.astimezone(UTC) for local in CronSim(self.expression, start, reverse=True))
         found = next((due for due in back if due <= moment), None)
@@ -70,12 +70,12 @@ class Cron:
 
     @property
     def times_of_day(self) -> list[tuple[int, int]]:
-        """The hours and minutes of its days, sorted."""
+        """Return the hours and minutes of the schedule's days, sorted."""
         sim = self._simulation
         return sorted((hour, minute) for hour in sim.hours for minute in sim.minutes)
 
     def iter_days(self, start: date, count: int) -> Iterator[date]:
-        """Yield its days among `count` days from `start` on."""
+        """Yield the scheduled days among the `count` days from `start`."""
         sim = self._simulation
         for day in (start + timedelta(days=number) for number in range(count)):
             if day.month in sim.months and sim.match_day(day):
@@ -87,10 +87,10 @@ class Cron:
 
 
 def parse_cron(expression: str, timezone: str) -> Cron:
-    """Read an expression and the name of a zone.
+    """Parse a cron expression and the name of a time zone.
 
     Raises:
-        ValueError: one of them is none, or the expression never falls due.
+        ValueError: one of them is not valid, or the expression never falls due.
     """
     count = len(expression.split())
     if count != len(CRON_FIELDS):
@@ -109,7 +109,7 @@ def parse_cron(expression: str, timezone: str) -> Cron:
 
 
 def _explain_cron_error(expression: str, said: str) -> str:
-    """Say which field is wrong and what may stand there."""
+    """Return which field is wrong and which values it may have."""
     name = said.removeprefix("Bad ")
     if name not in CRON_FIELDS:
         return f"{expression!r} is no cron expression: {said}"
@@ -121,7 +121,7 @@ def load_timezone(name: str) -> ZoneInfo:
     """Return a time zone of the IANA database.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: there is no zone of this name.
     """
     try:
         return ZoneInfo(name)
@@ -142,16 +142,16 @@ _DAYS = 12 * 366
 
 
 def choose_version_pattern(cron: Cron) -> str:
-    """Return the coarsest usual pattern that tells all times apart: week, day or minute."""
+    """Return the coarsest usual pattern that distinguishes all times: week, day or minute."""
     fitting = (each for each in (BY_WEEK, BY_DAY) if not find_version_clash(cron, each))
     return next(fitting, BY_MINUTE)
 
 
 def check_version_pattern(cron: Cron, pattern: str) -> None:
-    """Refuse a pattern that gives no version, or one version to two times.
+    """Raise an error if a pattern gives no version, or gives two times the same version.
 
     Raises:
-        ValueError: it does.
+        ValueError: the pattern does one of these.
     """
     version = _FIRST_DAY.strftime(pattern)
     if not _VERSION.fullmatch(version):
@@ -168,14 +168,14 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
 
 
 def format_version(moment: datetime, cron: Cron, pattern: str) -> str:
-    """Return the version of a time, by the wall clock of the schedule's zone."""
+    """Return the version for a time, by the local time of the schedule's zone."""
     return moment.astimezone(cron.zone).strftime(pattern)
 
 
 def find_version_clash(cron: Cron, pattern: str) -> tuple[datetime, datetime, str] | None:
-    """Return two local times of one version, if any, and the version.
+    """Return two local times with the same version, and the version; None if there are none.
 
-    Looked at are all days at one time, all times of one day, and the hour that comes twice.
+    All days at one time, all times of one day, and the hour that occurs twice are checked.
     """
     times = [time(*each) for each in cron.times_of_day]
     samples = (
@@ -204,7 +204,7 @@ def _find_repeat(
 
 
 def _iter_repeated_hours(cron: Cron) -> Iterator[datetime]:
-    """Yield the times around the first moment at which the zone sets its clock back."""
+    """Yield the times around the first moment at which the zone sets its clocks back."""
     day = timedelta(days=1)
     midnights = (datetime.combine(_FIRST_DAY, time(), UTC) + n * day for n in range(366))
     set_back = (at for at in midnights if _utc_offset(cron, at + day) < _utc_offset(cron, at))
@@ -242,7 +242,7 @@ class HookConfig(Value):
 
     @property
     def description(self) -> str:
-        """What the hook is, without what may be secret."""
+        """Return what the hook is, without anything that may be secret."""
         return self.command or f"the webhook in {self.webhook_env}"
 
 
@@ -258,7 +258,7 @@ class HooksConfig(Value):
 
     @property
     def all(self) -> tuple[HookConfig, ...]:
-        """All hooks, whatever they are told of."""
+        """Return all hooks, whichever events they are for."""
         return (*self.success, *self.failure, *self.gate)
 
 
@@ -299,15 +299,15 @@ class ScheduleConfig(Value):
 
     @property
     def cron_times(self) -> Cron:
-        """When it falls due."""
+        """Return the times at which the schedule falls due."""
         return parse_cron(self.cron, self.timezone)
 
     @property
     def webhook_variables(self) -> frozenset[str]:
-        """The variables that hold addresses of webhooks."""
+        """Return the variables that hold webhook addresses."""
         return frozenset(hook.webhook_env for hook in self.hooks.all if hook.webhook_env)
 
     @property
     def version_pattern(self) -> str:
-        """The strftime pattern of a version."""
+        """Return the strftime pattern of a version."""
         return self.version or choose_version_pattern(self.cron_times)

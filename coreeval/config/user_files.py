@@ -48,7 +48,7 @@ class YamlError(yaml.YAMLError):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file or a pipe for reading; a device such as /dev/zero has no end and is refused.
+    """Open a file or a pipe for reading; refuse a device such as /dev/zero, which has no end.
 
     Raises:
         OSError: it cannot be opened, or is a device (ENOTSUP).
@@ -62,7 +62,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def iter_raw_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file, each with its end.
+    """Yield the lines of a file, each with its line ending.
 
     Raises:
         OSError: a line has more bytes than `MOST_LINE_BYTES` (EFBIG).
@@ -92,7 +92,7 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
     """Return the text of a file, without a byte order mark.
 
     Raises:
-        OSError: as `read_bytes`.
+        OSError: see `read_bytes`.
         UnicodeDecodeError: it is not UTF-8.
     """
     return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
@@ -102,7 +102,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     """Return the plain values in a YAML document.
 
     Raises:
-        YamlError: it is not YAML, has a value that cannot be (such as the date 2025-13-01), or is
+        YamlError: it is not YAML, has an impossible value (such as the date 2025-13-01), or is
             beyond the limits of this module.
     """
     try:
@@ -131,7 +131,7 @@ class _BoundedLoader(yaml.SafeLoader):
         """Values inside each node, by its id, with aliases followed."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node, and refuse one that is nested too deep or stands for too many values."""
+        """Compose a node; raise an error if it is nested too deep or expands to too many values."""
         event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > MOST_DEPTH:
@@ -157,7 +157,7 @@ class _BoundedLoader(yaml.SafeLoader):
             raise _yaml_error(f"the document stands for more than {MOST_VALUES:,} values", event)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
-        """Build a value; one that cannot be is a mistake on its line."""
+        """Build a value; report an impossible value as an error on its line."""
         if node.tag in _NUMBER_TAGS and len(node.value) > MOST_DIGITS:
             raise _yaml_error(f"a number has more than {MOST_DIGITS} characters", node)
         try:

@@ -38,7 +38,7 @@ WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
 
 
 def demo_data() -> Path:
-    """Return the folder of the demo data: in the wheel, or in the source tree."""
+    """Return the folder of the demo data, in the installed package or in the source tree."""
     installed = Path(str(resources.files("coreeval"))) / "_demo"
     source = Path(str(resources.files("coreeval"))).parent / "examples" / "demo"
     return installed if installed.is_dir() else source
@@ -50,7 +50,7 @@ def write_configs(folder: Path) -> list[Path]:
 
 
 def write_memory_config(folder: Path) -> Path:
-    """Write the config by which PCR and NumLeak tell apart who remembers what of generated data."""
+    """Write the config with which PCR and NumLeak detect which models memorised generated data."""
     numbers = {"series": [str(demo_data() / NUMBERS / "series.yaml")], "probes": list(PROBES)}
     detect = {"evaluate": False, "pcr": {}, "numleak": numbers}
     dataset = {"format": "jsonl", "path": MEMORY}

@@ -38,16 +38,16 @@ class TextAnswer(NamedTuple):
 
 
 async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:
-    """Return what a model that settles on its first answer says to a question.
+    """Return the answer to a question from a model that uses its first answer.
 
     Args:
-        asker: With chains of one draw, so that each is an answer of its own.
+        asker: Its chains have one draw, so that each answer is independent.
         messages: The question.
         draw: Number of a repeated answer, from 0.
 
     Raises:
-        ModelCallError: the question did not get through.
-        CoreEvalError: no more can be asked.
+        ModelCallError: the question failed.
+        CoreEvalError: no more questions can be asked.
     """
     try:
         said, call = await asker.complete(messages, PLAIN, chain=draw)
@@ -78,19 +78,19 @@ class QuestionRunner:
         ask: Callable[[Asked], Awaitable[Said]],
         kind: Callable[[Said], str],
     ) -> dict[Asked, Said]:
-        """Return what is said to each question.
+        """Return the answer to each question.
 
         Args:
-            model: Who is asked, for people.
-            stage: What is shown meanwhile.
+            model: The model's display name.
+            stage: The stage shown as progress.
             questions: Distinct ones.
-            ask: Puts one.
-            kind: What an answer counts as in what is shown.
+            ask: Asks one question.
+            kind: What an answer is counted as in the progress.
 
         Raises:
-            Stopped: a signal stopped it.
-            RunError: some questions did not get through.
-            CoreEvalError: no more can be asked: no budget, no key, no such model.
+            Stopped: a signal stopped the run.
+            RunError: some questions failed.
+            CoreEvalError: no more questions can be asked: no budget, no key, no such model.
         """
         line, counts = TargetConnection(lambda: self.stop.asked), Counter[str]()
         found: dict[Asked, Said] = {}
@@ -137,13 +137,13 @@ class CampaignSession:
     watch: Watch
 
     def run(self, ask: Callable[[QuestionRunner, CallStore], Awaitable[Found]]) -> Found:
-        """Return what came of asking.
+        """Run the campaign and return its result.
 
         Raises:
             BudgetSpent: another call may cost more than the budget has left.
-            Interrupted: a signal stopped it. In both cases the same call goes on from there.
-            RunLocked: another process asks for this config.
-            RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+            Interrupted: a signal stopped it. In both cases the same call continues from there.
+            RunLocked: another process is running this config.
+            RunError: questions got no answer, or a model cannot be used; answers are kept.
         """
         self.lock.parent.mkdir(parents=True, exist_ok=True)
         where = str(self.lock.parent)

@@ -56,14 +56,14 @@ class PlainValueSerializer(JsonPlusSerializer):
         )
 
     def with_msgpack_allowlist(self, extra_allowlist: object) -> Self:
-        """Return this serializer: a graph cannot allow more types."""
+        """Return this serializer, because a graph cannot allow more types."""
         return self
 
     def loads_typed(self, data: tuple[str, bytes]) -> object:
         """Decode a value.
 
         Raises:
-            RefusedRow: its encoding can build objects, it holds one, or it is garbled.
+            RefusedRow: its encoding can build objects, it contains one, or it is malformed.
         """
         kind, encoded = data
         if kind not in _PLAIN_KINDS:
@@ -75,7 +75,7 @@ class PlainValueSerializer(JsonPlusSerializer):
 
 
 def _refuse_object(code: int, encoded: bytes) -> NoReturn:
-    """Refuse an extension of msgpack: each builds an object of a type that the row names."""
+    """Raise an error for a msgpack extension: each builds an object of a type named by the row."""
     raise InvalidCheckpointRow(f"a value is an object (extension {code})")
 
 
@@ -108,7 +108,7 @@ class _ThreadCheckpoint:
 
     @property
     def own_config(self) -> RunnableConfig:
-        """The config that names this checkpoint."""
+        """Return the config that names this checkpoint."""
         place = self.config["configurable"]
         return {
             "configurable": {
@@ -138,11 +138,11 @@ class CheckpointStore(BaseCheckpointSaver[str]):
         return self._disk.get_next_version(current, channel)
 
     def has_thread(self, thread_id: str) -> bool:
-        """Tell whether a thread has a place to go on from."""
+        """Return whether a thread has a checkpoint to continue from."""
         return thread_id in self._held or thread_id in self._on_disk
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return where a thread stands."""
+        """Return the current checkpoint of a thread."""
         thread_id = config["configurable"]["thread_id"]
         if held := self._held.get(thread_id):
             pending = [(task, *write) for task, writes in held.writes.items() for write in writes]
@@ -150,10 +150,10 @@ class CheckpointStore(BaseCheckpointSaver[str]):
         return await self._read(config) if thread_id in self._on_disk else None
 
     async def _read(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read a thread's place from disk.
+        """Read a thread's checkpoint from disk.
 
         Raises:
-            RefusedRow: what stands there was not written by CoreEval.
+            RefusedRow: the stored data was not written by CoreEval.
         """
         try:
             found = await self._disk.aget_tuple(config)
@@ -176,7 +176,7 @@ class CheckpointStore(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Hold a checkpoint in the place of the one before."""
+        """Store a checkpoint in memory, replacing the previous one."""
         held = _ThreadCheckpoint(config, checkpoint, metadata, new_versions)
         self._held[config["configurable"]["thread_id"]] = held
         return held.own_config
@@ -188,7 +188,7 @@ class CheckpointStore(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Hold what a task wrote after the newest checkpoint."""
+        """Store in memory what a task wrote after the newest checkpoint."""
         held = self._held.get(config["configurable"]["thread_id"])
         if held is None or held.checkpoint["id"] != config["configurable"]["checkpoint_id"]:
             await self._disk.aput_writes(config, writes, task_id, task_path)
@@ -196,7 +196,7 @@ class CheckpointStore(BaseCheckpointSaver[str]):
             held.writes[task_id] = writes
 
     async def keep(self, thread_id: str) -> None:
-        """Put a stopped thread's place on disk."""
+        """Write a stopped thread's checkpoint to disk."""
         held = self._held.pop(thread_id, None)
         if held is None:
             return
@@ -206,7 +206,7 @@ class CheckpointStore(BaseCheckpointSaver[str]):
         self._on_disk.add(thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forget a thread, in memory and on disk."""
+        """Delete a thread's checkpoint from memory and from disk."""
         self._held.pop(thread_id, None)
         if thread_id in self._on_disk:
             await self._disk.adelete_thread(thread_id)
@@ -218,7 +218,7 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
     """Open the checkpoints of a run.
 
     Raises:
-        RunCorrupt: the file is damaged, a link to one elsewhere, or another program's.
+        RunCorrupt: the file is damaged, links to a file elsewhere, or belongs to another program.
     """
     await asyncio.to_thread(refuse_special_file, path)
     async with aiosqlite.connect(path) as connection:
@@ -232,7 +232,7 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
 
 
 async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
-    """Refuse a database of another program: the tables of checkpoints do not belong in it."""
+    """Raise an error if the database belongs to another program."""
     tables = await connection.execute_fetchall("SELECT name FROM sqlite_master WHERE type='table'")
     names = {row[0] for row in tables}
     if names and not names & {"checkpoints", "writes"}:
@@ -245,7 +245,7 @@ async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
 
 @contextmanager
 def report_damage(path: Path) -> Iterator[None]:
-    """Tell the user about damaged checkpoints, which no sample in flight could survive."""
+    """Report damaged checkpoints to the user; no sample in flight could survive them."""
     try:
         yield
     except OperationalError as error:

@@ -24,22 +24,22 @@ def evaluate(
     budget_usd: float | None = None,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> RunSummary:
-    """Ask targets about the arms of a run, as far as they have not answered, and report anew.
+    """Ask targets the unanswered questions about a run's arms and write a new report.
 
-    A target that is not in the run's config is remembered with the run, so that a later `resume` or
-    `retry` knows it. What was answered is kept; after a kill, `resume` or the same call goes on.
+    A target that is not in the run's config is stored with the run, so that a later `resume` or
+    `retry` knows it. Answers are kept; after a kill, `resume` or the same call continues.
 
     Args:
         run_dir: The run's directory.
-        targets: Whom to ask, as `provider:name` or as a YAML mapping of a target's keys; by
+        targets: The targets to ask, as `provider:name` or as a YAML mapping of a target's keys; by
             default all targets of the config, and those added before.
-        budget_usd: What the run may cost from now on, all that it has cost included.
+        budget_usd: The run's new total budget, including its cost so far.
         around: Progress callback, clock and team builder.
 
     Raises:
-        RunStateError: no run there, or some of its samples have not ended.
-        ConfigError: there is no such target, or no target at all.
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        RunStateError: there is no run, or some of its samples are unfinished.
+        ConfigError: the target does not exist, or there is no target at all.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunError: a target left questions without an answer; the others are stored.
     """
     found = prepare_evaluation(run_dir, targets, budget_usd)
@@ -65,7 +65,7 @@ class EvaluationPlan:
 
     @property
     def asked_targets(self) -> list[TargetConfig]:
-        """The targets that are asked."""
+        """Return the targets that are asked."""
         said = self.manifest.evaluation or Evaluation()
         return [one for one in self.setup.config.models.targets if one.model in said.asked]
 
@@ -73,11 +73,11 @@ class EvaluationPlan:
 def prepare_evaluation(
     run_dir: Path | str, targets: Sequence[str], budget_usd: float | None
 ) -> EvaluationPlan:
-    """Return a run with the targets that are named, or all that it knows; nothing is written.
+    """Return a run with the named targets, or with all that it knows; nothing is written.
 
     Raises:
-        RunStateError: no run there.
-        ConfigError: there is no such target, or no target at all.
+        RunStateError: there is no run.
+        ConfigError: the target does not exist, or there is no target at all.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
     known = {target.model: target for target in setup.config.models.targets}
@@ -104,7 +104,7 @@ def prepare_evaluation(
 
 
 def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
-    """Refuse a target with other settings than the one of its name that the run knows."""
+    """Raise an error if a target's settings differ from those of the run's target of that name."""
     if target not in (known, TargetConfig(model=known.model)):
         raise ConfigError(
             f"the run has a target {target.model!r} with other settings",
@@ -114,10 +114,10 @@ def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
 
 
 def refuse_open(store: RunStore, files: RunFiles) -> None:
-    """Refuse a run whose samples have not all ended.
+    """Raise an error if some of a run's samples are unfinished.
 
     Raises:
-        RunStateError: it is one.
+        RunStateError: some of its samples are unfinished.
     """
     if store.pending() or not store.total():
         raise RunStateError(

@@ -52,10 +52,10 @@ class RunSummary:
 def execute(
     setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
 ) -> RunSummary:
-    """Run what is left of a run, and leave its manifest as it stands.
+    """Run the rest of a run and write its final manifest.
 
     Raises:
-        CoreEvalError: the run could not go on; what was answered is kept.
+        CoreEvalError: the run could not continue; answers are kept.
     """
     job = build_run_context(setup, manifest, files, workspace, around)
     status: Status = "stopped"
@@ -81,7 +81,7 @@ def execute(
 
 
 def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
-    """Return trouble with a file, such as a full disk, as an error for the user."""
+    """Return a file error, such as a full disk, as an error for the user."""
     if isinstance(error, CoreEvalError):
         return error
     return RunError(
@@ -92,7 +92,7 @@ def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalEr
 
 
 def _add_resume_hint(error: CoreEvalError, files: RunFiles, manifest: Manifest) -> CoreEvalError:
-    """Return an error that also says how the run goes on; one out of a cassette begins again."""
+    """Return the error with a hint on how to resume; a replay has to be restarted."""
     if manifest.cassette:
         return error
     resume = command("resume", files.root)
@@ -105,7 +105,7 @@ def _add_resume_hint(error: CoreEvalError, files: RunFiles, manifest: Manifest) 
 def build_run_context(
     setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
 ) -> RunContext:
-    """Open a run's store and put together what works on it."""
+    """Open a run's store and build the context that works on it."""
     store = open_store(files, around.now, workspace.calls)
     spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
@@ -126,7 +126,7 @@ def build_run_context(
 
 
 def _run_in_loop(job: RunContext) -> None:
-    """Run the graph; inside a notebook, whose thread has an event loop already, in another."""
+    """Run the graph, in another thread if this one already has an event loop (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -153,7 +153,7 @@ async def _run_graph(job: RunContext) -> None:
 
 @contextmanager
 def _limit_time(job: RunContext) -> Iterator[None]:
-    """Stop the run cleanly where it takes longer than it may."""
+    """Stop the run cleanly if it exceeds its time limit."""
     seconds = job.config.run.timeout_s
     if seconds is None:
         yield
@@ -175,7 +175,7 @@ def _tell_stopping(job: RunContext) -> None:
 
 
 def _close_stopped(job: RunContext, status: Status) -> Manifest:
-    """Close a run that came to rest.
+    """Close a run that has stopped.
 
     Raises:
         RunError: its manifest cannot be written.
@@ -187,7 +187,7 @@ def _close_stopped(job: RunContext, status: Status) -> Manifest:
 
 
 def _close(job: RunContext, status: Status) -> Manifest:
-    """Write the manifest as the run is left, and close its store."""
+    """Write the run's manifest and close its store."""
     try:
         final = job.final_manifest(status)
         write_manifest(job.files.manifest, final)
@@ -197,9 +197,9 @@ def _close(job: RunContext, status: Status) -> Manifest:
 
 
 def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
-    """Open run.db; only a directory without a manifest gets a new one.
+    """Open run.db; create it only if the directory has no manifest.
 
-    What it says of calls is flushed to the disk after `calls`, the store that the run asks through.
+    Its records of calls are flushed to disk after `calls`, the run's call store.
 
     Raises:
         RunCorrupt: it is damaged, or missing from a run that had one.
@@ -209,7 +209,7 @@ def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunSto
 
 
 def open_control(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
-    """Open the store of the pass that writes the control arm, likewise.
+    """Open the store of the pass that writes the control arm; see `open_store`.
 
     Raises:
         RunCorrupt: it is damaged, or missing from a run that had one.

@@ -33,11 +33,11 @@ class BackendObserver(Protocol):
     """Whoever wants to know what remote backends do."""
 
     def on_note(self, note: str) -> None:
-        """Hear what a backend is about to do, such as to spend money."""
+        """Receive a note on what a backend is about to do, such as spend money."""
         ...
 
     def on_fetch(self, backend: str, answer: Retrieval) -> None:
-        """Hear what a backend answered."""
+        """Receive the answer of a backend."""
         ...
 
 
@@ -58,17 +58,17 @@ class NewsSources(SourceChain):
 
     @property
     def fingerprint(self) -> str:
-        """The names of the backends, and the hash of what is kept here."""
+        """Return the names of the backends and the hash of the local news."""
         return f"{self.name}:{self.local.stats().fingerprint}" if self.local else self.name
 
 
 def open_news(
     setup: Setup, workspace: Workspace, observer: BackendObserver = NULL_BACKEND_OBSERVER
 ) -> NewsSources:
-    """Open the backends; local news are made ready for searching if they are not yet.
+    """Open the backends; index local news for searching if that has not been done.
 
     Raises:
-        KnowledgeError: news files are missing, or nobody has news of the window.
+        KnowledgeError: news files are missing, or no source has news of the window.
     """
     sources: list[KnowledgeSource] = []
     local: LocalKnowledge | None = None
@@ -127,7 +127,7 @@ def _open_doc(setup: Setup) -> KnowledgeSource:
 
 
 def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
-    """Return what the manifest says about the news when a run starts."""
+    """Return what the manifest records about the news when a run starts."""
     chosen, coverage = setup.config.knowledge, news.coverage(setup.window)
     return KnowledgeUsed(
         backend=news.name,
@@ -153,19 +153,19 @@ class InputSource(Protocol):
         ...
 
     def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
-        """Return what looks for news for one sample."""
+        """Return the function that retrieves news for one sample."""
         ...
 
     def train(self, job: "RunContext") -> list[Sample]:
-        """Return labelled samples for a label judge that plays by rules."""
+        """Return labelled samples for a rule-based label judge."""
         ...
 
     def targets(self, job: "RunContext") -> Sequence[str]:
-        """Return the stance targets of a benchmark that has several."""
+        """Return the stance targets of a benchmark with several targets."""
         ...
 
     def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
-        """Return what is odd about a benchmark of so many rows."""
+        """Return a warning if the number of rows is unexpected for the benchmark."""
         ...
 
 
@@ -177,13 +177,13 @@ class FileInputs:
         return open_news(job.setup, job.workspace, job)
 
     def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
-        """Return what asks them."""
+        """Return the function that queries the backends."""
         setup = job.setup
         candidates = setup.config.knowledge.candidates
         return build_retrieve(knowledge, setup.window, candidates=candidates, rules=setup.rules)
 
     def train(self, job: "RunContext") -> list[Sample]:
-        """Return the first of the train split; see `load_train_examples`."""
+        """Return the first samples of the train split; see `load_train_examples`."""
         return load_train_examples(job.config, job.task)
 
     def targets(self, job: "RunContext") -> Sequence[str]:
@@ -191,7 +191,7 @@ class FileInputs:
         return list_targets(job.config.dataset)
 
     def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
-        """Return whether rows are missing or too many, as far as the files are still there."""
+        """Return a warning if there are too few or too many rows and the files still exist."""
         try:
             return counts_note(job.config.dataset, rows)
         except DatasetError:
@@ -199,7 +199,7 @@ class FileInputs:
 
 
 def load_train_examples(config: Config, task: Task) -> list[Sample]:
-    """Return the train split's first samples, where the label judge plays by rules and has one."""
+    """Return the train split's first samples if the label judge is rule-based and has a split."""
     dataset = config.dataset
     if "label_judge" not in config.models.rule_based_roles or dataset.train_split == dataset.split:
         return []

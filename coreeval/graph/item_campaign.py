@@ -67,35 +67,35 @@ class ItemPlan:
 
     @property
     def payer(self) -> str:
-        """Who pays in the call store."""
+        """Return the name of the payer in the call store."""
         return item_payer(self.config.name)
 
     @property
     def items(self) -> int:
-        """Items that are asked about, or may be."""
+        """Return the number of items that are asked about, or may be."""
         if self.twins:
             return sum(len(each.pairs) for each in self.twins)
         return sum(len(each.items) for each in self.drawn)
 
     @property
     def models(self) -> list[ModelConfig]:
-        """The models that are asked anything."""
+        """Return the models that are asked anything."""
         rewriter = self.config.models.rewriter
         writes = self.modification == PARAPHRASE and rewriter is not None
         return [*self.config.models.targets, *([rewriter] if rewriter and writes else [])]
 
 
 def build_item_plan(path: Path, *, overrides: Sequence[str], settings: PcrSettings) -> ItemPlan:
-    """Return what a config asks for.
+    """Return the plan of what a config asks for.
 
     Args:
         path: The YAML config.
-        overrides: `key.path=value` settings over the config's.
-        settings: How results are computed; scores and splits in them give way to the config's.
+        overrides: `key.path=value` settings that override the config's.
+        settings: How results are computed; the config's scores and splits take precedence.
 
     Raises:
         UsageError: the config, the benchmark, a key or a price cannot be used.
-        ModelUnusable: an endpoint does not answer.
+        ModelUnusable: an endpoint does not respond.
     """
     path = path.resolve()
     config = load_item_config(path, overrides)
@@ -119,10 +119,10 @@ def build_item_plan(path: Path, *, overrides: Sequence[str], settings: PcrSettin
 
 
 def resolve_settings(config: ItemConfig, settings: PcrSettings) -> PcrSettings:
-    """Return how a config's results are computed: by its own keys, else as the benchmark has it.
+    """Return the settings for computing results, from the config or else from the benchmark.
 
     Raises:
-        ConfigError: a score is missing or unknown, or both splits are one.
+        ConfigError: a score is missing or unknown, or both splits are the same.
     """
     said, usual = config.detect.pcr, load_defaults().get(config.dataset.format)
     train = said.train_split or (usual.train_split if usual else settings.train)
@@ -212,7 +212,7 @@ def _modify_items(config: ItemConfig, modification: str, drawn: ItemSample) -> T
 
 
 def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
-    """Check that items have options where these are compared."""
+    """Raise an error if options are compared and an item has none."""
     if settings.consistency != "option":
         return
     for each in drawn:
@@ -229,7 +229,7 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
 async def ask_item_answers(
     runner: QuestionRunner, asker: ModelClient, twins: Sequence[Twins]
 ) -> Answers:
-    """Ask a target about all items and their twins; equal texts are one question."""
+    """Ask a target about all items and their twins; identical texts are asked once."""
 
     async def ask(text: str) -> ItemAnswer:
         said = await ask_text(asker, [{"role": "user", "content": text}])
@@ -243,7 +243,7 @@ async def ask_item_answers(
 async def write_paraphrases(
     runner: QuestionRunner, model: str, paraphraser: Paraphraser, drawn: Sequence[ItemSample]
 ) -> tuple[Twins, ...]:
-    """Have a model write the twin of each item."""
+    """Ask a model to write the twin of each item."""
     items = {(each.split, item.id): item for each in drawn for item in each.items}
 
     async def write(key: tuple[str, str]) -> ItemTwin | NoTwin:
@@ -280,16 +280,16 @@ def ask_items(
     """Ask each target about the items and their twins, and write its pairs.
 
     Args:
-        plan: What is asked; `build_item_plan` makes it.
-        out: Folder of the files; by default `pcr/<name>` of the workspace.
-        embeds: Hold paraphrases to their floor; no other modification needs them.
-        watch: Told of the progress.
+        plan: The plan, from `build_item_plan`.
+        out: The output folder; by default `pcr/<name>` of the workspace.
+        embeds: Embeddings that check the similarity floor of paraphrases; only they need it.
+        watch: Receives progress.
 
     Raises:
         BudgetSpent: another call may cost more than the budget has left.
-        Interrupted: a signal stopped it. In both cases the same call goes on from there.
-        RunLocked: another process asks for this config.
-        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+        Interrupted: a signal stopped it. In both cases the same call continues from there.
+        RunLocked: another process is running this config.
+        RunError: questions got no answer, or a model cannot be used; the answers received are kept.
     """
     folder = plan.workspace.pcr / plan.config.name
     session = CampaignSession(
@@ -308,7 +308,7 @@ def ask_items(
 async def _ask_targets(
     plan: ItemPlan, out: Path, embeds: Embedder | None, runner: QuestionRunner, calls: CallStore
 ) -> ItemAnswers:
-    """Have twins written where a model has to, then ask one target after the other."""
+    """Have a model write twins if needed, then ask one target after the other."""
     trusted = load_trusted_endpoints(plan.workspace)
     exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
     twins = plan.twins or await _paraphrase_items(plan, exchange, embeds, runner)
@@ -335,7 +335,7 @@ async def _paraphrase_items(
 
 
 def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
-    """Return the name of each target's file, without what a file system may not bear."""
+    """Return each target's file name, without characters that file systems do not allow."""
     names = dict[str, str]()
     for target in targets:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]

@@ -35,7 +35,7 @@ Watch = Callable[[Progress], None]
 
 
 def ignore_progress(_: Progress) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 BEAT_EVERY_S = 5.0
@@ -69,7 +69,7 @@ class RateMeter:
             self._marks.append((self._clock(), self._ended))
 
     def per_minute(self) -> float | None:
-        """Return the rate; None while too little has ended to tell."""
+        """Return the rate; None if too few have ended to say."""
         now = self._clock()
         while len(self._marks) > 1 and now - self._marks[1][0] > RECENT_S:
             self._marks.popleft()
@@ -111,7 +111,7 @@ class Monitor:
         self._pulse_at = 0.0
 
     def on_progress(self, progress: Progress) -> None:
-        """Take up what the run tells, and pass it on."""
+        """Record the run's progress and pass it on."""
         self._moved_at, self._note = self._clock(), progress.note or self._note
         if progress.stage == "stopping":  # the stage goes on
             self._watch(progress)
@@ -128,7 +128,7 @@ class Monitor:
         self._watch(replace(progress, pulse=self.pulse()))
 
     def pulse(self) -> ProgressSnapshot:
-        """Return where the run is; half a second old at most."""
+        """Return where the run is, at most half a second old."""
         now = self._clock()
         if self._pulse is None or now - self._pulse_at > FRESH_S:
             self._pulse, self._pulse_at = self._measure(now), now
@@ -151,7 +151,7 @@ class Monitor:
         )
 
     def _list_waits(self, idle_s: float) -> tuple[Wait, ...]:
-        """Return what is waited for; steps explain only where no call and no news does."""
+        """Return what the run is waiting for; steps only if no call and no news explains it."""
         steps = self.in_flight.list_waits()
         found = [*self.traffic.waits(), *(wait for wait in steps if wait.cause == "news")]
         if self._place.stage == "gather":
@@ -162,7 +162,7 @@ class Monitor:
         return tuple(sorted(found or steps, key=lambda wait: _ORDER.index(wait.cause)))
 
     async def beat(self, store: RunStore) -> None:
-        """Leave a sign of life in the store, and tell who watches."""
+        """Write a heartbeat to the store and notify watchers."""
         with suppress(CoreEvalError):  # whoever pays will stumble over it and say so
             self._spent = await asyncio.to_thread(self._spend)
         self._pulse = None
@@ -173,7 +173,7 @@ class Monitor:
 
 @asynccontextmanager
 async def beat_regularly(monitor: Monitor, store: RunStore) -> AsyncIterator[None]:
-    """Leave a sign of life every few seconds while the block runs."""
+    """Write a heartbeat every few seconds while the block runs."""
 
     async def beat() -> None:
         while True:

@@ -47,7 +47,7 @@ Retrieve = Callable[[RetrievalRequest], Awaitable[RetrievalResult]]
 def build_retrieve(
     knowledge: KnowledgeSource, window: Window, *, candidates: int, rules: SafetyRules
 ) -> Retrieve:
-    """Return what asks a source of news and merges its answers (paper eq. 2)."""
+    """Return the function that queries a news source and merges its answers (paper eq. 2)."""
 
     async def offer(looking: RetrievalRequest) -> RetrievalResult:
         asked = looking.queries
@@ -92,7 +92,7 @@ _DETAILS: ContextVar[Json | None] = ContextVar("notes", default=None)
 
 @contextmanager
 def collect_details() -> Iterator[Json]:
-    """Yield a dictionary that fills with what is noted inside the block (its tasks included)."""
+    """Yield a dictionary that collects the details logged inside the block and its tasks."""
     notes: Json = {}
     token = _DETAILS.set(notes)
     try:
@@ -102,7 +102,7 @@ def collect_details() -> Iterator[Json]:
 
 
 def log_detail(name: str, value: object) -> None:
-    """Add something to the story of the step, plain JSON, if the step is recorded."""
+    """Add a plain JSON value to the record of the step, if the step is recorded."""
     notes = _DETAILS.get()
     if notes is not None:
         notes[name] = value

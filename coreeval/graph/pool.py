@@ -37,19 +37,19 @@ class Stop:
         self._controls: set[RunControl] = set()
 
     def ask(self, reason: str) -> None:
-        """Take no new samples and drain those in flight."""
+        """Take no new samples and let those in flight finish."""
         self.asked = True
         for control in list(self._controls):
             control.request_drain(reason)
 
     def fail(self, error: CoreEvalError) -> None:
-        """Stop because nothing can go on; the first error is the one to show."""
+        """Stop because of an error that prevents any further work; the first error is reported."""
         self.error = self.error or error
         self.ask(error.kind)
 
     @contextmanager
     def control(self) -> Iterator[RunControl]:
-        """Give one thread a handle by which it can be drained."""
+        """Yield a handle by which one thread can be drained."""
         control = RunControl()
         self._controls.add(control)
         try:
@@ -66,17 +66,17 @@ async def run_pool(
     stop: Stop,
     context: Context | None = None,
 ) -> None:
-    """Work on samples so that `concurrency` of them ask at a time, finishing rather than starting.
+    """Work on samples so that `concurrency` of them ask at a time; finishing comes before starting.
 
     Args:
-        ids: What is worked on.
-        work: Works on one.
+        ids: The ids of the samples.
+        work: Works on one sample.
         concurrency: How many may ask at a time; see `max_open_samples`.
-        stop: When it asks, no more are begun.
-        context: What the work starts from; that of the caller where it is not given.
+        stop: Once it is set, no further samples are started.
+        context: The context of the work; the caller's by default.
 
     Raises:
-        CoreEvalError: the error that stopped the pool, once all in flight have come to rest.
+        CoreEvalError: the error that stopped the pool, once all samples in flight have stopped.
     """
     waiting = iter(ids)
     all_begun = False
@@ -104,16 +104,16 @@ async def run_pool(
 
 
 def max_open_samples(concurrency: int) -> int:
-    """Return how many samples are open so that as many as this may be asking."""
+    """Return the number of samples to keep open so that `concurrency` of them may be asking."""
     return concurrency + concurrency // ASKING_PER_EXTRA_SAMPLE
 
 
 @contextmanager
 def _freeze_heap() -> Iterator[None]:
-    """Keep what is there by now, the imports above all, out of the garbage collector's rounds.
+    """Exclude the objects that exist now, mainly imports, from garbage collection.
 
-    It stays anyhow, and going through it again and again is a fifteenth of what a run computes;
-    rounds through what is in flight are an eighth, so that they are made seldom.
+    They are never freed, and scanning them repeatedly takes a fifteenth of a run's computing time;
+    scanning the objects in flight takes an eighth, so collections are made rare.
     """
     usual = gc.get_threshold()
     gc.freeze()
@@ -130,12 +130,12 @@ HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def handle_signals(stop: Stop, noticed: Callable[[], None]) -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM stop what goes on and the second cancel this task.
+    """Stop the work on the first SIGINT or SIGTERM and cancel this task on the second.
 
-    Who heeded them before does so again afterwards.
+    The previous handlers are restored afterwards.
 
     Args:
-        stop: What is asked to stop.
+        stop: The stop to request.
         noticed: Called at the first signal.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -160,7 +160,7 @@ def handle_signals(stop: Stop, noticed: Callable[[], None]) -> Iterator[None]:
 def _install_handlers(
     loop: asyncio.AbstractEventLoop, heard: Callable[[str], None]
 ) -> tuple[signal.Signals, ...]:
-    """Install the handlers; outside the main thread signals are the caller's own affair."""
+    """Install the handlers; outside the main thread, signals are left to the caller."""
     try:
         for number in HANDLED_SIGNALS:
             loop.add_signal_handler(number, heard, number.name)

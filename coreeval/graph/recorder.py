@@ -23,15 +23,15 @@ class RunObserver(Protocol):
     """Hears of steps and ends; it is quick, and no trouble of its own reaches the run."""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
-        """Hear of a step of a sample or a train item, before it is stored, and of its calls."""
+        """Receive a step of a sample or a train item, with its calls, before it is stored."""
         ...
 
     def on_end(self, subject: str, end: Result | TrainEnd) -> None:
-        """Hear that a sample or a train item has come to its end, which is stored."""
+        """Receive the stored end of a sample or a train item."""
         ...
 
     def on_target_questions(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
-        """Hear what a target was asked at one go."""
+        """Receive the questions of one batch to a target."""
         ...
 
 
@@ -45,7 +45,7 @@ class NullObserver:
         """Ignore an end."""
 
     def on_target_questions(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
-        """Ignore what was asked."""
+        """Ignore the questions."""
 
 
 NULL_OBSERVER: RunObserver = NullObserver()
@@ -72,16 +72,16 @@ class InFlight:
         self._places[sample_id] = {"node": node, "since": since}
 
     def leave(self, sample_id: str) -> None:
-        """Note that a sample is no longer worked on."""
+        """Note that a sample is no longer in progress."""
         self.moved_at = self._clock()
         self._places.pop(sample_id, None)
 
     def positions(self) -> dict[str, dict[str, str]]:
-        """Return sample id -> node and since when."""
+        """Return for each sample id its node and the time it entered the node."""
         return dict(self._places)
 
     def list_waits(self) -> list[Wait]:
-        """Return which steps the samples are in: those of one step together."""
+        """Return the steps that samples are in, grouped by step."""
         now, ages = self._now(), dict[str, list[float]]()
         for place in self.positions().values():
             since = datetime.fromisoformat(place["since"])
@@ -105,7 +105,7 @@ def build_recorder(
     observer: RunObserver = NULL_OBSERVER,
     before: RunStore | None = None,
 ) -> Wrap:
-    """Return what puts a record round a node of the sample graph of the run `payer`.
+    """Return a wrapper that records each node of the sample graph of the run `payer`.
 
     `before` is the store of a pass of the same run whose calls were paid there.
     """
@@ -151,10 +151,10 @@ def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:
 
 
 def build_call_row(call: CallRef, payer: str, before: RunStore | None = None) -> CallRow:
-    """Return a call as the run store keeps it.
+    """Return a call in the form that the run store keeps.
 
-    A call found in the call store was still paid by this run if it was sent for it: before a kill,
-    or for another sample. If an earlier pass has it, it was paid there.
+    A call found in the call store was paid by this run if it was sent for this run: before a kill,
+    or for another sample. If an earlier pass has the call, it was paid there.
     """
     found = call.cached and (
         call.paid_by != payer or (before is not None and before.history.has_call(call.key))

@@ -40,10 +40,10 @@ from coreeval.tools.trust import load_trusted_endpoints
 async def gather_news(
     job: RunContext, context: NodeContext, threads: SampleThreads, pending: Sequence[str]
 ) -> None:
-    """Bring all samples to where they look for news, and ask for them all at once.
+    """Advance all samples to the point where they look for news, and ask for all news at once.
 
-    Their own questions are answered from what was gathered. Returns early when the run is told to
-    stop.
+    Their own questions are then answered from the gathered news. Returns early if the run is told
+    to stop.
 
     Raises:
         CoreEvalError: something that no sample could survive.
@@ -69,12 +69,12 @@ async def gather_news(
 
 
 def _query_key(query: EntityQuery) -> str:
-    """Return what tells a question from others; its id is a sample's own."""
+    """Return the key that identifies a query; query ids are only unique within a sample."""
     return query.model_dump_json(exclude={"id"})
 
 
 async def refresh_samples(job: RunContext) -> None:
-    """Bring every open sample to an outcome; returns early when the run is told to stop.
+    """Bring every open sample to an outcome; return early if the run is told to stop.
 
     Raises:
         CoreEvalError: something that no sample could survive, such as a refused key.
@@ -105,7 +105,7 @@ async def refresh_samples(job: RunContext) -> None:
 
 
 def _open_samples(job: RunContext) -> tuple[list[str], Counter[str]]:
-    """Return the samples without an outcome and the counts of the others; later stages reopen."""
+    """Reopen later stages; return the samples without an outcome and the counts of the others."""
     check_models(job.setup, job.workspace)
     job.store.reopen_stages()
     return job.store.pending(), Counter(job.store.counts())
@@ -136,7 +136,7 @@ async def _open_threads(
 
 
 def open_node_context(job: RunContext, stack: AsyncExitStack) -> NodeContext:
-    """Open news and calls, and return who works with them; the stack closes them."""
+    """Open news and calls, and return the context that works with them; the stack closes them."""
     knowledge = job.inputs.news(job)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
@@ -154,7 +154,7 @@ def _tell_notes(job: RunContext, calls: CallStore) -> None:
 def build_node_context(
     job: RunContext, knowledge: KnowledgeSource, calls: CallStore
 ) -> NodeContext:
-    """Return what the sample graph's nodes work with."""
+    """Return the context that the sample graph's nodes work with."""
     window = job.setup.window
     materials = TeamInputs(
         models=job.config.models,
@@ -180,9 +180,9 @@ def build_node_context(
 
 
 def _find_newest_dates(job: RunContext) -> dict[str, datetime]:
-    """Return what news must be newer than, by sample that is made anew because of its age alone.
+    """Return by sample the date that news must be newer than, if it is redone only for its age.
 
-    A release that is gone, as it may be once a run has begun, says nothing of it.
+    Return no dates if the release is gone, which may happen once a run has begun.
     """
     parent = job.manifest.parent
     if parent is None or parent.stale_after is None or job.before or job.manifest.cassette:
@@ -199,17 +199,17 @@ def _find_newest_dates(job: RunContext) -> dict[str, datetime]:
 
 
 def _build_teams(job: RunContext, materials: TeamInputs) -> Callable[[Sample], TaskTeam]:
-    """Return what finds a sample's task and team; all teams are ready before the first sample."""
+    """Return the function that finds a sample's task and team; all teams are built at the start."""
     tasks = job.tasks()
     parts = {task.target: TaskTeam(task=task, team=job.hire(task, materials)) for task in tasks}
     return lambda sample: parts[job.load_task_of(sample).target]
 
 
 def build_control_setup(setup: Setup) -> Setup:
-    """Return what a config amounts to in the second pass.
+    """Return the setup of the second pass.
 
     Raises:
-        ValueError: it wants none.
+        ValueError: the config has no second pass.
     """
     if setup.control is None:
         raise ValueError("the config has no control window")
@@ -217,7 +217,7 @@ def build_control_setup(setup: Setup) -> Setup:
 
 
 def describe_control(setup: Setup, news: NewsSources) -> ControlPass | None:
-    """Return what the manifest says of the second pass when a run starts; None without one.
+    """Return the manifest entry of the second pass when a run starts; None without one.
 
     Raises:
         KnowledgeError: there is no news in its window.
@@ -248,7 +248,7 @@ def add_control(job: RunContext, store: RunStore) -> RunContext:
 
 
 async def refresh_control(job: RunContext) -> int:
-    """Bring every sample to an outcome once more; return how many have none, 0 without a control.
+    """Bring every sample to an outcome in the second pass; return how many have none, 0 without it.
 
     Raises:
         CoreEvalError: something that no sample could survive, such as a refused key.
@@ -263,7 +263,7 @@ async def refresh_control(job: RunContext) -> int:
 
 
 def _open_control_samples(second: RunContext, first: RunStore) -> int:
-    """Take the samples of the first pass up, once; return how many have no outcome."""
+    """Add the samples of the first pass, once; return the number without an outcome."""
     if second.store.total() == 0:
         second.store.add_samples(ended.sample for ended in first.sample_results())
     return len(second.store.pending())

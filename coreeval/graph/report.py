@@ -41,7 +41,7 @@ _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 
 
 def compare_arms(job: RunContext) -> "ArmTable":
-    """Score the stored answers, arms against each other on the samples that both have."""
+    """Score the stored answers and compare arms on the samples that both have."""
     from coreeval.evaluation import arms  # numpy, for the end of a run
     from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.scores import ARMS
@@ -68,7 +68,7 @@ def compare_arms(job: RunContext) -> "ArmTable":
 def gather_memory_evidence(
     job: RunContext, noise: float | None, pcr: ReportDocument | None, numleak: ReportDocument | None
 ) -> "MemoryEvidence":
-    """Return what the stored answers and the other detectors say of memory."""
+    """Return the evidence of memory in the stored answers and the other detectors."""
     from coreeval.evaluation import agreement  # numpy
     from coreeval.evaluation.answer_codes import code_answers, find_clusters
     from coreeval.evaluation.decomposition import compare_arm_texts
@@ -94,9 +94,10 @@ def gather_memory_evidence(
 
 
 def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
-    """Return texts by arm and sample, of as many samples accepted in both passes as are compared.
+    """Return the texts by arm and sample, for the samples accepted in both passes.
 
-    They are drawn by chance, the same ones every time, and only theirs are in memory.
+    At most as many samples as are compared are drawn, always the same; only their texts are in
+    memory.
     """
     from coreeval.evaluation.covariates import MOST
 
@@ -115,7 +116,7 @@ def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
 
 
 def compare_splits(job: RunContext) -> ReportDocument | None:
-    """Compare PCR of the train split and of the test split; None where the config wants none."""
+    """Compare PCR of the train split and the test split; return None if PCR is not configured."""
     from coreeval.evaluation.covariates import describe_unlike_splits
     from coreeval.evaluation.pcr.comparison import compare, list_references
     from coreeval.evaluation.pcr.comparison_document import (
@@ -163,7 +164,7 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
 def _resample_answers(
     job: RunContext, splits: dict[str, list[Sample]], settings: "PcrSettings"
 ) -> "dict[str, FileReplicates]":
-    """Return what each target answered in both splits, as bootstrap replicates."""
+    """Return each target's answers in both splits, as bootstrap replicates."""
     from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.pcr.pairs_from_run import resample_run_pairs
 
@@ -181,7 +182,7 @@ def _join_fields(sample: Sample) -> str:
 
 
 def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:
-    """Return the samples of each split that are compared: those with a reworded text."""
+    """Return the compared samples of each split: those with a reworded text."""
     return {
         "train": [item.sample for item in job.store.train.rewordings()],
         "test": [ended.sample for ended in list_reworded_test(job)],
@@ -189,7 +190,7 @@ def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:
 
 
 def audit_answers(job: RunContext) -> ReportDocument | None:
-    """Audit what the targets said about series; None where the config names none."""
+    """Audit the targets' answers about series; return None if the config names no series."""
     from coreeval.evaluation.numleak.audit import numleak_document
     from coreeval.evaluation.numleak.defences.effects import defence_replies_document
     from coreeval.evaluation.numleak.replies import read_replies
@@ -226,7 +227,7 @@ def audit_answers(job: RunContext) -> ReportDocument | None:
 def _iter_target_answers(
     job: RunContext, labels: "Labels", clusters: Mapping[str, str]
 ) -> "Iterator[tuple[str, RunPairs]]":
-    """Yield each target that has answered anything, with its answers."""
+    """Yield each target that has given any answer, with its answers."""
     from coreeval.evaluation.pcr.pairs_from_run import SOURCES, collect_pairs
 
     sources, there = [name for both in SOURCES.values() for name in both], job.store.targets()
@@ -237,20 +238,20 @@ def _iter_target_answers(
 
 
 def _count_train_outcomes(job: RunContext) -> ReportDocument:
-    """Return what became of the items of the train split."""
+    """Return the number of train split items by outcome."""
     counts = Counter(job.store.train.counts())
     known = {status: counts[status] for status in get_args(TrainStatus) if status != "open"}
     return {"split": job.config.pcr_train_split, "drawn": counts.total(), **known}
 
 
 def _count_compared(job: RunContext, compared: int) -> ReportDocument:
-    """Return how many samples of the benchmark are compared."""
+    """Return the number of compared samples of the benchmark."""
     split, total = job.config.dataset.split, job.store.total()
     return {"split": split, "samples": total, "reworded": compared}
 
 
 def gather_findings(job: RunContext) -> ReportInput:
-    """Return what the run found, as it stands now."""
+    """Return the run's findings so far."""
     store, manifest = job.store, job.current_manifest()
     quality = measure_quality(store, job.task, withheld=(), followed=_read_parent_quality(job))
     arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
@@ -273,7 +274,7 @@ def gather_findings(job: RunContext) -> ReportInput:
 
 
 def _read_parent_quality(job: RunContext) -> Quality | None:
-    """Return the quality of the release that samples were kept from, if it is still there."""
+    """Return the quality of the release that samples were kept from, if it still exists."""
     parent = job.manifest.parent
     if parent is None:
         return None

@@ -79,15 +79,15 @@ def refresh(
         config: path of the YAML config.
         limit: take only the first `limit` samples.
         run_dir: where the run is kept; by default `.coreeval/runs/<name>/<UTC start>`.
-        overrides: `key.path=value` settings over the config's.
-        parent: directory of a release, or `latest`: its samples are kept where they are still good.
-        stale_after: how old the evidence of a kept sample may be: `90d`, `12w`, `6m`.
+        overrides: `key.path=value` settings that override the config's.
+        parent: directory of a release, or `latest`: its samples are kept if they are still valid.
+        stale_after: the maximum age of a kept sample's evidence: `90d`, `12w`, `6m`.
         around: progress callback, clock and team builder.
 
     Raises:
         UsageError: the config, the benchmark, the news or the release is not usable, or a variable
-            would be sent where nobody has agreed to (UntrustedEndpoint); nothing was written.
-        RunError: the run could not go on; it can be resumed.
+            would be sent to an unapproved endpoint (UntrustedEndpoint); nothing was written.
+        RunError: the run could not continue; it can be resumed.
     """
     lineage, path = build_lineage(parent, stale_after), Path(config).resolve()
     loaded = load_config(path, overrides)
@@ -127,17 +127,17 @@ def resume(
     budget_usd: float | None = None,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> RunSummary:
-    """Go on with a run where it was stopped or killed; nothing that was answered is asked again.
+    """Continue a run that was stopped or killed; no answered question is asked again.
 
     Args:
         run_dir: The run's directory.
-        if_changed: What to do where the config has changed since it began.
-        budget_usd: What the run may cost from now on, all that it has cost included.
+        if_changed: What to do if the config has changed since the run began.
+        budget_usd: The run's new total budget, including its cost so far.
         around: progress callback, clock and team builder.
 
     Raises:
-        RunStateError: no run there, or its config has changed and `if_changed` says refuse.
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        RunStateError: there is no run, or its config has changed and `if_changed` says refuse.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
@@ -169,11 +169,11 @@ def resume(
 def retry(
     run_dir: Path | str, *, budget_usd: float | None = None, around: RunHooks = DEFAULT_HOOKS
 ) -> RunSummary:
-    """Take the samples that failed once more, and only those.
+    """Retry the samples that failed, and only those.
 
     Raises:
-        RunStateError: no run there.
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        RunStateError: there is no run.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         RunLocked: another process works on it.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
@@ -189,7 +189,7 @@ def retry(
 
 
 def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: RunHooks) -> None:
-    """Drop what failed in the pass that writes the control arm, and what rests on that arm."""
+    """Delete failures of the pass that writes the control arm, and the data based on that arm."""
     if setup.control is None:
         return
     with open_control(files, around.now) as control:
@@ -198,7 +198,7 @@ def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: RunH
 
 
 def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
-    """Return a manifest by which all targets are asked that have answered so far."""
+    """Return a manifest that asks all targets that have answered so far."""
     said = manifest.evaluation
     if said is None:
         return manifest
@@ -207,7 +207,7 @@ def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
 
 
 def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
-    """Return what a run that was started before stands on.
+    """Return the files, manifest and setup of an existing run.
 
     Raises:
         RunStateError: there is no run, or it has lost its config.
@@ -242,10 +242,10 @@ def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
 
 
 def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
-    """Refuse a run that was moved away from the answers that it has paid for.
+    """Raise an error if a run was moved away from the answers that it has paid for.
 
     Raises:
-        RunStateError: models have answered it, and its workspace is not there.
+        RunStateError: models have answered it, and its workspace does not exist.
     """
     if Path(manifest.workspace).exists() or not files.store.exists():
         return
@@ -283,7 +283,7 @@ def build_manifest(
     """Return the manifest that a run starts with.
 
     Raises:
-        KnowledgeError: there are no news files, or none falls into the window.
+        KnowledgeError: there are no news files, or none is in the window.
     """
     with closing(open_news(setup, workspace)) as news:
         used, known = describe_news(setup, news), news.fingerprint
@@ -313,7 +313,7 @@ def build_manifest(
 
 
 def _find_pipeline(config: Config) -> str:
-    """Return the name of the pipeline that finds entities; empty where a model does."""
+    """Return the name of the entity pipeline; empty if a model finds entities."""
     if "extractor" not in config.models.rule_based_roles:
         return ""
     from coreeval.agents.offline.pipeline import pipeline_name  # for few configs
@@ -322,7 +322,7 @@ def _find_pipeline(config: Config) -> str:
 
 
 def _refuse_taken(files: RunFiles) -> None:
-    """Refuse a directory that has a run already."""
+    """Raise an error if the directory already has a run."""
     if not files.manifest.exists():
         return
     status = read_manifest(files.manifest).status
@@ -335,7 +335,7 @@ def _refuse_taken(files: RunFiles) -> None:
 
 
 def _refuse_second(folder: Path) -> None:
-    """Refuse a second run of a name beside an unfinished one."""
+    """Raise an error if there is an unfinished run of the same name."""
     unfinished = _find_unfinished(folder)
     if unfinished:
         raise RunStateError(

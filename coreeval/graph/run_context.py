@@ -37,7 +37,7 @@ _SUMMED_COLUMNS = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens
 
 
 def merge_call_totals(rows: Iterable[Row]) -> list[Row]:
-    """Return one row for each model, paid and found apart, of rows from several stores."""
+    """Return one row per model from the rows of several stores; paid and cached stay separate."""
     found: dict[tuple[str, bool], Row] = {}
     for row in rows:
         key = row["model"], bool(row["cached"])
@@ -86,40 +86,40 @@ class RunContext:
 
     @property
     def config(self) -> Config:
-        """The run's own, frozen config."""
+        """Return the run's own, frozen config."""
         return self.setup.config
 
     @property
     def watch(self) -> Watch:
-        """Who is told how the run goes on."""
+        """Return the watcher that receives the run's progress."""
         return self.monitor.on_progress
 
     @property
     def traffic(self) -> ActiveCalls:
-        """The calls that are under way."""
+        """Return the calls that are in progress."""
         return self.monitor.traffic
 
     @property
     def task(self) -> Task:
-        """The benchmark's task."""
+        """Return the task of the benchmark."""
         return self.setup.task
 
     @property
     def label_targets(self) -> list[TargetConfig]:
-        """The targets to ask: those of the config, until `coreeval evaluate` has said which."""
+        """Return the targets to ask: those of the config, or those given to `coreeval evaluate`."""
         asked = self.config.detect.evaluate or self.manifest.evaluation is not None
         return self._list_label_targets() if asked else []
 
     @property
     def pcr_targets(self) -> list[TargetConfig]:
-        """The targets to ask about the train split too: the same, where the config wants PCR."""
+        """Return the targets to ask about the train split too: the same, if PCR is configured."""
         return self._list_label_targets() if self.config.detect.pcr else []
 
     @property
     def series_targets(self) -> list[TargetConfig]:
-        """The targets to ask about series, where the config wants NumLeak: those with words.
+        """Return the targets to ask about series, if NumLeak is configured: those that use words.
 
-        References are not: they are for the detectors that compare targets.
+        References are excluded: they serve the detectors that compare targets.
         """
         chosen = self._list_named_targets() if self.config.detect.numleak else []
         return [
@@ -129,7 +129,7 @@ class RunContext:
         ]
 
     def _list_label_targets(self) -> list[TargetConfig]:
-        """Return those that label texts: models and classifiers."""
+        """Return the targets that label texts: models and classifiers."""
         return [
             target
             for target in self._list_named_targets()
@@ -141,12 +141,12 @@ class RunContext:
         return [target for target in known if said is None or target.model in said.asked]
 
     def list_templates(self, target: TargetConfig) -> range:
-        """Return the numbers of the templates that a target is asked with; embedded ones: 0."""
+        """Return the numbers of the templates to ask a target with; only 0 for embedded targets."""
         return range(1) if target.is_embedded else range(1, len(self.task.templates) + 1)
 
     @property
     def payer(self) -> str:
-        """The run's name in the call store, so that its calls are known as its own."""
+        """Return the run's name in the call store, which identifies its calls."""
         return self.manifest.payer
 
     def tasks(self) -> list[Task]:
@@ -156,14 +156,14 @@ class RunContext:
         return [_load_target_task(self.config.task, target) for target in self.inputs.targets(self)]
 
     def load_task_of(self, sample: Sample) -> Task:
-        """Return a sample's task: with several stance targets, the one of its own target."""
+        """Return the task of a sample: with several stance targets, the task of its own target."""
         if self.config.dataset.target != ALL_TARGETS:
             return self.task
         return _load_target_task(self.config.task, find_target(sample.id) or "")
 
     @property
     def graph_version(self) -> str:
-        """Hash of node names and prompts as they are now."""
+        """Return the hash of the current node names and prompts."""
         return graph_version(self.setup)
 
     def counts(self) -> dict[str, int]:
@@ -177,27 +177,27 @@ class RunContext:
         self.store.close()
 
     def explain_fault(self, error: BaseException) -> None:
-        """Tell a fault as damage of a store, where that has an odd row.
+        """Raise RunCorrupt if a store contains an invalid row that explains the error.
 
         Raises:
-            RunCorrupt: it has.
+            RunCorrupt: a store has an invalid row.
         """
         for each in (self, self.control):
             if each:
                 each.store.explain_fault(error)
 
     def tell(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
-        """Tell whoever watches where the run is."""
+        """Report to watchers where the run is."""
         counts = self.store.counts()
         self.watch(Progress(stage=stage, done=done, total=total, counts=counts, note=note))
 
     def tell_counts(self, stage: str) -> None:
-        """Tell whoever watches of counts of tokens that cannot be true."""
+        """Report token counts that cannot be true to watchers."""
         for note in self.traffic.count_notes():
             self.tell(stage, note=note)
 
     def current_manifest(self) -> Manifest:
-        """Return the manifest with the counts and the cost of this moment."""
+        """Return the manifest with the current counts and cost."""
         update = {
             "counts": self.counts(),
             "kept": self._count_kept(),
@@ -212,10 +212,10 @@ class RunContext:
         return self.manifest.model_copy(update=update)
 
     def _count_kept(self) -> int:
-        """Return how many samples were taken from the release that the run follows.
+        """Return the number of samples taken from the release that the run follows.
 
         Raises:
-            RunCorrupt: some were, and it follows none.
+            RunCorrupt: samples were taken, and the run follows no release.
         """
         kept = self.store.carry_over.count_from_release()
         if kept and self.manifest.parent is None:
@@ -232,18 +232,18 @@ class RunContext:
         return count_by_target((freshness for _, freshness in known), targets)
 
     def running_manifest(self) -> Manifest:
-        """Return the manifest of a run that somebody works on."""
+        """Return the manifest of a run in progress."""
         return self.current_manifest().model_copy(update={"status": "running", "ended_at": ""})
 
     def final_manifest(self, status: Status) -> Manifest:
-        """Return the manifest of a run as it is left; a complete one keeps its end."""
+        """Return the manifest of a run that has stopped; a complete run keeps its end time."""
         before = self.manifest
         same = status == before.status == "complete" and before.counts == self.counts()
         ended = before.ended_at if same else self.now().isoformat(timespec="seconds")
         return self.current_manifest().model_copy(update={"status": status, "ended_at": ended})
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what is odd about the benchmark, where all of it was taken."""
+        """Return warnings about the benchmark, if all of it was taken."""
         rows = self.store.total() + len(self.store.bad_rows())
         if self.manifest.limit is not None or not rows:
             return ()
@@ -251,7 +251,7 @@ class RunContext:
         return (note,) if note else ()
 
     def control_manifest(self) -> ControlPass | None:
-        """Return what the manifest says of the pass that writes the control arm."""
+        """Return the manifest entry of the pass that writes the control arm."""
         said = self.manifest.control
         if said is None:
             return None
@@ -259,7 +259,7 @@ class RunContext:
         return said.model_copy(update=update)
 
     def _knowledge(self, used: KnowledgeUsed) -> KnowledgeUsed:
-        """Return what is said of the news, with what remote backends were asked so far."""
+        """Return the manifest entry of the news, with the queries to remote backends so far."""
         fetches = self.store.fetches()
         update = {
             "requests": len(fetches),
@@ -270,11 +270,11 @@ class RunContext:
         return used.model_copy(update=update)
 
     def on_note(self, note: str) -> None:
-        """Tell what a remote backend is about to do."""
+        """Report what a remote backend is about to do."""
         self.tell("gather", note=note)
 
     def on_fetch(self, backend: str, answer: Retrieval) -> None:
-        """Write down what a remote backend answered, and tell what it said."""
+        """Record the answer of a remote backend and report it."""
         self.store.add_fetch(
             Fetch(
                 backend=backend,
@@ -289,7 +289,7 @@ class RunContext:
             self.on_note(note)
 
     def _cost(self) -> Cost:
-        """Add up calls, tokens and money; that stays unknown where a call has no price."""
+        """Return total calls, tokens and money; the cost is unknown if a call has no price."""
         passes = [self, self.control] if self.control else [self]
         rows = merge_call_totals(row for each in passes for row in each.store.history.call_totals())
         billed = [row for row in rows if not row["cached"]]
@@ -312,10 +312,10 @@ class RunContext:
         )
 
     def _find_unaccounted_usd(self, billed_usd: float) -> float:
-        """Return what counts as spent beside the calls of steps that came to their end.
+        """Return the cost that counts as spent beyond the calls of finished steps.
 
-        That is the worst case of requests that nobody knows the end of, and answers that came when
-        their step had been cut off: they are stored, and a resumed run takes them up.
+        It is the worst case of requests with an unknown end, and the cost of answers that arrived
+        after their step was interrupted: they are stored, and a resumed run uses them.
         """
         if self.config.run.budget_usd is None or not self.workspace.calls.exists():
             return 0.0

@@ -32,12 +32,12 @@ FREE_KEYS = (
 
 
 def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
-    """Return a run's config with what decides no result as the config file has it now.
+    """Return a run's config with the keys that affect no results taken from the current file.
 
     Args:
         frozen: The run's own config.
         manifest: Says where its config file is.
-        budget_usd: Comes before the file's.
+        budget_usd: Takes precedence over the file's.
 
     Raises:
         ConfigError: the file is there and cannot be used.
@@ -54,7 +54,7 @@ def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None
 
 
 def apply_added_targets(config: Config, manifest: Manifest) -> Config:
-    """Return a run's config with the targets that were added to it after the run."""
+    """Return a run's config with the targets that were added after the run."""
     models, said = config.models, manifest.evaluation
     known = {target.model for target in models.targets}
     added = (TargetConfig.model_validate(target) for target in (said.added if said else ()))
@@ -63,9 +63,9 @@ def apply_added_targets(config: Config, manifest: Manifest) -> Config:
 
 
 def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
-    """Return what differs, in words for the user; prompts may differ, they are asked anew.
+    """Return the differences, in words for the user; prompts may differ and are asked anew.
 
-    Files that are gone are no change: the run store has the config and the samples.
+    Missing files are not a change: the run store has the config and the samples.
     """
     found = _list_config_changes(manifest, setup.config)
     if manifest.fingerprints.task != task_fingerprint(setup):
@@ -81,7 +81,7 @@ def hash_file(path: Path) -> str:
 
 
 def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
-    """Return the keys in which the config file differs from the run's own."""
+    """Return the keys in which the config file differs from the run's config."""
     source = Path(manifest.source.path)
     if not source.exists() or hash_file(source) == manifest.source.sha256:
         return []
@@ -117,10 +117,10 @@ class Lineage:
 
 
 def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineage | None:
-    """Return what was said of the release to follow; None where none is.
+    """Return the lineage given for the release to follow; None if there is none.
 
     Raises:
-        UsageError: the age is none, or there is no release that it could be about.
+        UsageError: the age is not valid, or is given without a release.
     """
     if release is None and stale_after is not None:
         raise UsageError(
@@ -137,7 +137,7 @@ def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) 
     """Find the release that a run is to follow.
 
     Raises:
-        ReleaseError: it is not there, was edited, or is of another benchmark.
+        ReleaseError: it does not exist, was edited, or is of another benchmark.
     """
     name = setup.config.name
     release = _find_release(lineage.release, name, workspace)
@@ -171,10 +171,10 @@ def _find_release(chosen: Path | str, name: str, workspace: Workspace) -> Releas
 
 
 def open_keeper(parent: FollowedRelease, setup: Setup) -> CarryOver:
-    """Return what goes through the benchmark and keeps what may be kept.
+    """Return the carry-over that keeps the benchmark's samples that are still valid.
 
     Raises:
-        ReleaseError: the release is gone, was edited, or is another one than the run began with.
+        ReleaseError: the release is gone, was edited, or is not the one that the run began with.
     """
     release = find_parent(LATEST, setup.config.name, (), followed=parent)
     assert release is not None

@@ -81,12 +81,12 @@ def set_up(
 
     Args:
         config: The config.
-        now: The time of day that it is read at.
-        began: Manifest of the run that it belongs to, whose window stays.
-        workspace: Whose takedown list is respected beside the config's.
+        now: The time at which it is read.
+        began: Manifest of the run that it belongs to, whose window is kept.
+        workspace: Its takedown list applies in addition to the config's.
 
     Raises:
-        UsageError: something in the config does not hold.
+        UsageError: something in the config is not valid.
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target)
@@ -105,7 +105,7 @@ def set_up(
 
 
 def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRules:
-    """Return what the config and the workspace say about real people, defaults filled in.
+    """Return the rules about real people from config and workspace, with defaults filled in.
 
     Raises:
         ConfigError: a takedown list cannot be read.
@@ -121,7 +121,7 @@ def check_dataset(setup: Setup) -> Sample:
     """Return the first sample of the benchmark.
 
     Raises:
-        DatasetError: the files are not there or none of their lines is a sample.
+        DatasetError: the files do not exist or contain no valid sample.
     """
     bad: list[BadRow] = []
     for row in iter_benchmark(setup.config.dataset, setup.task):
@@ -138,19 +138,19 @@ def check_dataset(setup: Setup) -> Sample:
 
 
 def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "refuse") -> None:
-    """Check every model as far as that is free: keys, endpoints, prices, what targets need.
+    """Check every model without cost: keys, endpoints, prices, and what targets need.
 
     Args:
-        setup: What a config amounts to.
-        workspace: Remembers which variables may be sent where.
-        untrusted: What to do with models whose key may not be sent yet: refuse them, or pass over
+        setup: The setup built from a config.
+        workspace: Stores which variables may be sent to which endpoints.
+        untrusted: What to do with models whose key may not be sent yet: refuse them, or skip
             their endpoint.
 
     Raises:
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         CredentialError: a key is missing.
-        ModelUnusable: an endpoint does not answer.
-        ConfigError: there is no such provider or embedded target.
+        ModelUnusable: an endpoint does not respond.
+        ConfigError: a provider or an embedded target does not exist.
         DatasetError: there is no train split to fit an embedded target on.
     """
     config = setup.config
@@ -163,23 +163,23 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
 
 
 def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Workspace) -> None:
-    """Check some targets as far as that is free, as `check_models` does, and nobody else.
+    """Check the given targets without cost, as `check_models` does, and no other models.
 
     Raises:
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         CredentialError: a key is missing.
-        ModelUnusable: an endpoint does not answer.
-        ConfigError: there is no such provider or embedded target.
+        ModelUnusable: an endpoint does not respond.
+        ConfigError: a provider or an embedded target does not exist.
         DatasetError: there is no train split to fit an embedded target on.
     """
     _check_reachable_targets(setup, targets, workspace)
 
 
 def require_trusted(config: Config, workspace: Workspace) -> None:
-    """Refuse a run that would send a variable where nobody has agreed to.
+    """Raise an error if a run would send a variable to an endpoint that was not approved.
 
     Raises:
-        UntrustedEndpoint: it would.
+        UntrustedEndpoint: it would be sent.
     """
     record = TrustRecord(workspace)
     refuse_untrusted(run_pairs(config, os.environ), record.endpoints(), record=record.path)
@@ -199,7 +199,7 @@ def _check_reachable_targets(
 
 
 def _check_rule_based(models: ModelsConfig) -> None:
-    """Refuse roles that rules play where their packages are missing."""
+    """Raise an error if a role is played by rules whose packages are missing."""
     providers = {models.for_role(role).provider for role in models.rule_based_roles}
     if providers:
         check_extra("demo", "spacy", "a role that rules play", where="models")
@@ -208,7 +208,7 @@ def _check_rule_based(models: ModelsConfig) -> None:
 
 
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:
-    """Check an embedded target: a persona, where one is asked about series, or a classifier."""
+    """Check an embedded target: a persona if it is asked about series, else a classifier."""
     if setup.config.detect.numleak and not is_classifier(target.model):
         from coreeval.evaluation.numleak.personas import check_persona  # numpy
 
@@ -226,13 +226,13 @@ def check_reachable(
     *,
     untrusted: Untrusted = "refuse",
 ) -> None:
-    """Check that models can be asked and paid, as far as that is free; see `check_models`.
+    """Check without cost that models can be asked and paid for; see `check_models`.
 
     Raises:
-        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
         CredentialError: a key is missing.
-        ModelUnusable: an endpoint does not answer.
-        ConfigError: there is no such provider, or the budget cannot be kept.
+        ModelUnusable: an endpoint does not respond.
+        ConfigError: a provider does not exist, or the budget cannot be kept.
     """
     record = TrustRecord(workspace)
     trusted, env = record.endpoints(), os.environ
@@ -249,7 +249,7 @@ def check_reachable(
 
 
 def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
-    """Check that a budget can be kept: every model has a price, and it covers a call.
+    """Check that a budget can be enforced: every model has a price, and it covers one call.
 
     Raises:
         ConfigError: it cannot.
@@ -290,10 +290,10 @@ _PCR_PROBLEM = "PCR would compare a split with itself"
 
 
 def check_splits(setup: Setup) -> None:
-    """Check that PCR has a split to compare with, where the config wants PCR.
+    """Check that PCR has a split to compare with, if the config enables PCR.
 
     Raises:
-        DatasetError: there is none, or it is the one that is refreshed.
+        DatasetError: there is none, or it is the split that is refreshed.
     """
     config = setup.config
     if config.detect.pcr:
@@ -302,7 +302,7 @@ def check_splits(setup: Setup) -> None:
 
 
 def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
-    """Refuse a train split that is not there, or that is the one that is refreshed."""
+    """Raise an error if the train split does not exist, or is the split that is refreshed."""
     train, split = resolve_split(dataset, other), resolve_split(dataset)
     same_files = dataset.format != "hf" and (
         fingerprint(dataset, train) == fingerprint(dataset, split)
@@ -327,7 +327,7 @@ def graph_version(setup: Setup) -> str:
 
 
 def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
-    """Return the hashes of all that decides the result."""
+    """Return the hashes of everything that determines the result."""
     versions = prompt_versions(setup)
     return Fingerprints(
         config=_hash(setup.config.model_dump_json(exclude={"schedule", "telemetry"})),
@@ -341,7 +341,7 @@ def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
 
 
 def task_fingerprint(setup: Setup) -> str:
-    """Return the hash of the task: its labels, its fields and what roles are told of it."""
+    """Return the hash of the task: its labels, its fields and its instructions to roles."""
     return tasks.hash_task(setup.task)
 
 
@@ -349,7 +349,7 @@ def data_fingerprint(setup: Setup) -> str:
     """Return the hash of the benchmark's files.
 
     Raises:
-        DatasetError: they are not there.
+        DatasetError: they do not exist.
     """
     return fingerprint(setup.config.dataset, setup.config.dataset.split)
 

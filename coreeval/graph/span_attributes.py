@@ -22,12 +22,12 @@ JSON_TYPE = "application/json"
 
 
 def kind_attributes(kind: SpanKind, run: str) -> Attributes:
-    """Return what every span of a run says, by its kind."""
+    """Return the attributes that every span of a run has, by its kind."""
     return {"openinference.span.kind": kind, "session.id": run, "gen_ai.conversation.id": run}
 
 
 def own_attributes(said: Mapping[str, Attribute]) -> Attributes:
-    """Return our own facts twice: for viewers of metadata, and for queries by attribute."""
+    """Return our own attributes in two forms: for metadata viewers and for queries by attribute."""
     named = {f"coreeval.{name}": value for name, value in said.items()}
     return {"metadata": json.dumps(said), **named}
 
@@ -47,7 +47,7 @@ class CallBill:
     """Sent calls whose price is not known; `usd` lacks them."""
 
     def with_calls(self, calls: Sequence[CallRef]) -> "CallBill":
-        """Return the bill with further calls on it."""
+        """Return the bill with further calls added."""
         sent = [call for call in calls if not call.cached]
         return CallBill(
             sent_calls=self.sent_calls + len(sent),
@@ -58,15 +58,15 @@ class CallBill:
 
 
 def call_attributes(run: str, call: CallRef, prompt: str) -> Attributes:
-    """Return what the span of a model call says.
+    """Return the attributes of a model call's span.
 
-    A call that was not sent for this step cost nothing here: its tokens and its price are 0, so
-    that sums over spans are what was sent.
+    A call that was not sent for this step costs nothing here: its tokens and its price are 0, so
+    that sums over spans match what was sent.
 
     Args:
         run: The run.
-        call: As the step made it.
-        prompt: Version of the role's prompt; empty where it has none.
+        call: The call of the step.
+        prompt: Version of the role's prompt; empty if it has none.
     """
     asked = _requested_model(call)
     return {
@@ -91,17 +91,17 @@ def call_attributes(run: str, call: CallRef, prompt: str) -> Attributes:
 
 
 def find_fault_type(call: CallRef) -> str:
-    """Return what kind of non-answer a call is: `truncated`, `refusal`, `empty` or `invalid`."""
+    """Return why a call gave no usable answer: `truncated`, `refusal`, `empty` or `invalid`."""
     return call.error.partition(":")[0]
 
 
 def _requested_model(call: CallRef) -> str:
-    """Return a model's name as its provider has it."""
+    """Return a model's name as its provider knows it."""
     return call.model.partition(":")[2] or call.model
 
 
 def _usage_attributes(call: CallRef) -> Attributes:
-    """Return what a call took of tokens and money: nothing where it was not sent."""
+    """Return the tokens and cost of a call; nothing if it was not sent."""
     sent = not call.cached
     prompted, answered = call.prompt_tokens * sent, call.completion_tokens * sent
     usd = call.usd if sent else 0.0
@@ -117,7 +117,7 @@ def _usage_attributes(call: CallRef) -> Attributes:
 
 
 def _record_attributes(record: CallRecord) -> Attributes:
-    """Return what only the record knows: the provider, parameters, and how the answer ended."""
+    """Return the attributes from the record: provider, parameters, and the finish reason."""
     asked = json.loads(record.request)
     given = {name: asked["parameters"].get(name) for name in _PARAMETERS}
     sent = {name: value for name, value in given.items() if value is not None}
@@ -148,7 +148,7 @@ NODE_KINDS: Mapping[str, SpanKind] = {
 
 
 def root_attributes(run: str, subject: str, end: Result | TrainEnd, bill: CallBill) -> Attributes:
-    """Return what the span of a whole sample or train item says."""
+    """Return the attributes of the span of a whole sample or train item."""
     said: dict[str, Attribute] = {"sample": subject, **_end_facts(end), **vars(bill)}
     return {
         **kind_attributes("AGENT", run),
@@ -163,7 +163,7 @@ def root_attributes(run: str, subject: str, end: Result | TrainEnd, bill: CallBi
 
 
 def step_attributes(run: str, step: StepRecord, *, judged_by_model: bool) -> Attributes:
-    """Return what the span of a step says; its documents, if it found news; what it was judged."""
+    """Return the attributes of a step's span, with any documents found and any verdicts."""
     return {
         **kind_attributes(NODE_KINDS.get(step.node, "CHAIN"), run),
         "graph.node.id": step.node,
@@ -175,7 +175,7 @@ def step_attributes(run: str, step: StepRecord, *, judged_by_model: bool) -> Att
 
 
 def asking_attributes(run: str, step: StepRecord, calls: Sequence[CallRef]) -> Attributes:
-    """Return what the span of a target that was asked at one go says."""
+    """Return the attributes of the span of one batch of questions to a target."""
     bill = CallBill().with_calls(calls)
     said = {"target": step.sample_id, "source": step.node, **vars(bill)}
     return {
@@ -186,7 +186,7 @@ def asking_attributes(run: str, step: StepRecord, calls: Sequence[CallRef]) -> A
 
 
 def list_verdict_events(step: StepRecord) -> list[SpanEvent]:
-    """Return a step's verdicts as the events that GenAI's conventions have for them."""
+    """Return a step's verdicts as the events that the GenAI conventions define."""
     return [
         SpanEvent(
             name="gen_ai.evaluation.result",
@@ -201,7 +201,7 @@ def list_verdict_events(step: StepRecord) -> list[SpanEvent]:
 
 
 def find_outcome(end: Result | TrainEnd) -> str:
-    """Return in one word how a sample or a train item ended."""
+    """Return one word for how a sample or a train item ended."""
     return end.outcome if isinstance(end, Result) else end.status
 
 
@@ -218,7 +218,7 @@ def _end_facts(end: Result | TrainEnd) -> dict[str, Attribute]:
 
 
 def _document_attributes(step: StepRecord) -> Attributes:
-    """Return the news that a step found: ids, and the rung of each."""
+    """Return the attributes of the news that a step found: ids, and the rung of each."""
     found: dict[str, Attribute] = {}
     for place, (known, rung) in enumerate(step.detail.get("evidence", {}).items()):
         found[f"retrieval.documents.{place}.document.id"] = known
@@ -227,7 +227,7 @@ def _document_attributes(step: StepRecord) -> Attributes:
 
 
 def _evaluation_attributes(step: StepRecord, annotator: str) -> Attributes:
-    """Return a step's verdicts as OpenInference has them."""
+    """Return a step's verdicts in OpenInference's form."""
     found: dict[str, Attribute] = {}
     for place, verdict in enumerate(step.verdicts):
         start = f"evaluations.{place}.evaluation"
@@ -243,7 +243,7 @@ def _verdict_label(passed: bool) -> str:
 
 
 def root_texts(sample: Sample, end: Result | TrainEnd) -> Attributes:
-    """Return a sample's texts before and after, and why it ended so."""
+    """Return a sample's texts before and after, and the reason for its outcome."""
     after = end.updated if isinstance(end, Result) else end.semantic
     return {
         **_value_attributes("input", sample.fields),
@@ -253,11 +253,11 @@ def root_texts(sample: Sample, end: Result | TrainEnd) -> Attributes:
 
 
 def step_texts(step: StepRecord, evidence: Mapping[str, Evidence]) -> Attributes:
-    """Return what a step wrote, the news that it found, and the reasons of its verdicts.
+    """Return the text that a step wrote, the news it found, and the reasons of its verdicts.
 
     Args:
         step: The step.
-        evidence: By id, as far as the run store has it.
+        evidence: The evidence by id, if the run store has it.
     """
     found: dict[str, Attribute] = dict(_value_attributes("output", step.detail))
     for place, (known, rung) in enumerate(step.detail.get("evidence", {}).items()):
@@ -269,7 +269,7 @@ def step_texts(step: StepRecord, evidence: Mapping[str, Evidence]) -> Attributes
 
 
 def call_texts(call: CallRef, record: CallRecord) -> Attributes:
-    """Return what a model was told and what it said."""
+    """Return the messages to a model and its answer."""
     messages = json.loads(record.request)["messages"]
     found: dict[str, Attribute] = {
         "input.value": messages[-1]["content"],

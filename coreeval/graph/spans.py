@@ -37,7 +37,7 @@ class SpanSink(Protocol):
     """Takes spans without waiting."""
 
     def send(self, span: Span) -> None:
-        """Take a span."""
+        """Send a span."""
         ...
 
 
@@ -84,19 +84,19 @@ class SpanRecorder:
         self.trouble = ""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
-        """Tell of a step and its calls; its sample is told of when it ends."""
+        """Record a step and its calls; the sample's span follows when it ends."""
         self._guard(self._tell_step, step, calls)
 
     def on_end(self, subject: str, end: Result | TrainEnd) -> None:
-        """Tell of a sample or a train item as a whole."""
+        """Record a sample or a train item as a whole."""
         self._guard(self._tell_end, subject, end)
 
     def on_target_questions(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
-        """Tell of what a target was asked, as a trace of its own."""
+        """Record a batch of questions to a target as a separate trace."""
         self._guard(self._tell_asking, step, calls)
 
     def _guard(self, tell: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Tell something; what goes wrong is counted, and does not reach the run."""
+        """Record something; errors are counted and do not reach the run."""
         try:
             tell(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - no run fails by what is told of it
@@ -167,7 +167,7 @@ class SpanRecorder:
     def _tell_call(
         self, step: StepRecord, call: CallRef, parent: SpanIdentity, place: SpanIdentity
     ) -> None:
-        """Tell of a call: when it was sent; one that was found took no time."""
+        """Record a call with the time it was sent; a cached call took no time."""
         record = call.record
         started = _call_start(record) if record and not call.cached else _step_start(step)
         took = timedelta(seconds=0.0 if call.cached else call.seconds)
@@ -191,7 +191,7 @@ class SpanRecorder:
     # -- shared ---------------------------------------------------------------------------------
 
     def _open_trace(self, step: StepRecord) -> _OpenTrace:
-        """Return the beginning of a sample; a process before this one may have seen it."""
+        """Return the start of a sample's trace; an earlier process may have begun it."""
         first = self._settings.begun.get(step.sample_id, step.started_at)
         root = SpanIdentity.of(self._settings.payer, step.sample_id, root=first)
         return _OpenTrace(root=root, at=datetime.fromisoformat(first), bill=CallBill())
@@ -212,7 +212,7 @@ class SpanRecorder:
         )
 
     def _error(self, error: str, kind: str) -> str | None:
-        """Return why something failed: in full, or its kind alone; None where it did not."""
+        """Return an error in full, or only its kind; None if there was no error."""
         if not error:
             return None
         return error if self._settings.content else kind
@@ -241,20 +241,20 @@ TELEMETRY_STAGE = "telemetry"
 
 
 def check_telemetry(config: Config) -> str | None:
-    """Return where the spans of a run go; None where they go nowhere.
+    """Return where a run's spans are sent; None if they are not sent.
 
     Raises:
-        ConfigError: they are wanted and cannot be sent.
+        ConfigError: telemetry is enabled and spans cannot be sent.
     """
     return find_destination(config.telemetry, os.environ)
 
 
 @contextmanager
 def observe_run(job: RunContext) -> Iterator[RunContext]:
-    """Give the job with somebody who tells of it, where that is wanted, until the block ends.
+    """Yield the job with a span recorder, if telemetry is enabled, until the block ends.
 
     Raises:
-        ConfigError: it is wanted and cannot be.
+        ConfigError: telemetry is enabled and spans cannot be sent.
     """
     url = check_telemetry(job.config)
     if url is None:
@@ -293,7 +293,7 @@ def _start_note(url: str, *, content: bool) -> str:
 
 
 def _end_note(url: str, delivery: "SpanDelivery", recorder: SpanRecorder) -> str:
-    """Return what to tell of spans that did not arrive; empty where all did."""
+    """Return a note on spans that did not arrive; empty if all did."""
     lost = delivery.lost + recorder.failure_count
     if not lost:
         return ""

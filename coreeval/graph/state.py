@@ -84,7 +84,7 @@ class SampleNode(Protocol):
     """A node of the sample graph; LangGraph's types want its argument to be called `state`."""
 
     async def __call__(self, state: SampleState) -> SampleUpdate:
-        """Return what changed."""
+        """Return the changes to the state."""
         ...
 
 
@@ -133,10 +133,10 @@ def start_sample(sample_id: str) -> SampleState:
 
 
 def build_result(state: SampleState, facts: list[Json]) -> Result:
-    """Turn the last state of a thread into a result.
+    """Return the result from the last state of a thread.
 
     Raises:
-        KeyError: the thread has not come to an outcome.
+        KeyError: the thread has not reached an outcome.
     """
     accepted, judged = state["outcome"] == "accepted", "semantic_status" in state
     return Result.model_validate(

@@ -32,7 +32,7 @@ CONFIG = "COREEVAL_STUDIO_CONFIG"
 
 
 def studio_config(folder: Path, env: Mapping[str, str]) -> Path:
-    """Return the config that Studio works on: one's own, or the demo's emotion config.
+    """Return the config that Studio works on: the user's own, or the demo's emotion config.
 
     Args:
         folder: Where the demo's configs are written.

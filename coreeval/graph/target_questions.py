@@ -47,19 +47,19 @@ with their number."""
 async def put_to_target(
     job: RunContext, target: TargetConfig, chunks: Chunks, *, stage: str = "evaluate"
 ) -> None:
-    """Ask a target about samples of any split, with every template, and store what it answers.
+    """Ask a target about samples of any split with every template, and store its answers.
 
-    What the store has already is not asked again; `RunStore.answers` gives it back by source.
-    Returns early when the run is told to stop.
+    Answers in the store are not asked for again; `RunStore.answers` returns them by source.
+    Returns early if the run is told to stop.
 
     Args:
         job: The run that pays and keeps the answers.
-        target: Who is asked.
+        target: The target to ask.
         chunks: The samples; ids are distinct within a source.
-        stage: What is shown as the stage of the run meanwhile.
+        stage: The stage shown as progress.
 
     Raises:
-        RunError: some questions did not get through; the answers to the others are stored.
+        RunError: some questions failed; the answers to the others are stored.
         CoreEvalError: the target cannot be used.
     """
     tally = await asyncio.to_thread(_Tally, job, target, chunks, stage)
@@ -81,12 +81,12 @@ class _Tally:
         job.tell(stage, note=target.model)
 
     def count_stored(self, number: int) -> None:
-        """Count answers that the store had."""
+        """Count answers that were already in the store."""
         self.done += number
         self._kinds["known"] += number
 
     def count_answer(self, prediction: Prediction) -> None:
-        """Count an answer that came just now."""
+        """Count a new answer."""
         self.done += 1
         self._kinds[prediction.kind] += 1
         counts = {kind: number for kind, number in self._kinds.items() if number}
@@ -156,7 +156,7 @@ async def _put_to_model(
 def iter_open_questions(
     job: RunContext, target: TargetConfig, chunks: Chunks
 ) -> Iterator[TargetQuestion]:
-    """Yield what a target would be asked now."""
+    """Yield the questions that a target would be asked now."""
     for source, samples in chunks():
         yield from _find_unanswered(job, target, source, samples)
 
@@ -164,7 +164,7 @@ def iter_open_questions(
 def _find_unanswered(
     job: RunContext, target: TargetConfig, source: str, samples: Sequence[Sample]
 ) -> list[TargetQuestion]:
-    """Return the questions about samples that the store has no answer to."""
+    """Return the questions about samples that have no answer in the store."""
     found: list[TargetQuestion] = []
     for task, part in _group_by_task(job, samples):
         version, ids = hash_question(task), [sample.id for sample in part]
@@ -180,7 +180,7 @@ def _find_unanswered(
 def _group_by_task(
     job: RunContext, samples: Iterable[Sample]
 ) -> Iterator[tuple[Task, list[Sample]]]:
-    """Yield samples in a row that have one task: several stance targets make several tasks."""
+    """Yield consecutive samples with the same task; several stance targets make several tasks."""
     for task, part in itertools.groupby(samples, key=job.load_task_of):
         yield task, list(part)
 
@@ -210,7 +210,7 @@ async def _ask_unanswered(
 
 
 def record_asking(job: RunContext, step: StepRecord, made: Sequence[CallRef]) -> None:
-    """Write down what a target was asked at one go, and tell whoever listens."""
+    """Record a batch of questions to a target and notify observers."""
     job.observer.on_target_questions(step, made)
     job.store.history.record(step)
 
@@ -218,7 +218,7 @@ def record_asking(job: RunContext, step: StepRecord, made: Sequence[CallRef]) ->
 def build_step(
     job: RunContext, target: str, number: int, source: str, made: Sequence[CallRef]
 ) -> StepRecord:
-    """Return what the story of the run says about one chunk."""
+    """Return the step record of one chunk of questions."""
     return StepRecord(
         sample_id=f"target {target}",
         attempt=number,
@@ -261,7 +261,7 @@ def _iter_store_chunks(store: RunStore, arms: Mapping[Arm, ArmTexts]) -> Iterato
 
 
 def iter_split_chunks(job: RunContext) -> Iterator[Chunk]:
-    """Yield the items that PCR compares, of either split, as they are and reworded."""
+    """Yield the items of both splits that PCR compares, original and reworded."""
     yield from iter_train_chunks(job)
     for ended in _iter_batches(list_reworded_test(job)):
         yield "original", [one.sample for one in ended]
@@ -269,7 +269,7 @@ def iter_split_chunks(job: RunContext) -> Iterator[Chunk]:
 
 
 def iter_train_chunks(job: RunContext) -> Iterator[Chunk]:
-    """Yield the items of the train split, as they are and reworded."""
+    """Yield the items of the train split, original and reworded."""
     for items in _iter_batches(job.store.train.rewordings()):
         yield "train", [one.sample for one in items]
         yield (

@@ -57,11 +57,11 @@ class SampleThreads:
     """Beside their dates the evidence of each sample is held."""
 
     async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
-        """Bring one sample to its result and commit it; None for a drained one, which stays open.
+        """Run one sample and commit its result; return None if it was drained and stays open.
 
         Args:
             sample_id: The sample.
-            rank: Its place among those begun: whose was begun first is served first by the models.
+            rank: Its position in the order of starting; models serve earlier samples first.
 
         Raises:
             CoreEvalError: something that no other sample could survive either.
@@ -70,9 +70,9 @@ class SampleThreads:
         return reached.outcome if isinstance(reached, Result) else None
 
     async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
-        """Bring one sample to where it looks for news and keep its place there.
+        """Run one sample up to where it looks for news, and keep its checkpoint there.
 
-        Returns its state there, its result if it ended before, None for a drained one.
+        Returns its state there, its result if it ended before, or None if it was drained.
 
         Raises:
             CoreEvalError: something that no other sample could survive either.
@@ -82,7 +82,7 @@ class SampleThreads:
     async def _reach(
         self, sample_id: str, rank: int, before: Sequence[str] = ()
     ) -> Result | SampleState | None:
-        """Bring a sample to its result, or to a place before one of the nodes."""
+        """Run a sample to its result, or to a point before one of the nodes."""
         thread_id = f"{self.prefix}:{sample_id}"
         RANK.set(rank)
         try:
@@ -105,9 +105,9 @@ class SampleThreads:
         return reached
 
     async def _store_place(self, thread_id: str) -> None:
-        """Keep where a thread stands that is not at its end.
+        """Store the checkpoint of a thread that has not ended.
 
-        Where the story of its steps could not be written, they are to be repeated.
+        If the record of its steps could not be written, the steps have to be repeated.
         """
         with report_damage(self.checkpoints):
             if await self.store.history.flush_steps():
@@ -118,7 +118,7 @@ class SampleThreads:
     async def _finish(
         self, sample_id: str, thread_id: str, before: Sequence[str]
     ) -> Result | SampleState:
-        """Return the result of a sample that came to its end or failed on the way."""
+        """Return the result of a sample that ended or failed."""
         try:
             with report_damage(self.checkpoints):
                 return await self._result(sample_id, thread_id, before)
@@ -140,13 +140,13 @@ class SampleThreads:
         return result.model_copy(update={"freshness": await self._measure_freshness(facts)})
 
     async def _measure_freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
-        """Return how new the evidence is that replaced facts rest on."""
+        """Return how recent the evidence of the replaced facts is."""
         ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
         evidence = await asyncio.to_thread(self.store.history.evidence, ids) if ids else {}
         return measure_freshness(evidence.values(), self.targets)
 
     async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
-        """Return the state of a thread that stands before one of the nodes."""
+        """Return the state of a thread that is waiting before one of the nodes."""
         if not before:
             return None
         place = await self.app.aget_state(self._config(thread_id))
@@ -155,7 +155,7 @@ class SampleThreads:
     async def _go_on(
         self, sample_id: str, thread_id: str, control: RunControl, before: Sequence[str]
     ) -> SampleState:
-        """Resume the thread where it stood, or start it; it is done when it has an outcome.
+        """Resume the thread from its checkpoint, or start it, until it has an outcome.
 
         A thread that looks finished may have lost its last checkpoint in a kill (its writes are
         stored, its place is not), so only an outcome counts as the end.
@@ -190,9 +190,9 @@ class SampleThreads:
         }
 
     async def _build_failure(self, sample_id: str, thread_id: str, error: Exception) -> Result:
-        """Return the result of a sample that went wrong: it keeps what it had come to before.
+        """Return the result of a failed sample, which keeps what it had reached before.
 
-        Being unsafe or unrecoverable counts more than having failed (design: outcomes).
+        Unsafe or unrecoverable takes precedence over failed (design: outcomes).
         """
         with report_damage(self.checkpoints):
             last = await self.app.aget_state(self._config(thread_id))
@@ -203,7 +203,7 @@ class SampleThreads:
 
 
 def describe_error(error: Exception, timeout_s: float) -> str:
-    """Return why a sample failed, in words for the story."""
+    """Return the reason that a sample failed, in words for the user."""
     if isinstance(error, TimeoutError):
         return f"took longer than {timeout_s:g} s (run.sample_timeout_s)"
     if isinstance(error, ModelCallError):

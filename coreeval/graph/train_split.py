@@ -43,9 +43,9 @@ T = TypeVar("T")
 
 
 def draw_lowest(rows: Iterable[T], most: int, *, id_of: Callable[[T], str], seed: int) -> list[T]:
-    """Draw rows as they stream by: those with the lowest hashes of seed and id.
+    """Draw the rows with the lowest hashes of seed and id from a stream.
 
-    So a draw of a few is the beginning of a draw of many, and does not depend on the rows' order.
+    A small draw is therefore the start of a larger one, and does not depend on the rows' order.
     """
 
     def place(row: T) -> bytes:
@@ -55,9 +55,9 @@ def draw_lowest(rows: Iterable[T], most: int, *, id_of: Callable[[T], str], seed
 
 
 def max_train_items(config: Config, limit: int | None) -> int:
-    """Return how many items of the train split a run draws at most: none without a target.
+    """Return the most train split items that a run draws; 0 without a target.
 
-    A run that takes only the first samples takes no more train items than these.
+    A run with a limit on samples takes no more train items than samples.
     """
     asked = config.detect.pcr
     if asked is None or not config.models.targets:
@@ -66,10 +66,10 @@ def max_train_items(config: Config, limit: int | None) -> int:
 
 
 def draw_train(setup: Setup, most: int) -> list[Sample]:
-    """Draw at most so many items of the train split.
+    """Draw items of the train split, at most `most`.
 
     Raises:
-        DatasetError: the split is not there, or has no sample.
+        DatasetError: the split does not exist, or has no sample.
     """
     rows = draw_lowest(
         iter_train_rows(setup), most, id_of=lambda one: one.id, seed=setup.config.run.seed
@@ -80,8 +80,8 @@ def draw_train(setup: Setup, most: int) -> list[Sample]:
 def iter_train_rows(setup: Setup) -> Iterator[Sample]:
     """Stream the items of the train split that may be drawn.
 
-    With embedded targets these are of the half that none of them is fitted on, so that the one that
-    has seen nothing has seen none of them.
+    With embedded targets, these are from the half that none of them is fitted on, so that the one
+    that has seen nothing has seen none of them.
     """
     config = setup.config
     rows = iter_benchmark(config.dataset, setup.task, split=config.pcr_train_split)
@@ -95,7 +95,7 @@ def _is_fitted_on_train(config: Config) -> bool:
 
 
 def list_reworded_test(job: RunContext) -> list[SampleResult]:
-    """Return the reworded samples of the run that are compared, in the benchmark's order."""
+    """Return the run's reworded samples that are compared, in the benchmark's order."""
     both = (
         one for one in job.store.sample_results() if original_fields(one) and semantic_fields(one)
     )
@@ -112,7 +112,7 @@ TRACED_AS = "reword train item"
 
 
 async def reword_train(job: RunContext) -> None:
-    """Bring every drawn item to its end; returns early when the run is told to stop.
+    """Bring every drawn item to its end; return early if the run is told to stop.
 
     Raises:
         CoreEvalError: something that no item could survive, such as a refused key.
@@ -140,7 +140,7 @@ async def reword_train(job: RunContext) -> None:
 
 
 def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
-    """Return the open items and the counts of the others, drawn if none has been."""
+    """Return the open items and the counts of the others; draw items if none have been drawn."""
     if not job.store.train.counts():
         job.tell(REWORD_STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
         job.store.train.add(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
@@ -159,7 +159,7 @@ class _ItemThreads:
     in_flight: InFlight
 
     async def reword(self, item_id: str, rank: int) -> TrainEnd | None:
-        """Bring one item to its end and commit it; None for a drained one, which stays open."""
+        """Run one item and commit its end; return None if it was drained and stays open."""
         RANK.set(rank)
         try:
             end = await self._end(item_id)
@@ -187,7 +187,7 @@ class _ItemThreads:
 
 
 def build_train_end(state: SampleState) -> TrainEnd:
-    """Turn the last state of an item's thread into what became of it."""
+    """Return the end of an item from the last state of its thread."""
     status = state.get("semantic_status", "unchanged")
     said = [verdict["reason"] for verdict in state.get("verdicts", ()) if not verdict["passed"]]
     reason = state.get("reason", "") if status == "policy" else (said or [""])[-1]

@@ -26,16 +26,16 @@ CONTROL_KEY = "run.control_window"
 def find_control_window(
     config: Config, targets: Sequence[TargetDates], window: Window
 ) -> Window | None:
-    """Return the window of the control arm; None where the config wants none.
+    """Return the window of the control arm; None if the config has none.
 
     Args:
         config: The config.
-        targets: What is known of the targets that were trained elsewhere.
-        window: Of the news for the updated arm.
+        targets: The known facts about targets that were trained elsewhere.
+        window: The window of the news for the updated arm.
 
     Raises:
-        ConfigError: it runs backwards, or ends after a cutoff or inside `window`, or a target has
-            no known cutoff.
+        ConfigError: it ends before it starts, after a cutoff or inside `window`, or a target has no
+            known cutoff.
     """
     chosen = config.run.control_window
     if chosen is None:
@@ -60,7 +60,7 @@ def find_control_window(
 
 
 def _refuse_unknown(target: TargetDates, window: Window) -> None:
-    """Refuse a target that cannot have seen all news of the window, or may not have."""
+    """Raise an error if a target has not, or may not have, seen all news of the window."""
     cutoff = target.cutoff
     if cutoff is None:
         raise ConfigError(
@@ -97,11 +97,11 @@ class DatedWindow:
 
 
 def resolve_window(config: Config, now: datetime) -> DatedWindow:
-    """Return the window with `auto` and `now` written out (paper §3.2, footnote 2).
+    """Return the window with `auto` and `now` resolved to dates (paper §3.2, footnote 2).
 
     Raises:
-        ConfigError: `auto` has no target to go by, or one of which nothing is known.
-        KnowledgeError: the window lies in the future, runs backwards or is empty.
+        ConfigError: `auto` has no target to use, or one whose cutoff is unknown.
+        KnowledgeError: the window is in the future, ends before it starts, or is empty.
     """
     targets, chosen = load_target_dates(config), config.knowledge.window
     latest: LatestDate | None = None
@@ -119,7 +119,7 @@ def resolve_window(config: Config, now: datetime) -> DatedWindow:
 
 
 def restore_window(manifest: Manifest, config: Config) -> DatedWindow:
-    """Return the window of a run that was begun, whatever has become known since."""
+    """Return the window of a started run, unaffected by anything learnt since."""
     known = manifest.cutoffs
     targets = load_target_dates(config) if known is None else known
     return DatedWindow(
@@ -160,7 +160,7 @@ def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
 def _empty_window_error(
     start: datetime, end: datetime, now: datetime, latest: LatestDate | None
 ) -> KnowledgeError:
-    """Return the error for a window in which there can be no news."""
+    """Return the error for a window that cannot contain news."""
     why = f" (auto: {latest.kind} of {latest.target}, {latest.source})" if latest else ""
     if start >= now:
         said, hint = f"lies in the future: now is {now:%Y-%m-%d}", "wait for news, or start earlier"

@@ -24,20 +24,20 @@ UNDECIDED = "unclear"
 
 
 def fold_name(text: str) -> str:
-    """Return a name without regard to case, and with `_`, `-` and runs of spaces made equal."""
+    """Return a name in one case, with `_`, `-` and runs of spaces made equal."""
     return " ".join(text.replace("_", " ").replace("-", " ").casefold().split())
 
 
 def find_label(task: Task, value: object) -> Label | None:
-    """Return the label that a name, an alias or an integer id stands for; None for anything else.
+    """Return the label for a name, an alias or an integer id; None for anything else.
 
-    A whole number may come as text or as a float, as files without types have it.
+    A whole number may be given as text or as a float, because some files have no types.
     """
     return make_label_finder(task)(value)
 
 
 def make_label_finder(task: Task) -> Callable[[object], Label | None]:
-    """Return `find_label` for one task, prepared once for many rows."""
+    """Return `find_label` bound to one task and prepared for many rows."""
     ids = {label.id: label for label in task.labels}
     names = {
         fold_name(name): label for label in task.labels for name in (label.name, *label.aliases)
@@ -73,7 +73,7 @@ class TaskTarget(Value):
     """Words that name it in a text."""
 
     def all_names(self, key: str) -> set[str]:
-        """Return all names, folded, of the target that the file keeps under `key`."""
+        """Return all names, folded, of the target under `key` in the file."""
         return {fold_name(name) for name in (key, self.name, *self.spellings)}
 
 
@@ -84,7 +84,7 @@ class TaskFile(Task):
     """By the short name that a config uses."""
 
     def find_target(self, name: str) -> TaskTarget | None:
-        """Return the target that goes by a name."""
+        """Return the target with this name."""
         named = (
             target
             for key, target in self.targets.items()
@@ -93,12 +93,12 @@ class TaskFile(Task):
         return next(named, None)
 
     def to_task(self, **changes: object) -> Task:
-        """Return the task alone, with some values replaced."""
+        """Return only the task, with some values replaced."""
         return Task.model_validate(self.model_dump(exclude={"targets"}) | changes)
 
 
 def mentions_target(task: Task) -> bool:
-    """Tell whether the question or a template has the variable `$target`."""
+    """Return whether the question or a template has the variable `$target`."""
     texts = (task.question, *task.templates)
     return any("target" in Template(text).get_identifiers() for text in texts)
 
@@ -120,7 +120,7 @@ class TaskProblem(NamedTuple):
 
 
 def parse_task_file(raw: object) -> TaskFile | list[TaskProblem]:
-    """Return the content of a task file, or all that is wrong with it."""
+    """Return the content of a task file, or everything that is wrong with it."""
     if not isinstance(raw, dict):
         return [TaskProblem("a task file must be a mapping of keys to values")]
     try:
@@ -258,14 +258,15 @@ ALL_TARGETS = "all"
 
 
 def load_task(name_or_path: str, target: str | None = None) -> Task:
-    """Return a built-in task, or the one in a YAML file.
+    """Return a built-in task, or the task in a YAML file.
 
-    `target` is for tasks whose question names one (stance): a name that the file lists, which then
-    is written out and brings its terms, or any other, used as it stands. `all` leaves the task
-    without a target: load it once more for each target that the samples have.
+    `target` is for tasks whose question names one (stance). A name that the file lists is written
+    out and brings its terms; any other name is used unchanged. `all` leaves the task without a
+    target: load it once more for each target that the samples have.
 
     Raises:
-        TaskError: no such task, a mistake in its file, or a target too many or too few.
+        TaskError: the task does not exist, its file has a mistake, or a target is missing or
+            superfluous.
     """
     where = _find_file(name_or_path)
     found = parse_task_file(_read_yaml(where))
@@ -278,14 +279,14 @@ def load_task(name_or_path: str, target: str | None = None) -> Task:
 
 
 def hash_task(task: Task) -> str:
-    """Return the sha256 of a task: its labels, its fields and what roles are told of it."""
+    """Return the sha256 of a task: its labels, its fields and its instructions to roles."""
     return hashlib.sha256(task.model_dump_json().encode()).hexdigest()
 
 
 def explain_task(path: str) -> list[str]:
-    """Return everything worth saying about a task file, one line each; never raises a TaskError.
+    """Return every remark on a task file, one line each; never raise a TaskError.
 
-    Lines that start with `note: ` are no mistakes.
+    Lines that start with `note: ` are not mistakes.
     """
     try:
         found = parse_task_file(_read_yaml(_find_file(path)))
@@ -345,7 +346,7 @@ def _read_yaml(path: Path) -> object:
 
 
 def _add_general_lines(file: TaskFile) -> TaskFile:
-    """Return a task with the general line for each role that it has none for."""
+    """Return a task with the general line added for each role that has none."""
     kind = "one_field" if len(file.fields) == 1 else "several_fields"
     text = (resources.files("coreeval.tasks") / "custom_lines.yaml").read_text(encoding="utf-8")
     return file.model_copy(update={"lines": yaml.safe_load(text)[kind] | file.lines})

@@ -37,7 +37,7 @@ from coreeval.schema import Defect, Task, Window
 
 
 def check_window(case: CheckContext) -> Iterator[Defect]:
-    """What the text rests on was published inside the window."""
+    """Yield a defect if evidence that the text relies on was published outside the window."""
     for item in case.brief.evidence:
         if not case.window.start <= item.published_at < case.window.end:
             date = item.published_at.date().isoformat()
@@ -45,7 +45,10 @@ def check_window(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_numbers(case: CheckContext) -> Iterator[Defect]:
-    """Every number is in the evidence, or in what the plan leaves of the same field."""
+    """Yield a defect for each number without support.
+
+    Numbers are supported by the evidence, and by what the plan leaves of the same field.
+    """
     for name, _, new in case.pairs():
         if name not in case.factual_fields:
             continue
@@ -55,7 +58,10 @@ def check_numbers(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_dates(case: CheckContext) -> Iterator[Defect]:
-    """Every weekday and month is in the evidence, or in what the plan leaves of the field."""
+    """Yield a defect for each weekday or month without support.
+
+    They are supported by the evidence, and by what the plan leaves of the field.
+    """
     told = {day for text in case.news_texts for day in find_calendar_words(text)}
     for name, _, new in case.pairs():
         if name not in case.factual_fields:
@@ -67,14 +73,14 @@ def check_dates(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_names(case: CheckContext) -> Iterator[Defect]:
-    """Every name is in the evidence or the original."""
+    """Yield a defect for each name that is in neither the evidence nor the original."""
     for name, old, new in case.pairs():
         for unknown in find_unknown_names(new, like=old, known=case.known_words):
             yield fact_defect("names", f"{name}: {unknown!r} is in no evidence")
 
 
 def check_persons(case: CheckContext) -> Iterator[Defect]:
-    """A person whom only the news names is written about only if the plan lists them."""
+    """Yield a defect for each person whom only the news names and the plan does not list."""
     planned = [person.name for person in case.brief.plan.persons]
     people = {
         entity.name
@@ -91,7 +97,7 @@ def check_persons(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_quotations(case: CheckContext) -> Iterator[Defect]:
-    """Quotation marks only around words of the evidence or the original."""
+    """Yield a defect for each quotation that is not from the evidence or the original."""
     sources = [*case.news_texts, *(normalise(old) for _, old, _ in case.pairs())]
     for name, _, new in case.pairs():
         for quoted in find_quotations(new):
@@ -100,7 +106,7 @@ def check_quotations(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_leftovers(case: CheckContext) -> Iterator[Defect]:
-    """Nothing is left of what was to be deleted or replaced."""
+    """Yield a defect for each remnant of a span that was to be deleted or replaced."""
     for name, _, new in case.pairs():
         text = mask_spans(new, case.locked_spans(name), by=f" {GAP} ")
         for span in case.forbidden_spans(name):
@@ -113,7 +119,10 @@ _HARM_STEMS = frozenset(map(stem, HARM_WORDS))
 
 
 def check_conduct(case: CheckContext) -> Iterator[Defect]:
-    """What a named person or body is said to have done stands in the news or in the original."""
+    """Yield a defect for each unsupported act of a named person or body.
+
+    What they are said to have done must be in the news or in the original.
+    """
     told = Support([*case.news_texts, *(old for _, old, _ in case.pairs())])
     for name, _, new in case.pairs():
         said = (
@@ -128,7 +137,10 @@ def check_conduct(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_harm(case: CheckContext) -> Iterator[Defect]:
-    """No accusation, illness, death or insult of the original passes to somebody new."""
+    """Yield a defect if the original's harm passes to somebody new.
+
+    Harm is an accusation, an illness, a death or an insult.
+    """
     told = {stem(word) for text in case.news_texts for word in split_words(text)}
     before = {stem(word) for _, old, _ in case.pairs() for word in split_words(old)}
     for name, _, new in case.pairs():
@@ -143,7 +155,7 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_takedown(case: CheckContext) -> Iterator[Defect]:
-    """Nobody on the takedown list, unless the original names them."""
+    """Yield a defect for anybody on the takedown list whom the original does not name."""
     for name, old, new in case.pairs():
         for listed in case.restraint.takedown.names_in(new):
             if listed not in set(case.restraint.takedown.names_in(old)):
@@ -151,7 +163,7 @@ def check_takedown(case: CheckContext) -> Iterator[Defect]:
 
 
 def _find_new_people(case: CheckContext, text: str) -> set[str]:
-    """Return the people of the plan and the news whom a text names and the original does not."""
+    """Return the people of the plan and the news that the text names and the original does not."""
     listed = {person.name for person in case.brief.plan.persons}
     known = {
         entity.name
@@ -171,7 +183,7 @@ def _is_newly_named(person: str, text: str, case: CheckContext) -> bool:
 
 
 def _harm_defect(check: str, message: str) -> Defect:
-    """Return harm to somebody, which only other news can avoid (pilot §8)."""
+    """Return a defect of harm to somebody, which only different news can avoid (pilot §8)."""
     return Defect(check=check, kind="facts", message=message, route="evidence")
 
 
@@ -221,7 +233,7 @@ def check_composition(
     window: Window,
     restraint: Restraint = UNRESTRAINED,
 ) -> list[Defect]:
-    """Return what is wrong with a composed text, as far as code can tell."""
+    """Return the defects of a composed text, as far as code can detect them."""
     incomplete = list(check_fields(task, fields))
     if incomplete:
         return incomplete
@@ -230,7 +242,10 @@ def check_composition(
 
 
 def check_fields(task: Task, fields: Fields) -> Iterator[Defect]:
-    """Exactly the task's fields, none of them empty; without that nothing else can be asked."""
+    """Yield a defect unless the text has exactly the task's fields, none of them empty.
+
+    No other check is possible without that.
+    """
     for name in task.fields:
         if not fields.get(name, "").strip():
             yield form_defect("fields", f"the field {name!r} is missing or empty")

@@ -38,7 +38,7 @@ class CheckContext:
     restraint: Restraint = UNRESTRAINED
 
     def pairs(self) -> Iterator[tuple[str, str, str]]:
-        """Return name, original and new text of each field."""
+        """Yield the name, original text and new text of each field."""
         for name in self.task.fields:
             yield name, self.brief.sample.fields.get(name, ""), self.fields[name]
 
@@ -48,39 +48,39 @@ class CheckContext:
 
     @cached_property
     def firm_locks(self) -> list[Lock]:
-        """The locked spans that the text must keep."""
+        """Return the locked spans that the text must keep."""
         return firm_locks(self.task, self.brief.extraction)
 
     @property
     def factual_fields(self) -> Sequence[str]:
-        """The fields whose facts need evidence; a hypothesis may say what none carries."""
+        """Return the fields whose facts need evidence; a hypothesis may state unsupported facts."""
         return self.task.factual_fields or self.task.fields
 
     @cached_property
     def limits(self) -> Thresholds:
-        """What is tolerated for this kind of text."""
+        """Return the thresholds for this kind of text."""
         return thresholds_of(self.task)
 
     @cached_property
     def news_texts(self) -> list[str]:
-        """What each piece of evidence says, and what its quotations say in translation."""
+        """Return the text of each piece of evidence, with translations of its quotations."""
         translated = [one.translation for one in self.brief.plan.statements if one.translation]
         return [*(evidence_text(item) for item in self.brief.evidence), *translated]
 
     @cached_property
     def news_numbers(self) -> list[Number]:
-        """The numbers that the evidence states."""
+        """Return the numbers that the evidence states."""
         return find_source_numbers(self.news_texts)
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """Every word of the original and of the evidence."""
+        """Return every word of the original and of the evidence."""
         people = [entity.name for item in self.brief.evidence for entity in item.entities]
         texts = [*self.brief.sample.fields.values(), *self.news_texts, *people]
         return frozenset[str]().union(*map(expand_words, texts))
 
     def remaining_text(self, field: str) -> str:
-        """Return what the plan leaves of a field: locks always, replaced and deleted spans not."""
+        """Return what the plan leaves of a field: locks stay, replaced and deleted spans do not."""
         text = self.brief.sample.fields.get(field, "")
         return " ".join([mask_spans(text, self.removed_spans(field)), *self.locked_spans(field)])
 
@@ -104,9 +104,9 @@ class CheckContext:
         return [span for span, new in old if not has_span(new, span)] + deleted
 
     def forbidden_spans(self, field: str) -> list[str]:
-        """Return the spans that may not be left in a field: deleted ones and replaced heads.
+        """Return the spans that must not remain in a field: deleted spans and replaced heads.
 
-        A head that the new facts name again stays, and so does one without a content word.
+        Heads that the new facts name again may remain, and so may heads without a content word.
         """
         plan = self.brief.plan
         new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
@@ -127,10 +127,10 @@ class CheckContext:
 
 
 def form_defect(check: str, message: str) -> Defect:
-    """Return a defect of form, for the composer to mend."""
+    """Return a defect of form, for the composer to fix."""
     return Defect(check=check, kind="form", message=message, route="compose")
 
 
 def fact_defect(check: str, message: str) -> Defect:
-    """Return something that the composer added without evidence."""
+    """Return a defect for something that the composer added without evidence."""
     return Defect(check=check, kind="facts", message=message, route="compose")

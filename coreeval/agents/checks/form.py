@@ -36,13 +36,13 @@ from coreeval.tools.gdelt.words import looks_english
 
 
 def check_difference(case: CheckContext) -> Iterator[Defect]:
-    """A text equal to the original but for case and punctuation is no update."""
+    """Yield a defect if a text differs from the original only in case and punctuation."""
     if all(is_same_text(old, new) for _, old, new in case.pairs()):
         yield form_defect("differs", "the text is the original unchanged")
 
 
 def check_locks(case: CheckContext) -> Iterator[Defect]:
-    """Locked spans survive word for word."""
+    """Yield a defect for each locked span that does not survive word for word."""
     for lock in case.firm_locks:
         text = case.fields.get(lock.field)
         if text is not None and not keeps_lock(text, lock):
@@ -52,7 +52,7 @@ def check_locks(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_markers(case: CheckContext) -> Iterator[Defect]:
-    """Markers that carry the label are as many as before."""
+    """Yield a defect if the number of markers that carry the label has changed."""
     for name, old, new in case.pairs():
         for marker in case.task.markers:
             wanted, found = count_marker(old, marker), count_marker(new, marker)
@@ -63,7 +63,7 @@ def check_markers(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_mentions(case: CheckContext) -> Iterator[Defect]:
-    """The same @names as often as before, and no other."""
+    """Yield a defect if the @names or their counts differ from the original."""
     for name, old, new in case.pairs():
         wanted, found = Counter(find_mentions(old)), Counter(find_mentions(new))
         if wanted != found:
@@ -72,12 +72,12 @@ def check_mentions(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_hashtags(case: CheckContext) -> Iterator[Defect]:
-    """About as many hashtags as before."""
+    """Yield a defect if the number of hashtags differs too much from the original."""
     yield from _check_count(case, "hashtags", find_hashtags, case.limits.hashtags)
 
 
 def check_emoji(case: CheckContext) -> Iterator[Defect]:
-    """About as many emoji as before."""
+    """Yield a defect if the number of emoji differs too much from the original."""
     yield from _check_count(case, "emoji", find_emoji, case.limits.emoji)
 
 
@@ -91,7 +91,7 @@ def _check_count(
 
 
 def check_target(case: CheckContext) -> Iterator[Defect]:
-    """A stance's target is named if, and only if, the original named it."""
+    """Yield a defect unless a stance's target is named exactly if the original named it."""
     for name, old, new in case.pairs():
         before = find_target(old, case.task.target_terms)
         after = find_target(new, case.task.target_terms)
@@ -104,7 +104,7 @@ def check_target(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_length(case: CheckContext) -> Iterator[Defect]:
-    """About as many words as before, in each field."""
+    """Yield a defect for each field whose number of words differs too much from the original."""
     for name, old, new in case.pairs():
         found, wanted = count_words(new), length_limits(case.task, old, case.brief.plan)
         if not wanted.fewest <= found <= wanted.most:
@@ -113,7 +113,10 @@ def check_length(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_original_copied(case: CheckContext) -> Iterator[Defect]:
-    """Few word trigrams of the original, locks aside: else memory of it still helps."""
+    """Yield a defect if too many word trigrams are copied from the original, locks aside.
+
+    Otherwise memory of the original would still help.
+    """
     limits = case.limits
     for name, _, new in case.pairs():
         locks = case.locked_spans(name)
@@ -128,7 +131,7 @@ def check_original_copied(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
-    """No headline taken over nearly whole."""
+    """Yield a defect for each headline that is copied almost whole."""
     limits = case.limits
     for name, _, new in case.pairs():
         for item in case.brief.evidence:
@@ -140,7 +143,7 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_profanity(case: CheckContext) -> Iterator[Defect]:
-    """No coarse word that the original lacks."""
+    """Yield a defect for each coarse word that the original lacks."""
     before = {word for _, old, _ in case.pairs() for word in split_words(old)}
     for name, _, new in case.pairs():
         gained = sorted((set(split_words(new)) & PROFANITY) - before)
@@ -151,7 +154,10 @@ def check_profanity(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_headline_run(case: CheckContext) -> Iterator[Defect]:
-    """No long run of words in the order of a headline; names, figures, quotations aside."""
+    """Yield a defect for each long run of words in the order of a headline.
+
+    Names, figures and quotations do not count.
+    """
     for name, _, new in case.pairs():
         kept = [*case.locked_spans(name), *find_quotations(new)]
         names = set(split_words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
@@ -166,7 +172,7 @@ def check_headline_run(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_figures(case: CheckContext) -> Iterator[Defect]:
-    """A personal text without figures gains one at most."""
+    """Yield a defect if a personal text without figures gains more than one."""
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
@@ -179,7 +185,7 @@ def check_figures(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_machine_marks(case: CheckContext) -> Iterator[Defect]:
-    """No dash, semicolon or typographic sign of a kind that the original does not have."""
+    """Yield a defect for each dash, semicolon or typographic sign foreign to the original."""
     for name, old, new in case.pairs():
         gained = sorted(set(voice.find_machine_marks(new)) - set(voice.find_machine_marks(old)))
         if gained:
@@ -189,7 +195,7 @@ def check_machine_marks(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_habits(case: CheckContext) -> Iterator[Defect]:
-    """An author who leaves out capitals or the final stop does so again."""
+    """Yield a defect if an author's habit of omitting capitals or the final stop is lost."""
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
@@ -200,7 +206,7 @@ def check_habits(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_line_breaks(case: CheckContext) -> Iterator[Defect]:
-    """Line breaks are written as the original writes them, and about as many."""
+    """Yield a defect if line breaks are written differently or their number differs too much."""
     for name, old, new in case.pairs():
         wanted, found = voice.count_line_breaks(old), voice.count_line_breaks(new)
         if abs(wanted - found) > case.limits.line_breaks or (not wanted and found):
@@ -210,7 +216,7 @@ def check_line_breaks(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_headline_style(case: CheckContext) -> Iterator[Defect]:
-    """Not a string of nouns where the original speaks in sentences."""
+    """Yield a defect for a string of nouns if the original is written in sentences."""
     for name, old, new in case.pairs():
         share, before = voice.measure_function_words(new), voice.measure_function_words(old)
         low = share < case.limits.function_words and share < before - case.limits.function_fall
@@ -242,7 +248,7 @@ _ANNOUNCES_LABEL = (
 
 
 def check_script(case: CheckContext) -> Iterator[Defect]:
-    """A text in Latin letters stays in them."""
+    """Yield a defect if a text in Latin letters changes its script."""
     limit = case.limits.latin_share
     for name, old, new in case.pairs():
         if measure_latin_share(old) >= limit > measure_latin_share(new):
@@ -250,7 +256,7 @@ def check_script(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_language(case: CheckContext) -> Iterator[Defect]:
-    """An English text stays English, as far as function words tell."""
+    """Yield a defect if an English text is no longer English, judged by its function words."""
     for name, old, new in case.pairs():
         plain = remove_marks(new)
         told = (
@@ -262,7 +268,7 @@ def check_language(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_instructions(case: CheckContext) -> Iterator[Defect]:
-    """The text alone: no preamble, refusal, placeholder or piece of a prompt."""
+    """Yield a defect for a preamble, refusal, placeholder or piece of a prompt in the text."""
     for name, old, new in case.pairs():
         found = _INSTRUCTIONS.search(normalise(new))
         if found and not _INSTRUCTIONS.search(normalise(old)):
@@ -272,7 +278,7 @@ def check_instructions(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_label_announced(case: CheckContext) -> Iterator[Defect]:
-    """The label is neither announced nor the whole text."""
+    """Yield a defect if the label is announced or is the whole text."""
     names = [label.name for label in case.task.labels]
     either = "|".join(re.escape(name) for name in names)
     announced = re.compile(rf"{_ANNOUNCES_LABEL}(?:{either})\b", re.IGNORECASE)
@@ -285,7 +291,7 @@ def check_label_announced(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_links(case: CheckContext) -> Iterator[Defect]:
-    """No link that the original does not have."""
+    """Yield a defect for each link that the original does not have."""
     known = {url for _, old, _ in case.pairs() for url in find_urls(old)}
     for name, _, new in case.pairs():
         for url in sorted(set(find_urls(new)) - known):
@@ -293,7 +299,7 @@ def check_links(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_hidden_characters(case: CheckContext) -> Iterator[Defect]:
-    """No control, direction or invisible sign that the original does not have."""
+    """Yield a defect for each control, direction or invisible character new to the text."""
     known = {sign for _, old, _ in case.pairs() for sign in old}
     for name, _, new in case.pairs():
         hidden = sorted({sign for sign in new if _is_hidden(sign)} - known)
@@ -303,7 +309,7 @@ def check_hidden_characters(case: CheckContext) -> Iterator[Defect]:
 
 
 def _is_hidden(sign: str) -> bool:
-    """Tell whether a sign is not seen; joiners and selectors belong to emoji."""
+    """Return whether a character is invisible; joiners and selectors belong to emoji."""
     joins = sign in "\u200d\ufe0f\ufe0e\n\t"
     return unicodedata.category(sign) in {"Cc", "Cf", "Co", "Cs"} and not joins
 
@@ -324,10 +330,10 @@ _QUOTE = '"'
 
 
 def restore_spacing(task: Task, text: str) -> str:
-    """Return a text on one line, spaced as the task's texts are.
+    """Return a text on one line, spaced like the task's texts.
 
-    Tokenised tasks keep punctuation and what follows an apostrophe apart (`the nation 's`); the
-    tweets' trailing space is the exporter's, since the loaders strip it.
+    Tokenised tasks separate punctuation and what follows an apostrophe (`the nation 's`); the
+    exporter adds the trailing space of tweets, because the loaders strip it.
     """
     return _tokenise(text) if task.tokenised else " ".join(text.split())
 
@@ -341,12 +347,12 @@ def _tokenise(text: str) -> str:
 
 
 def _separate_sign(found: re.Match[str]) -> str:
-    """Set a sign apart; an entity such as `&amp;` is one word."""
+    """Separate a sign with spaces; an entity such as `&amp;` counts as one word."""
     return found[1] or f" {found[2]} "
 
 
 def _separate_stop(token: str, following: str) -> str:
-    """Set a full stop apart where it ends a sentence rather than an abbreviation."""
+    """Separate a full stop with a space if it ends a sentence, not an abbreviation."""
     word = token.removesuffix(".")
     if token == word or not word or word.endswith(".") or _ACRONYM.fullmatch(token):
         return token

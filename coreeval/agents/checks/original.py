@@ -41,10 +41,10 @@ from coreeval.schema import (
 
 
 def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extraction:
-    """Return an extraction whose spans are the text's own words, with the locks of code added.
+    """Return an extraction whose spans are quoted from the text, with the locks of code added.
 
-    A span that does not occur in the field it names is dropped. Flags are kept whatever their span:
-    a warning that is quoted badly is still a warning.
+    A span that does not occur in the field it names is dropped. Flags are always kept: a warning
+    with a wrong quotation is still a warning.
     """
     spans = _SpanFinder(sample)
     locks = [lock for lock in map(spans.lock, extraction.locked) if lock]
@@ -62,7 +62,7 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
 
 
 def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> bool:
-    """Tell whether a span occurs only inside longer locked ones, which say it already."""
+    """Return whether a span occurs only inside longer locked spans, which already cover it."""
     longer = [
         other.span
         for other in locked
@@ -89,7 +89,7 @@ class _SpanFinder:
         return lock.model_copy(update={"span": span}) if span else None
 
     def triple(self, triple: FieldTriple) -> FieldTriple | None:
-        """Spell head and tail as the text does; a tail may sum up what the text says at length."""
+        """Return a triple spelled as in the text; a tail may summarise a longer passage."""
         head = self.find(triple.field, triple.head)
         if head is None:
             return None
@@ -98,7 +98,7 @@ class _SpanFinder:
 
 
 def _find_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
-    """Find what must survive word for word in any text."""
+    """Yield the spans that must survive word for word in any text."""
     for marker in task.markers:
         yield from (Lock(span=s, field=field, why="marker") for s in find_marker(text, marker))
     for span in find_urls(text):
@@ -119,9 +119,9 @@ _EDGE_SIGNS = ".,;:\"'()"
 def check_rewrite(
     task: Task, sample: Sample, extraction: Extraction, rewrite: Rewrite
 ) -> tuple[SemanticStatus, list[Defect]]:
-    """Return whether a text was reworded, and what keeps it from counting as that.
+    """Return whether a text was reworded, and the defects that keep it from counting as reworded.
 
-    A rewording with defects is `unchanged`: it has no place in the semantic arm.
+    A rewording with defects is `unchanged`: it is left out of the semantic arm.
     """
     if not rewrite.reworded:
         return "unchanged", []
@@ -189,7 +189,7 @@ def _check_names(
 
 
 def _is_still_named(spelling: str, text: str) -> bool:
-    """Tell whether a text has a name: all of its proper words, in whatever order and grammar.
+    """Return whether a text has all proper words of a name, in any order and inflection.
 
     `troops from South Korea` still names the `South Korean troops`.
     """

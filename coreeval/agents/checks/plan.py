@@ -46,22 +46,22 @@ class PlanCheckContext:
     restraint: Restraint = UNRESTRAINED
 
     def list_cited(self, statement: Statement) -> list[Evidence]:
-        """Return the offered items that a statement names."""
+        """Return the offered items that a statement cites."""
         return [self.evidence[key] for key in statement.evidence_ids if key in self.evidence]
 
 
 def plan_form_defect(check: str, message: str) -> Defect:
-    """Return a defect of form, for the replacer to mend."""
+    """Return a defect of form, for the replacer to fix."""
     return Defect(check=check, kind="form", message=message, route="replace")
 
 
 def plan_fact_defect(check: str, message: str) -> Defect:
-    """Return a new fact without support, for the replacer to mend."""
+    """Return a defect for a new fact without support, for the replacer to fix."""
     return Defect(check=check, kind="facts", message=message, route="replace")
 
 
 def check_content(case: PlanCheckContext) -> Iterator[Defect]:
-    """News that is used has a statement and a replacement."""
+    """Yield a defect if the news is used without a statement or without a replacement."""
     if not case.plan.statements or not case.plan.replacements:
         yield plan_form_defect(
             "plan_content", "the plan uses news but has no statement or no replacement"
@@ -69,7 +69,7 @@ def check_content(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_statement_indexes(case: PlanCheckContext) -> Iterator[Defect]:
-    """Every replacement rests on a statement that exists."""
+    """Yield a defect for each replacement whose statement does not exist."""
     count = len(case.plan.statements)
     for change in case.plan.replacements:
         if change.statement_index >= count:
@@ -81,7 +81,7 @@ def check_statement_indexes(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
-    """Old heads and spans to delete occur in the field that they name."""
+    """Yield a defect for each old head or span to delete that is not in the field it names."""
     for change in case.plan.replacements:
         text = case.sample.fields.get(change.field, "")
         if change.field not in case.task.fields:
@@ -100,7 +100,10 @@ def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
-    """What is locked can neither be replaced nor deleted: no text could obey both."""
+    """Yield a defect for each locked span that is to be replaced or deleted.
+
+    No text could satisfy both the lock and the plan.
+    """
     locks = firm_locks(case.task, case.extraction)
     for span, field in _removed_spans(case.plan):
         text = case.sample.fields.get(field, "")
@@ -120,7 +123,7 @@ _NO_WORDS = frozenset[str]()
 
 
 def check_evidence_ids(case: PlanCheckContext) -> Iterator[Defect]:
-    """Only evidence that was offered is cited."""
+    """Yield a defect for each cited item of evidence that was not offered."""
     for statement in case.plan.statements:
         for key in statement.evidence_ids:
             if key not in case.evidence:
@@ -128,7 +131,7 @@ def check_evidence_ids(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_window(case: PlanCheckContext) -> Iterator[Defect]:
-    """Cited evidence was published inside the window."""
+    """Yield a defect for each cited item that was published outside the window."""
     start, end = case.window.start, case.window.end
     for statement in case.plan.statements:
         for item in case.list_cited(statement):
@@ -140,7 +143,7 @@ def check_window(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_quotes(case: PlanCheckContext) -> Iterator[Defect]:
-    """Every quotation is in an item that its statement cites."""
+    """Yield a defect for each quotation that is not in an item cited by its statement."""
     for statement in case.plan.statements:
         texts = [evidence_text(item) for item in case.list_cited(statement)]
         if texts and not any(is_quoted_in(statement.quote, text) for text in texts):
@@ -150,7 +153,7 @@ def check_quotes(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_statements(case: PlanCheckContext) -> Iterator[Defect]:
-    """A statement says nothing that its evidence does not."""
+    """Yield a defect for each statement that says something its evidence does not."""
     for statement in case.plan.statements:
         told = statement.modality in ("attributed", "hedged")
         allowed = REPORTING_WORDS if told else _NO_WORDS
@@ -159,7 +162,7 @@ def check_statements(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_triples(case: PlanCheckContext) -> Iterator[Defect]:
-    """New heads and tails are words of their statement's evidence."""
+    """Yield a defect for each new head or tail whose words are not in the statement's evidence."""
     for change in case.plan.replacements:
         statement = _find_statement(case, change)
         if statement is None:
@@ -183,7 +186,7 @@ def _check_support(
 
 
 def _find_statement(case: PlanCheckContext, change: Replacement) -> Statement | None:
-    """Return the statement that a replacement rests on, if it names offered evidence."""
+    """Return the statement that supports a replacement, if it cites offered evidence."""
     if change.statement_index >= len(case.plan.statements):
         return None
     statement = case.plan.statements[change.statement_index]
@@ -191,7 +194,7 @@ def _find_statement(case: PlanCheckContext, change: Replacement) -> Statement | 
 
 
 def check_conduct(case: PlanCheckContext) -> Iterator[Defect]:
-    """A relation that says what somebody did needs its verb in the evidence (pilot §4.5)."""
+    """Yield a defect for a relation of conduct whose verb is not in the evidence (pilot §4.5)."""
     for change in case.plan.replacements:
         statement = _find_statement(case, change)
         if statement is None:
@@ -208,7 +211,7 @@ _CONDUCT_STEMS = frozenset(map(stem, CONDUCT_WORDS))
 
 
 def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
-    """A question or a possibility must not become a fact (pilot §3)."""
+    """Yield a defect for each question or possibility that becomes a fact (pilot §3)."""
     for statement in case.plan.statements:
         if statement.modality != "asserted":
             continue
@@ -225,7 +228,7 @@ def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def _hedges_statement(hedge: str, statement: Statement) -> bool:
-    """Tell whether a quotation hedges something that its statement takes up."""
+    """Return whether a quotation hedges something that its statement repeats."""
     _, found, rest = normalise(statement.quote).casefold().partition(hedge)
     if not found or not has_span(statement.quote, hedge):
         return False
@@ -234,7 +237,7 @@ def _hedges_statement(hedge: str, statement: Statement) -> bool:
 
 
 def _is_only_asked(statement: Statement, cited: Sequence[Evidence]) -> bool:
-    """Tell whether every sentence that has the quoted words is a question."""
+    """Return whether every sentence that contains the quoted words is a question."""
     texts = [part for item in cited for part in (item.title, item.snippet)]
     sentences = [sentence for text in texts for sentence in _SENTENCES.findall(normalise(text))]
     sources = [sentence for sentence in sentences if is_quoted_in(statement.quote, sentence)]
@@ -245,9 +248,9 @@ _SENTENCES = re.compile(r"[^?!:]*?[.](?=\s+[A-Z\"'])|[^?!:]+[?!:]*")
 
 
 def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
-    """Nothing negative about anybody whom the original does not name (pilot §4.2).
+    """Yield a defect for negative news about anybody the original does not name (pilot §4.2).
 
-    In a sensitive sample, nothing negative about anybody at all.
+    In a sensitive sample, negative news about anybody at all is a defect.
     """
     for person in case.plan.persons:
         known = _is_named_by_original(case, person.name) and not case.restraint.neutral_only
@@ -256,7 +259,7 @@ def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_takedown(case: PlanCheckContext) -> Iterator[Defect]:
-    """Nobody on the takedown list (pilot §4.8)."""
+    """Yield a defect for anybody on the takedown list (pilot §4.8)."""
     told = [part for one in case.plan.statements for part in (one.text, one.translation)]
     for name in case.restraint.takedown.names_in(" | ".join(told)):
         yield _person_defect("takedown", f"{name!r} may not be named")
@@ -267,7 +270,7 @@ def _person_defect(check: str, message: str) -> Defect:
 
 
 def _is_named_by_original(case: PlanCheckContext, name: str) -> bool:
-    """Tell whether the original names somebody, by the full name or a distinctive part of it."""
+    """Return whether the original names somebody, in full or by a distinctive part of the name."""
     parts = [part for part in name.split() if len(part) > 3]
     texts = case.sample.fields.values()
     return any(has_span(text, spelling) for text in texts for spelling in (name, *parts))
@@ -299,7 +302,7 @@ def check_plan(
     window: Window,
     restraint: Restraint = UNRESTRAINED,
 ) -> list[Defect]:
-    """Return what is wrong with a plan; nothing, when it decided to use no news."""
+    """Return the defects of a plan; none if it decided to use no news."""
     if plan.decision != "use":
         return []
     by_id = {item.id: item for item in evidence}

@@ -41,12 +41,12 @@ def offline_team(
     seed: int,
     train: Sequence[Sample] = (),
 ) -> Team:
-    """Return the six roles played by rules and spaCy: deterministic, no messages, no key.
+    """Return the six roles played by rules and spaCy: deterministic, without messages or key.
 
     Args:
-        task: What kind of benchmark it is.
+        task: The task of the benchmark.
         names: The entities of the evidence store, which the extractor looks for.
-        seed: Decides between equally good wordings.
+        seed: The seed that breaks ties between equally good wordings.
         train: The benchmark's train split, on which the label judge's classifier is fitted.
     """
     load_all()
@@ -69,7 +69,7 @@ def offline_role(
     seed: int,
     train: Sequence[Sample] = (),
 ) -> OfflineRole:
-    """Return one role played offline, to stand beside roles played by models."""
+    """Return one role played offline, for use with roles played by models."""
     load_all()
     return _BUILDERS[role](_RoleInputs(task=task, names=names, seed=seed, train=train))
 

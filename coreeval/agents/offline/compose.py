@@ -36,7 +36,7 @@ _FIRST_WORD = re.compile(r"(?<![#@\w])[^\W\d_]\w*")
 
 
 def apply_habits(original: str, text: str, proper: frozenset[str]) -> str:
-    """Return a text without the final stop or the first capital that the author leaves out."""
+    """Return a text without the final stop or first capital that its author omits."""
     if voice.ends_open(original):
         text = _LAST_STOP.sub("", text)
     return _lower_first_word(text, proper) if voice.starts_lower(original) else text
@@ -87,7 +87,7 @@ class _TextFrame:
 def write_tweets(
     task: Task, brief: CompositionRequest, proper: frozenset[str], seed: int
 ) -> Iterator[Fields]:
-    """Yield candidates, nearest to the original's length first, ties broken by the seed."""
+    """Yield candidates, closest to the original's length first; the seed breaks ties."""
     field = task.fields[0]
     wanted = len(split_tokens(brief.sample.fields[field]))
     chance = random.Random(f"{seed}:{brief.sample.id}")
@@ -117,7 +117,7 @@ def _phrase_with_opener(
 
 
 def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
-    """Return what stays: the clauses around the locks whole, or only the locked words."""
+    """Return the frames to keep: whole clauses around the locks, or only the locked words."""
     text = brief.sample.fields[field]
     locks = [lock for lock in brief.extraction.locked if lock.field == field]
     lead = _LEAD.match(text)
@@ -132,7 +132,7 @@ def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
 
 
 def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _TextFrame:
-    """Put the kept pieces before or after the place of the first piece that goes."""
+    """Return a frame with the kept pieces before or after the first piece that is removed."""
     gone = next((i for i, piece in enumerate(pieces) if not piece), None)
     place = gone if gone is not None else 0
     tail = text[end:].strip()
@@ -148,13 +148,13 @@ def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _Text
 
 
 def _join_sentences(pieces: Sequence[str]) -> str:
-    """Return kept pieces as sentences; the last is ended where its neighbour is known."""
+    """Return kept pieces as sentences; the last gets its end mark later, with its neighbour."""
     kept = [piece for piece in pieces if piece]
     return " ".join([*map(_end_sentence, kept[:-1]), *kept[-1:]])
 
 
 def _find_inner_tags(text: str, kept: str) -> list[str]:
-    """Return the tags and mentions that stood inside what goes."""
+    """Return the tags and mentions inside the removed parts."""
     return [found for found in re.findall(r"[#@]\w+", text) if found not in kept]
 
 
@@ -165,7 +165,7 @@ def _keep_piece(
     shorten: _Shorten,
     brief: CompositionRequest,
 ) -> str:
-    """Return what stays of a segment; empty when it goes."""
+    """Return the kept part of a segment; empty if the segment is removed."""
     own = part.text if part.start >= start else part.text[start - part.start :].strip()
     held = [
         lock.span
@@ -178,13 +178,13 @@ def _keep_piece(
 
 
 def _keep_whole(own: str, held: Sequence[str]) -> str:
-    """Keep the clause if it is the author's own view: a fact in it would stay unsupported."""
+    """Keep the clause if it is the author's own view: any fact in it would be unsupported."""
     words = word_lists.load_words("subjective") | word_lists.load_words("personal")
     return own if has_word(own, words) else _keep_locked(own, held)
 
 
 def _keep_clauses(own: str, held: Sequence[str]) -> str:
-    """Keep from the start of the first clause with a lock to the end of the last."""
+    """Keep everything from the first clause with a lock to the end of the last one."""
     cuts = [(0, 0), *((c.start(), c.end()) for c in _CUT.finditer(own)), (len(own), len(own))]
     first, last = min(map(own.index, held)), max(own.index(span) + len(span) for span in held)
     start = max(end for _, end in cuts if end <= first)
@@ -193,7 +193,7 @@ def _keep_clauses(own: str, held: Sequence[str]) -> str:
 
 
 def _keep_locked(own: str, held: Sequence[str]) -> str:
-    """Keep the one locked span; several of them in one clause make no sentence."""
+    """Keep the one locked span; several spans in one clause do not make a sentence."""
     outer = {span for span in held if not any(span != other and span in other for other in held)}
     if len(outer) > 1:
         return _BROKEN
@@ -212,7 +212,7 @@ def _swap_names(text: str, brief: CompositionRequest) -> str:
 
 
 def _join_frame(frame: _TextFrame, told: str) -> str:
-    """Return the whole text; a kept clause keeps its own first letter, being locked."""
+    """Return the whole text; the first letter of a kept clause is locked and stays."""
     first = f"{_end_sentence(frame.before)} " if frame.before else ""
     body = first + told
     if frame.after:
@@ -246,10 +246,10 @@ class OfflineComposer:
     seed: int = 0
 
     async def __call__(self, brief: CompositionRequest) -> Composition:
-        """Return the first candidate without a defect, else the one with the fewest.
+        """Return the first candidate without a defect, or else the one with the fewest defects.
 
-        Where the rules find no words for the plan, the original comes back with all dropped: the
-        checks will call it unchanged, so that no half-made text can pass.
+        If the rules find no wording for the plan, return the original with everything dropped: the
+        checks will report it as unchanged, so that no unfinished text can pass.
         """
         proper = self.names | find_proper_words(brief.evidence)
         written = [fields for fields in self._candidates(brief, proper) if fields != brief.previous]
@@ -268,7 +268,7 @@ class OfflineComposer:
         return write_tweets(self.task, brief, proper, self.seed)
 
     def _fits(self, brief: CompositionRequest, fields: Fields) -> bool:
-        """Tell whether every field has about the original's length: the cheapest check."""
+        """Return whether every field has about the original's length: the cheapest check."""
         limits = thresholds_of(self.task)
         for name, text in fields.items():
             old, new = len(split_tokens(brief.sample.fields[name])), len(split_tokens(text))
@@ -292,7 +292,7 @@ class OfflineComposer:
 
 
 def find_proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
-    """Return the words that the evidence itself shows to be names."""
+    """Return the words that are names according to the evidence itself."""
     named = (e.name for item in evidence for e in item.entities if e.type != "other")
     inside = (word for item in evidence for word in item.snippet.split()[1:] if word[:1].isupper())
     return frozenset(
@@ -303,6 +303,6 @@ def find_proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
 
 
 def _find_window(evidence: Sequence[Evidence]) -> Window:
-    """Return the span of the evidence: the run has already kept to its own window."""
+    """Return the time span of the evidence; the run has already applied its own window."""
     moments = [item.published_at for item in evidence]
     return Window(start=min(moments), end=max(moments) + timedelta(seconds=1))

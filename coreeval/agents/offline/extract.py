@@ -43,7 +43,7 @@ _DANGLING = re.compile(r"\b(?:when|like|how|says|than|because|who|of|to)$", re.I
 
 
 def find_label_spans(text: str, label: str, pattern: re.Pattern[str] | None) -> list[str]:
-    """Return the spans that carry a label, told by the pattern of its words."""
+    """Return the spans that carry a label, found by the pattern of its words."""
     if pattern is None:
         return []
     total = len(split_tokens(text))
@@ -63,14 +63,14 @@ def _count_tokens(spans: Sequence[str]) -> int:
 
 
 def _find_carriers(text: str, pattern: re.Pattern[str], longest: int) -> list[str]:
-    """Return one carrier for each segment that has one; fragments only where there is no more."""
+    """Return one carrier for each segment that has one; fragments only if there are no others."""
     found = (_carrier_span(segment, pattern, longest) for segment in split_segments(text))
     spans = [span for span in found if span]
     return [span for span in spans if len(split_tokens(span)) > 2] or spans
 
 
 def _carrier_span(segment: TextSegment, pattern: re.Pattern[str], longest: int) -> str | None:
-    """Return the clause of a segment that carries the label, or of a long clause its core."""
+    """Return a segment's clause that carries the label, or the core of a long clause."""
     found = [match for match in pattern.finditer(segment.text) if not match.group().startswith("#")]
     if not found:
         tags = [match.group() for match in pattern.finditer(segment.text)]
@@ -83,21 +83,21 @@ def _carrier_span(segment: TextSegment, pattern: re.Pattern[str], longest: int) 
 
 
 def _lacks_subject(clause: str) -> bool:
-    """Tell whether a clause begins with its verb, so that cut out it would have no subject."""
+    """Return whether a clause begins with its verb and so would lack a subject if cut out."""
     first = clause.split()[0].casefold() if clause.split() else ""
     verb = word_lists.load_verb_forms().get(first)
     return verb is not None and first == verb.third and not verb.noun
 
 
 def _find_punchline(last: TextSegment) -> list[str]:
-    """Return a short last clause in the author's voice: where irony without a cue mostly sits."""
+    """Return a short last clause in the author's voice, where irony without a cue mostly occurs."""
     bare = strip_edges(last.text)
     voice = has_word(bare, word_lists.load_words("subjective") | word_lists.load_words("personal"))
     return [bare] if voice and len(split_tokens(bare)) <= _CLAUSE_WORDS[0] else []
 
 
 def _find_clause(text: str, found: re.Match[str]) -> str:
-    """Return the clause between commas and conjunctions that holds a match."""
+    """Return the clause, between commas and conjunctions, that contains a match."""
     cuts = [(cut.start(), cut.end()) for cut in _CLAUSE_CUT.finditer(text)]
     start = max((end for _, end in cuts if end <= found.start()), default=0)
     end = min((begin for begin, _ in cuts if begin >= found.end()), default=len(text))
@@ -109,7 +109,7 @@ def _fold_word(word: re.Match[str]) -> str:
 
 
 def _find_core(text: str, found: re.Match[str]) -> str | None:
-    """Return a carrier with the words that lead to it, if they start as a clause may."""
+    """Return a carrier with the words that lead to it, if they can start a clause."""
     start = found.start()
     for word in reversed(list(re.finditer(r"[\w'\u2019]+", text[:start]))[-4:]):
         if _fold_word(word) not in word_lists.load_words("modifiers"):
@@ -152,7 +152,7 @@ class SpacyExtractor:
         }
 
     async def __call__(self, sample: Sample) -> Extraction:
-        """Return what the sample mentions, what must stay, and what to ask the news."""
+        """Return the sample's entities, locked spans and news queries."""
         return await asyncio.to_thread(self._read, sample)
 
     def _read(self, sample: Sample) -> Extraction:
@@ -194,7 +194,7 @@ class SpacyExtractor:
         return {marker.casefold() for marker in self._task.markers}
 
     def _topics(self, sample: Sample) -> list[Entity]:
-        """Return the topics whose words occur, those named most often first."""
+        """Return the topics whose words occur, the most frequent first."""
         hits: dict[str, list[tuple[int, str, str]]] = {}
         for field in self._task.fields:
             for place, phrase, topic in _find_topic_words(sample.fields[field]):
@@ -224,7 +224,7 @@ class SpacyExtractor:
 
 @cache
 def _map_topic_phrases() -> dict[str, list[str]]:
-    """Return the names of the topics that each word or phrase stands for."""
+    """Return the names of the topics for each word or phrase."""
     found: dict[str, list[str]] = {}
     for topic in word_lists.load_topics():
         for phrase in topic.words:
@@ -233,7 +233,7 @@ def _map_topic_phrases() -> dict[str, list[str]]:
 
 
 def _find_topic_words(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the topic words of a text: place, the words as written, and the topic's name."""
+    """Yield the topic words of a text: position, the words as written, and the topic's name."""
     tokens = list(re.finditer(r"[#@]?[A-Za-z][\w'\u2019]*", text))
     known = _map_topic_phrases()
     for i, token in enumerate(tokens):
@@ -245,7 +245,7 @@ def _find_topic_words(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _make_topic(topic: word_lists.TopicWords, span: str, field: str) -> Entity:
-    """Return a topic as an entity, asked for by the text's own word where that is a search."""
+    """Return a topic as an entity; the text's own word is the query if the topic lists it."""
     own = [query for query in topic.queries if stem(query) == stem(span)]
     queries = list(dict.fromkeys([*own, *topic.queries]))
     return Entity(
@@ -259,7 +259,7 @@ def _make_topic(topic: word_lists.TopicWords, span: str, field: str) -> Entity:
 
 
 def _make_queries(topics: Sequence[Entity]) -> list[str]:
-    """Return searches from specific to general: two for the first topic, then round by round."""
+    """Return queries from specific to general: two for the first topic, then in rounds."""
     asked = [[topic.query_name, *topic.aliases] for topic in topics]
     first = [queries[:2] for queries in asked[:1]]
     rounds = [[queries[i] for queries in asked if i < len(queries)] for i in range(4)]
@@ -267,7 +267,7 @@ def _make_queries(topics: Sequence[Entity]) -> list[str]:
 
 
 def _find_capitalised_runs(text: str, known: Sequence[EntitySpan]) -> Iterator[EntitySpan]:
-    """Yield runs of capitalised words inside sentences that the pipeline did not find."""
+    """Yield runs of capitalised words inside sentences that the pipeline missed."""
     starts = {segment.start for segment in split_segments(text)}
     for found in _RUN.finditer(text):
         taken = has_overlap(known, found.start(), found.end())
@@ -310,7 +310,7 @@ def _drop_repeats(entities: Sequence[Entity]) -> list[Entity]:
 
 
 def _make_triples(sample: Sample, entities: Sequence[Entity]) -> Iterator[FieldTriple]:
-    """Yield one triple for each clause that mentions an entity: who, what, whom."""
+    """Yield a (subject, relation, object) triple for each clause that mentions an entity."""
     for field, text in sample.fields.items():
         spans = [entity.span for entity in entities if entity.field == field]
         for segment in split_segments(text):

@@ -50,7 +50,7 @@ class HeadlineClause:
 
     @property
     def plural(self) -> bool:
-        """True when the subject takes `have` rather than `has`."""
+        """Return whether the subject takes `have` rather than `has`."""
         core = re.split(r"\s(?:of|in|on|at|for|from|across|with)\s", self.subject)[0]
         if " and " in core:
             return True
@@ -59,7 +59,7 @@ class HeadlineClause:
 
 
 def clean_title(title: str) -> str | None:
-    """Return a title without outlet and kicker, or None where the rules cannot use it."""
+    """Return a title without outlet and kicker; None if the rules cannot use it."""
     bare = _KICKER.sub("", _TAIL.sub("", title.strip())).strip().rstrip(".")
     bare = _cut_second_verb(bare)
     count = len(split_tokens(bare))
@@ -71,7 +71,7 @@ def clean_title(title: str) -> str | None:
 
 
 def _cut_second_verb(title: str) -> str:
-    """Cut a title before `, drops ...`: a second predicate without its `and`."""
+    """Return a title cut before `, drops ...`, a second predicate without `and`."""
     for found in _COMMA_WORD.finditer(title):
         verb = word_lists.load_verb_forms().get(found.group(1).casefold())
         if verb and verb.third == found.group(1).casefold():
@@ -80,7 +80,7 @@ def _cut_second_verb(title: str) -> str:
 
 
 def clean_sentence(snippet: str) -> str | None:
-    """Return the first sentence of a snippet, or None where it is cut off or unusable."""
+    """Return the first sentence of a snippet; None if it is truncated or unusable."""
     first = re.split(r"(?<=[a-z0-9%)])[.!?](?:\s|$)", snippet.strip(), maxsplit=1)
     if (
         len(first) < 2
@@ -94,14 +94,14 @@ def clean_sentence(snippet: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def parse_clause(text: str) -> HeadlineClause | None:
-    """Return the clause that a title is, or None where no verb can be told."""
+    """Return a title parsed as a clause; None if its verb cannot be found."""
     tokens = text.split()
     place = _find_verb(tokens)
     return _read_clause(tokens, place) if place else None
 
 
 def _find_verb(tokens: list[str]) -> int | None:
-    """Return where the verb stands: the first sure one, else the first that may be one."""
+    """Return the index of the verb: the first certain one, or else the first possible one."""
     for surely in (_is_sure_verb, _is_likely_verb):
         places = [i for i in range(1, len(tokens)) if surely(tokens, i)]
         if places:
@@ -110,7 +110,7 @@ def _find_verb(tokens: list[str]) -> int | None:
 
 
 def _is_sure_verb(tokens: list[str], i: int) -> bool:
-    """Tell whether this is a verb whatever else the title has."""
+    """Return whether this is certainly a verb, whatever else is in the title."""
     word = tokens[i].casefold()
     if word in _MODAL | _BE_HAVE:
         return i + 1 < len(tokens)
@@ -122,7 +122,7 @@ def _is_sure_verb(tokens: list[str], i: int) -> bool:
 
 
 def _is_likely_verb(tokens: list[str], i: int) -> bool:
-    """Tell whether a word that may be a noun or a participle reads as the verb here."""
+    """Return whether a possible noun or participle reads as the verb here."""
     word = tokens[i].casefold()
     verb = word_lists.load_verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
@@ -150,7 +150,7 @@ def _has_preposition(tokens: list[str]) -> bool:
 
 
 def _is_future(tokens: list[str], i: int) -> bool:
-    """Tell whether `to` at this place starts the predicate, as in `Spain to ban flights`."""
+    """Return whether `to` at this position starts the predicate, as in `Spain to ban flights`."""
     closing = tokens[-1].casefold() in {"says", "suggests", "shows", "finds", "warns"}
     if i + 1 >= len(tokens) or i > 4 or closing:
         return False
@@ -183,10 +183,10 @@ def _read_clause(tokens: list[str], i: int) -> HeadlineClause | None:
 def _read_past_form(
     subject: str, verb: str, rest: str, entry: word_lists.HeadlineVerb
 ) -> HeadlineClause | None:
-    """Return the clause of a past form: headlines tell the present, so mostly a passive.
+    """Return the clause of a past form, mostly a passive, because headlines use the present tense.
 
-    A form that may be both past and participle is read only where its object is missing; `made`
-    before a noun phrase could be either, and a wrong guess would turn a fact round.
+    A form that may be past or participle is only accepted if its object is missing: `made`
+    before a noun phrase could be either, and a wrong guess would reverse a fact.
     """
     form = verb.casefold()
     if form == entry.base:
@@ -212,7 +212,7 @@ def _make_clause(
 
 
 def is_plural(word: str) -> bool:
-    """Tell whether a noun reads as a plural, by its ending and a few exceptions."""
+    """Return whether a noun looks plural, by its ending and a few exceptions."""
     plain = word.casefold().rstrip(",")
     if plain in {"people", "police", "women", "men", "children", "thousands", "dozens", "hundreds"}:
         return True
@@ -221,9 +221,9 @@ def is_plural(word: str) -> bool:
 
 
 def split_clause(text: str) -> tuple[str, str, str]:
-    """Return head, relation and tail of a statement, cut at its verb or else in the middle.
+    """Return head, relation and tail of a statement, split at its verb or else in the middle.
 
-    The three are substrings of the statement in its own words, as a triple's parts must be.
+    All three are substrings of the statement, as the parts of a triple must be.
     """
     clause = parse_clause(text)
     if clause and clause.rest:

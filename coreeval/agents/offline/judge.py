@@ -68,7 +68,7 @@ class OfflineFactJudge:
     task: Task
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
-        """Return every clause with its class and, for a fact, where it stands."""
+        """Return every clause with its class and, for a fact, its source."""
         judged = [
             judge_clause(clause, field, evidence, tweet=self.task.text_kind == "tweet")
             for field, text in fields.items()
@@ -78,7 +78,7 @@ class OfflineFactJudge:
 
 
 def _split_clauses(text: str) -> Iterator[str]:
-    """Yield the clauses of a text without marks; a text without words yields itself."""
+    """Yield the clauses of a text without marks; a text without words is yielded whole."""
     plain = EMOJI.sub(" . ", re.sub(r"[#@]\w+", " ", text))
     found = [clause for clause in split_statements(plain) if split_tokens(clause)]
     yield from found or ([text] if text.strip() else [])
@@ -87,7 +87,7 @@ def _split_clauses(text: str) -> Iterator[str]:
 def judge_clause(
     clause: str, field: str, evidence: Sequence[Evidence], *, tweet: bool
 ) -> JudgedStatement:
-    """Return one clause judged."""
+    """Return the judged statement for one clause."""
     told = _CLOSER.sub("", _READING.sub("", clause)).strip() or clause
     reported = told != clause
     told = _FILLER.sub("", told)
@@ -109,7 +109,7 @@ def judge_clause(
 
 
 def classify_clause(clause: str, *, tweet: bool) -> StatementClass:
-    """Return what a clause is; only a tweet has an author whose world and views need no news."""
+    """Return the class of a clause; only tweets have an author whose own views need no news."""
     if clause.endswith("?"):
         return "question"
     if not tweet:
@@ -126,7 +126,7 @@ def classify_clause(clause: str, *, tweet: bool) -> StatementClass:
 
 
 def _is_request(clause: str) -> bool:
-    """Tell whether a clause says what should be done: an imperative or a duty."""
+    """Return whether a clause says what should be done: an imperative or a duty."""
     first = clause.split()[0].casefold()
     verb = word_lists.load_verb_forms().get(first)
     imperative = verb is not None and verb.base == first and first != verb.past
@@ -137,7 +137,7 @@ _DUTY = re.compile(r"\b(?:has to|have to|had better|needs? to|ought to|let's|let
 
 
 def _states_fact(clause: str) -> bool:
-    """Tell whether a clause with a feeling in it still states something of a name or a number."""
+    """Return whether a clause about a feeling also states something about a name or a number."""
     named = any(word[0].isupper() for word in split_tokens(clause)[1:])
     return (bool(parse_clause(clause)) and named) or bool(collect_numbers(clause))
 
@@ -157,7 +157,7 @@ def _measure_support(clause: str, item: Evidence) -> float:
 
 
 def _find_defect(clause: str, item: Evidence | None) -> FactDefect:
-    """Return what is wrong with a fact: a number, a name or simply its words; `none` if nothing."""
+    """Return the defect of a fact: its number, its name or its words; `none` if it has none."""
     if item is None or not list_content_stems(clause):
         return "unsupported"
     text = f"{item.title} {item.snippet}"
@@ -171,7 +171,7 @@ def _find_defect(clause: str, item: Evidence | None) -> FactDefect:
 
 
 def _find_quote(clause: str, item: Evidence) -> str:
-    """Return the words of the item from the first to the last that the clause shares."""
+    """Return the item's words from the first to the last that it shares with the clause."""
     wanted = set(list_content_stems(clause))
     places = [text for text in (item.title, item.snippet) if text]
     source = max(places, key=lambda text: measure_overlap(sorted(wanted), list_content_stems(text)))
@@ -205,9 +205,9 @@ class NaiveBayes:
 
 
 def fit_bayes(train: Sequence[Sample], seed: int) -> NaiveBayes | None:
-    """Return a classifier fitted on train samples, or None where there are too few of them.
+    """Return a classifier fitted on train samples; None if there are too few of them.
 
-    Fitting has no randomness; the seed only orders the rows, so that two runs add the same floats.
+    Fitting is not random; the seed only orders the rows, so that two runs add floats in one order.
     """
     counts = Counter(sample.label_text for sample in train)
     if len(train) < FEWEST_TRAIN_SAMPLES or len(counts) < 2:
@@ -282,7 +282,7 @@ class TextJudge:
         return LabelVerdict(label=best, cue=cue, confidence=sure)
 
     def _plain(self) -> str | None:
-        """Return the label that needs no cue, such as `none`, if the task has one."""
+        """Return the task's label that needs no cue, such as `none`; None if it has none."""
         labels = [label.name for label in self.task.labels]
         return next((name for name in labels if self.patterns and name not in self.patterns), None)
 
@@ -294,7 +294,7 @@ class PairJudge:
     task: Task
 
     async def __call__(self, fields: Fields) -> LabelVerdict:
-        """Return whether the pair holds together, or `unclear` between the limits."""
+        """Return whether the pair is coherent, or `unclear` between the limits."""
         first, second = (fields[name] for name in self.task.fields)
         score = score_pair(first, second, symmetric=self.task.symmetric)
         high, low = (SAME, OTHER) if self.task.symmetric else (DERIVED, BESIDE)
@@ -314,9 +314,9 @@ class PairJudge:
 
 
 def score_pair(first: str, second: str, *, symmetric: bool) -> float:
-    """Return how much of the second sentence, or of each, the other has; 0 where they clash.
+    """Return the share of the second sentence, or of each, found in the other; 0 if they clash.
 
-    A number that only the second has, or a negation on one side, is taken for a difference.
+    A number that only the second has, or a negation on one side, counts as a clash.
     """
     one, other = list_content_stems(first), list_content_stems(second)
     share = measure_overlap(other, one)

@@ -29,7 +29,7 @@ _ROLE_PAIR = re.compile(r"(?<!\w)([A-Z][a-z]+|[A-Z]{2,3})\s+([A-Z][a-z]{2,})(?!\
 
 
 def find_sensitive_spans(text: str) -> list[Sensitive]:
-    """Return what limits the writing about a text, with the flag of each span."""
+    """Return the spans that restrict writing about a text, each with its flag."""
     return [
         Sensitive(flag=flag, span=found.group())
         for flag, pattern in _flag_patterns().items()
@@ -38,7 +38,7 @@ def find_sensitive_spans(text: str) -> list[Sensitive]:
 
 
 def is_publishable(item: Evidence) -> bool:
-    """Tell whether an item of news may be used at all."""
+    """Return whether a news item may be used at all."""
     text = f"{item.title} {item.snippet}"
     if _skip_pattern("skip").search(text):
         return False
@@ -46,7 +46,7 @@ def is_publishable(item: Evidence) -> bool:
 
 
 def find_person_names(item: Evidence) -> list[str]:
-    """Return the persons whom an item names, by its entities and by common first names."""
+    """Return the persons named in an item, found by its entities and by common first names."""
     text = f"{item.title} {item.snippet}"
     tagged = [
         entity.name
@@ -73,7 +73,7 @@ def _is_role(word: str) -> bool:
 
 
 def find_persons(item: Evidence, statement: str) -> tuple[Person, ...]:
-    """Return the persons named in a statement; unpublishable items never come this far."""
+    """Return the persons named in a statement; unpublishable items are filtered out earlier."""
     named = (name for name in find_person_names(item) if _last_name(name) in statement.casefold())
     return tuple(Person(name=name, role="subject", polarity="neutral") for name in named)
 
@@ -137,16 +137,16 @@ class NewsStatement:
 
     @cached_property
     def stems(self) -> list[str]:
-        """The stems of the statement's content words."""
+        """Return the stems of the statement's content words."""
         return list_content_stems(self.text)
 
     @cached_property
     def all_stems(self) -> frozenset[str]:
-        """The stems of all that the item says."""
+        """Return the stems of the whole item."""
         return frozenset(list_content_stems(f"{self.item.title} {self.item.snippet}"))
 
     def rank_search(self, asked: Sequence[str]) -> int:
-        """Return the place of the first of some searches that the item answers, or their number."""
+        """Return the index of the first query that the item matches, or the number of queries."""
         found = (
             i
             for i, query in enumerate(asked)
@@ -155,11 +155,11 @@ class NewsStatement:
         return next(found, len(asked))
 
     def list_wordings(self) -> list[str]:
-        """Return ways to put the statement, as the composer will find them."""
+        """Return ways to word the statement, as the composer will find them."""
         return phrase_statement(self.statement(), (self.item,), frozenset())
 
     def statement(self) -> Statement:
-        """Return the statement as a plan holds it."""
+        """Return the statement in the form of a plan."""
         return Statement.model_validate(
             {
                 "text": self.text,
@@ -171,18 +171,18 @@ class NewsStatement:
         )
 
     def triple(self) -> Triple:
-        """Return what is said of whom, in the statement's own words."""
+        """Return the statement as a triple in its own words."""
         head, relation, tail = split_clause(self.text)
         return Triple(head=head, relation=relation, tail=tail)
 
 
 def read_statements(items: Sequence[Evidence]) -> list[NewsStatement]:
-    """Return the usable statements of all items, the order of the items kept."""
+    """Return the usable statements of all items, in the order of the items."""
     return [news for item in items for news in _read_item(item)]
 
 
 def list_searches(extraction: Extraction) -> list[str]:
-    """Return what a sample is about, as the news is asked for it, names first."""
+    """Return the news queries for a sample, names first."""
     names = [entity.query_name for entity in extraction.entities if entity.kind == "named"]
     others = [entity.query_name for entity in extraction.entities if entity.kind != "named"]
     return [*names, *extraction.queries, *others]
@@ -202,7 +202,7 @@ def _read_item(item: Evidence) -> list[NewsStatement]:
 
 
 def _is_all_names(title: str) -> bool:
-    """Tell whether a headline in Title Case has too many words that may be names or may not."""
+    """Return whether a Title Case headline has too many words that may or may not be names."""
     rest = to_sentence_case(title, frozenset()).split()[1:]
     return sum(word[0].isupper() and not word.isupper() for word in rest) > MOST_CAPITALS * len(
         rest
@@ -223,7 +223,7 @@ def _make_statement(item: Evidence, text: str, *, from_title: bool) -> NewsState
 
 
 def _read_modality(text: str) -> tuple[str, str]:
-    """Tell a question, someone's words, a guess and a plain assertion apart."""
+    """Return the modality: a question, reported speech, a guess or a plain assertion."""
     if text.endswith("?"):
         return "question", ""
     found = _SPEAKER.search(text)

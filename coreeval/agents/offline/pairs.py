@@ -39,7 +39,7 @@ PER_SIDE, MOST_WAYS = 8, 6
 
 
 def write_pairs(task: Task, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
-    """Yield candidates whose two sides share as few word sequences as possible, first."""
+    """Yield candidate pairs, those whose sides share the fewest word sequences first."""
     first, second = task.fields
     sides = [
         write_sides(
@@ -67,7 +67,7 @@ def write_sides(
     original: str,
     proper: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """Return versions of a side of about the old length that repeat no headline, nearest first."""
+    """Return versions of a side that copy no headline, closest to the old length first."""
     limits = THRESHOLDS["sentence"]
     wanted = len(split_tokens(original))
     slack = max(limits.length_words, limits.length_share * wanted)
@@ -89,14 +89,14 @@ def write_sides(
 
 
 def _measure_cost(brief: CompositionRequest, task: Task, pair: Sequence[str]) -> float:
-    """Return how far a pair is from the original's lengths and how much its sides copy."""
+    """Return a cost: how far a pair is from the original's lengths, and how much its sides copy."""
     lengths = [len(split_tokens(brief.sample.fields[name])) for name in task.fields]
     off = sum(abs(len(split_tokens(t)) - n) / n for t, n in zip(pair, lengths, strict=True))
     return off + _measure_copied(*pair)
 
 
 def _measure_copied(one: str, other: str) -> float:
-    """Return the share of word pairs of the shorter text that the longer has too."""
+    """Return the share of the shorter text's word pairs that also occur in the longer."""
     grams = [set(pairwise(ws)) for ws in map(list_content_stems, (one, other))]
     least = min(map(len, grams))
     return len(grams[0] & grams[1]) / least if least else 0.0
@@ -122,7 +122,7 @@ def _join_parts(parts: Sequence[str]) -> Iterator[str]:
 def phrase_in_prose(
     statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> Iterator[str]:
-    """Yield ways to tell a statement in prose, with the attribution that it has."""
+    """Yield ways to word a statement in prose, keeping its attribution."""
     text = to_sentence_case(statement.text, proper)
     found = dict.fromkeys(
         [*_move_attribution(text), *phrase_statement(statement, evidence, proper)]
@@ -135,7 +135,7 @@ def phrase_in_prose(
 
 
 def _move_attribution(text: str) -> Iterator[str]:
-    """Yield a reported statement with its source at the other end."""
+    """Yield a reported statement with its source moved to the other end."""
     if found := _SAYS_AFTER.match(text):
         who, what = found["who"], found["what"]
         yield f"according to {who}, {what}"
@@ -164,7 +164,7 @@ FAR_WEIGHT = 0.15
 def make_pair_plans(
     task: Task, sample: Sample, extraction: Extraction, news: Sequence[NewsStatement]
 ) -> list[Callable[[], Plan]]:
-    """Return what makes the plans for a pair: about its names first, then near its lengths."""
+    """Return makers of plans for a pair: those about its names first, then by fitting length."""
     asked = list_searches(extraction)
     far = {id(one): one.rank_search(asked) for one in news}
     plain = [one for one in news if one.modality != "question" and not one.persons]
@@ -187,7 +187,7 @@ def make_pair_plans(
 
 
 def _can_be_told(task: Task, sample: Sample, sides: Sides) -> bool:
-    """Tell whether both sides can be told in about the old length, and not in the same words."""
+    """Return whether both sides can be told in about the old length and in different words."""
     items = tuple({one.item.id: one.item for side in sides for one in side}.values())
     versions = [
         write_sides([one.statement() for one in side], items, sample.fields[name])
@@ -197,9 +197,9 @@ def _can_be_told(task: Task, sample: Sample, sides: Sides) -> bool:
 
 
 def _measure_misfit(sides: Sides, lengths: Sequence[int]) -> float:
-    """Return how far the sides are from the original's lengths, as shares of these.
+    """Return how far the sides are from the original's lengths, as a share of these lengths.
 
-    A statement can be told in fewer words or with an attribution, so a little is no matter.
+    A statement can be shortened or given an attribution, so small differences do not matter.
     """
     own = [sum(len(split_tokens(one.text)) for one in side) for side in sides]
     return sum(
@@ -208,7 +208,7 @@ def _measure_misfit(sides: Sides, lengths: Sequence[int]) -> float:
 
 
 def _equivalent_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """One fact told twice: by two outlets where they agree, else in two wordings."""
+    """Yield sides that tell one fact twice: from two outlets that agree, or in two wordings."""
     for one in news:
         yield (one,), (one,)
         for other in news:
@@ -219,7 +219,10 @@ def _equivalent_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
 
 
 def _different_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """The same fact with one more detail on a side, or two facts about one thing."""
+    """Yield sides about one thing that differ.
+
+    They tell the same fact, with one more detail on one side, or two facts.
+    """
     for one in news:
         for other in _find_others(one, news):
             yield (one, other), (one,)
@@ -228,7 +231,7 @@ def _different_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
 
 
 def _entailment_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """A premise of one or two statements, and one of them, or its headline, again."""
+    """Yield a premise of one or two statements, and one of them, or its headline, as hypothesis."""
     for one in news:
         yield (one,), (one,)
         for other in _find_others(one, news):
@@ -240,7 +243,7 @@ def _entailment_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
 
 
 def _neutral_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
-    """A premise, and a statement on the same topic that it does not carry."""
+    """Yield a premise, and a statement on the same topic that it does not entail."""
     for one in news:
         for hypothesis in _find_others(one, news):
             yield (one,), (hypothesis,)
@@ -260,14 +263,14 @@ _MAKERS: Mapping[tuple[bool, bool], Callable[[Sequence[NewsStatement]], Iterator
 
 
 def _is_same_fact(one: NewsStatement, other: NewsStatement) -> bool:
-    """Tell whether two statements are one fact: their words, and above all their numbers."""
+    """Return whether two statements are the same fact, judged by words and above all numbers."""
     both = min(measure_overlap(one.stems, other.stems), measure_overlap(other.stems, one.stems))
     figures = {s for s in one.stems if s[0].isdigit()} == {s for s in other.stems if s[0].isdigit()}
     return both >= SAME and figures
 
 
 def _find_others(one: NewsStatement, news: Sequence[NewsStatement]) -> Iterator[NewsStatement]:
-    """Yield statements of other events that share a word with this one."""
+    """Yield statements about other events that share a word with this one."""
     for other in news:
         share = max(
             measure_overlap(other.stems, one.stems), measure_overlap(one.stems, other.stems)
@@ -310,7 +313,7 @@ def _make_replacement(
 def _find_old_triple(
     sample: Sample, extraction: Extraction, field: str, news: NewsStatement
 ) -> Triple | None:
-    """Return an old triple of the field whose head has no word in common with the news."""
+    """Return an old triple of the field whose head shares no word with the news."""
     coming = set(list_content_stems(news.text))
     for triple in extraction.triples:
         gone = triple.field == field and triple.head in sample.fields[field]

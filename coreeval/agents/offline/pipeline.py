@@ -62,9 +62,9 @@ def _load_pipeline() -> "Language":
 
 
 def _limit_suffix_search(nlp: "Language") -> "Language":
-    """Have a pipeline look for the marks after a word at its end only, not in all of the word.
+    """Make a pipeline search for suffixes only at a word's end, not in the whole word.
 
-    The tokenizer asks for each mark, and a function of Python's lets other threads have a turn.
+    The tokenizer searches once per mark, and calling a Python function lets other threads run.
     """
     tokenizer: Any = nlp.tokenizer
     search = tokenizer.suffix_search.__self__.search
@@ -88,7 +88,7 @@ class EntityRecogniser:
         self._names = names
 
     def find(self, text: str) -> list[EntitySpan]:
-        """Return the entities in reading order, longest first where they overlap."""
+        """Return the entities in reading order; of overlapping ones, the longest."""
         with _SPACY_LOCK:
             doc = _load_pipeline()(_insert_blanks(text[:MOST]))
             matched = [doc[start:end] for _, start, end in self._phrases()(doc)]
@@ -112,18 +112,18 @@ class EntityRecogniser:
 
 
 def has_overlap(found: Sequence[EntitySpan], start: int, end: int) -> bool:
-    """Tell whether a span overlaps one of those that are in reading order and do not overlap."""
+    """Return whether a span overlaps one of the given spans, which are sorted and disjoint."""
     place = bisect_left(found, end, key=lambda each: each.start)
     return place > 0 and found[place - 1].end > start
 
 
 def _insert_blanks(text: str) -> str:
-    """Return a text as long, with a blank in place of a character wherever too many have none."""
+    """Return a text of the same length with a blank in each run of characters that has too few."""
     return _WIDE.sub(r"\1 ", text)
 
 
 def _matched_key(span: "Span", text: str) -> str:
-    """Return how a name is written in a text: `Coca - Cola` has the tokens of another name."""
+    """Return a name as the text writes it: `Coca - Cola` has the tokens of another name."""
     return text[span.start_char : span.end_char].casefold()
 
 
@@ -133,7 +133,10 @@ def _to_span(span: "Span", text: str, kind: EntityType | None) -> EntitySpan | N
 
 
 def _is_searchable(name: str) -> bool:
-    """Tell whether a name may be looked for: a capital, and neither one short word nor too long."""
+    """Return whether a name should be searched for.
+
+    It must have a capital, must not be a single short word, and must not be too long.
+    """
     return name[:1].isupper() and 3 < len(name) <= WIDEST
 
 

@@ -59,7 +59,7 @@ class OfflineReplacer:
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
     ) -> Plan:
-        """Return the best plan, or with feedback another, the same for the same input."""
+        """Return the best plan, or another one given feedback; equal inputs give equal plans."""
         if not evidence:
             return _none_fits("there is no news to choose from")
         news = read_statements(evidence)
@@ -73,7 +73,7 @@ class OfflineReplacer:
     def _plan_makers(
         self, sample: Sample, extraction: Extraction, news: Sequence[NewsStatement]
     ) -> list[Callable[[], Plan]]:
-        """Return what makes the plans, best first: only the chosen one is made."""
+        """Return makers of the plans, best first: only the chosen one is made."""
         if len(self.task.fields) > 1:
             return make_pair_plans(self.task, sample, extraction, news)
         if not _has_label_carrier(self.task, sample, extraction):
@@ -89,7 +89,7 @@ class OfflineReplacer:
         return [partial(_make_tweet_plan, self.task, sample, extraction, one) for one in ranked]
 
     def _fits(self, sample: Sample, extraction: Extraction, news: NewsStatement) -> bool:
-        """Tell whether a statement may stand beside what the sample keeps."""
+        """Return whether a statement is compatible with what the sample keeps."""
         wanted = _WANTED_TONE.get(sample.label_text, 0)
         allowed = _ALLOWED_TONES.get(sample.label_text, (-1, 0, 1))
         against_tone = wanted * news.tone < 0 or news.tone not in allowed
@@ -106,7 +106,7 @@ class OfflineReplacer:
     def _rank(
         self, sample: Sample, extraction: Extraction, news: NewsStatement
     ) -> tuple[object, ...]:
-        """Order statements: about the sample's names, of its tone, plain, of a length that fits."""
+        """Return a sort key: about the sample's names, of its tone, plain and of fitting length."""
         tone = _WANTED_TONE.get(sample.label_text, news.tone)
         return (
             len(news.persons),
@@ -120,7 +120,7 @@ class OfflineReplacer:
 
 
 def _count_free_words(task: Task, sample: Sample, extraction: Extraction) -> int:
-    """Return how many words of the original are free."""
+    """Return the number of words of the original that may change."""
     text = sample.fields[task.fields[0]]
     locked = [lock.span for lock in extraction.locked]
     tags = [tag for tag in re.findall(r"#\w+", text) if not any(tag in span for span in locked)]
@@ -130,9 +130,9 @@ def _count_free_words(task: Task, sample: Sample, extraction: Extraction) -> int
 
 
 def has_room(news: NewsStatement, room: int, slack: int) -> bool:
-    """Tell whether a wording of a statement, with an opener or without, can fill the free room.
+    """Return whether some wording of a statement, with or without an opener, fills the free room.
 
-    Wordings that repeat their headline would not pass the checks and are not counted.
+    Wordings that repeat their headline would not pass the checks and do not count.
     """
     lengths = [
         len(split_tokens(way))
@@ -143,9 +143,9 @@ def has_room(news: NewsStatement, room: int, slack: int) -> bool:
 
 
 def _has_label_carrier(task: Task, sample: Sample, extraction: Extraction) -> bool:
-    """Tell whether something in the text is known to carry the label, where a label needs that.
+    """Return whether a known span carries the label, if the label needs a carrier.
 
-    A single word cut out of its clause is not enough: beside news it would be a stray exclamation.
+    A single word cut out of its clause is not enough: next to news it would be a stray exclamation.
     """
     carriers = word_lists.find_label_words(task.name, task.target, task.target_terms)
     if not carriers.get(sample.label_text):
@@ -155,7 +155,7 @@ def _has_label_carrier(task: Task, sample: Sample, extraction: Extraction) -> bo
 
 
 def _choose_plan(feedback: Sequence[Defect], plans: int) -> int:
-    """Return which plan to take: the first, and after a complaint another one."""
+    """Return the index of the plan to use: the first, or another one after a complaint."""
     if not feedback or plans == 1:
         return 0
     said = "|".join(defect.message for defect in feedback)
@@ -196,7 +196,7 @@ def _make_tweet_plan(
 
 
 def _find_kept_segments(sample: Sample, extraction: Extraction, field: str) -> list[TextSegment]:
-    """Return the segments that hold what must stay."""
+    """Return the segments that contain locked text."""
     spans = [
         lock.span
         for lock in extraction.locked
@@ -210,7 +210,7 @@ def _find_kept_segments(sample: Sample, extraction: Extraction, field: str) -> l
 def _swap_name(
     sample: Sample, extraction: Extraction, news: NewsStatement, field: str
 ) -> tuple[Replacement, ...]:
-    """Return the swap of a name in the author's own opinion for one that the news is about."""
+    """Return the swap of a name in the author's opinion for a name from the news."""
     for segment in _find_kept_segments(sample, extraction, field):
         old = _find_swappable(extraction, segment, news)
         new = _find_same_type(news, old) if old else None
@@ -232,7 +232,7 @@ def _swap_name(
 def _find_swappable(
     extraction: Extraction, segment: TextSegment, news: NewsStatement
 ) -> Entity | None:
-    """Return the name in an opinion that may give way: no person, no lock, not in the news."""
+    """Return the replaceable name in an opinion: not a person, not locked and not in the news."""
     opinion = has_word(
         segment.text, word_lists.load_words("subjective") | word_lists.load_words("personal")
     )
@@ -263,7 +263,7 @@ def _find_occasion_triple(
     kept: Sequence[TextSegment],
     news: NewsStatement,
 ) -> Triple | None:
-    """Return the old triple of the occasion whose head stands nowhere in what stays or comes."""
+    """Return the occasion's old triple whose head is not in the kept text or the news."""
     staying = " ".join([*(part.text for part in kept), news.text]).casefold()
     tags = " ".join(lock.span for lock in extraction.locked).casefold()
     for triple in extraction.triples:

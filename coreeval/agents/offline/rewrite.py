@@ -89,7 +89,7 @@ def _write_passive(
 
 
 def _is_subject(tokens: Sequence[str]) -> bool:
-    """Tell whether tokens are a plain subject: a name, or an article and one or two nouns."""
+    """Return whether tokens are a plain subject: a name, or an article and one or two nouns."""
     if tokens[0].casefold() in word_lists.load_words("pronouns") or "," in " ".join(tokens):
         return False
     named = all(token[0].isupper() or token in {"of", "the", "'s", "&"} for token in tokens)
@@ -162,7 +162,7 @@ TRANSFORMS: tuple[Transform, ...] = (
 
 
 def lower_first(text: str) -> str:
-    """Return a clause for the middle of a sentence: its first word small unless it is a name."""
+    """Return a clause for mid-sentence use: its first word in lower case unless it is a name."""
     first = re.split(r"\W", text, maxsplit=1)[0]
     common = first.casefold() in word_lists.load_words("function") | word_lists.load_words("plain")
     return text[0].lower() + text[1:] if common and first != "I" else text
@@ -187,9 +187,9 @@ class OfflineRewriter:
         feedback: Sequence[Defect] = (),
         previous: Fields | None = None,
     ) -> Rewrite:
-        """Return the reworded sample, or the same text with the reason why it is the same.
+        """Return the reworded sample, or the same text with the reason that it did not change.
 
-        The sides of a pair try the turns in another order, so that they come out different.
+        The sides of a pair try the turns in a different order, so that their results differ.
         """
         fields = {}
         for number, (name, text) in enumerate(sample.fields.items()):
@@ -203,7 +203,7 @@ class OfflineRewriter:
 
 
 def reword(text: str, locked: Sequence[str], turns: Sequence[Transform]) -> str:
-    """Return a text reworded outside its locked spans, each sentence turned round once."""
+    """Return a text reworded outside its locked spans, with each sentence transformed once."""
     parts = re.split(r"(?<=[a-z0-9)][.!?])(\s+)", text)
     changed = "".join(_transform_sentence(part, turns) if part.strip() else part for part in parts)
     kept = changed if all(span in changed for span in locked) else text
@@ -211,7 +211,7 @@ def reword(text: str, locked: Sequence[str], turns: Sequence[Transform]) -> str:
 
 
 def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
-    """Return the sentence turned once or twice, whichever repeats it least."""
+    """Return the sentence transformed once or twice, whichever repeats the original least."""
     bare = sentence.strip()
     once = [other for turn in turns if (other := turn(bare)) is not None]
     twice = [other for one in once for turn in turns if (other := turn(one)) is not None]
@@ -219,7 +219,7 @@ def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
 
 
 def _reword_unlocked(text: str, locked: Sequence[str]) -> str:
-    """Return a text with its words swapped wherever nothing is locked."""
+    """Return a text with synonyms swapped in wherever nothing is locked."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
     marks = [
         r"[#@]\w+",

@@ -42,7 +42,7 @@ def split_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return a form under which spellings, tenses and listed synonyms of a word meet."""
+    """Return a stem shared by the spellings, tenses and listed synonyms of a word."""
     plain = word.casefold().replace("\u2019", "'").removesuffix("'s").strip("#@-'")
     plain = plain.replace(",", "")
     plain = word_lists.load_canonical_words().get(plain, plain)
@@ -63,7 +63,7 @@ def list_content_stems(text: str) -> list[str]:
 
 
 def list_content_words(text: str) -> list[str]:
-    """Return the words of a text that are no function words, as written."""
+    """Return the content words of a text, as written."""
     function = word_lists.load_words("function")
     text = _COMPOUND.sub(lambda found: found.group().replace(" ", ""), text)
     kept = (
@@ -97,7 +97,7 @@ def split_segments(text: str) -> list[TextSegment]:
 
 
 def split_statements(text: str) -> list[str]:
-    """Split a text into clauses that can be judged one by one."""
+    """Split a text into clauses that can be judged separately."""
     return [
         part.strip(" ,.\n")
         for segment in split_segments(text)
@@ -107,7 +107,7 @@ def split_statements(text: str) -> list[str]:
 
 
 def has_word(text: str, wordlist: Iterable[str]) -> bool:
-    """Tell whether a text has one of the words, whole and in any case."""
+    """Return whether a text contains one of the words, as a whole word in any case."""
     wanted = set(wordlist)
     return any(word.casefold().replace("\u2019", "'") in wanted for word in split_tokens(text))
 
@@ -119,23 +119,23 @@ def split_hashtag(tag: str) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return a text with its first letter as a capital."""
+    """Return a text with its first letter capitalised."""
     return text[:1].upper() + text[1:]
 
 
 def measure_overlap(part: Sequence[str], whole: Iterable[str]) -> float:
-    """Return the share of `part` that occurs in `whole`; 0 where there is nothing to compare."""
+    """Return the share of `part` that occurs in `whole`; 0 if `part` is empty."""
     known = set(whole)
     return sum(word in known for word in part) / len(part) if part else 0.0
 
 
 def find_tags_start(text: str) -> int:
-    """Return where the tags, mentions and emoji begin that a text ends with; its end if none."""
+    """Return where the trailing tags, mentions and emoji of a text begin; its end if none."""
     runs = (run for run in _TAGS.finditer(text) if run.end() == len(text))
     return next((run.start() for run in runs), len(text))
 
 
 def strip_edges(text: str) -> str:
-    """Return a segment without mentions in front and tags, emoji and marks at the end."""
+    """Return a segment without leading mentions and without trailing tags, emoji and marks."""
     front = re.sub(r"^(?:@\w+\s+)+", "", text)
     return front[: find_tags_start(front)].removesuffix("\\n").strip(" ,.!?…:;")

@@ -60,7 +60,7 @@ def load_flag_words() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def load_exclusions(name: str) -> tuple[str, ...]:
-    """Return words that keep a title from being offered: `skip`, or `conduct` of a person."""
+    """Return the words that exclude a title: `skip`, or `conduct` of a person."""
     return tuple(_load("care.yaml")["evidence"][name])
 
 
@@ -99,20 +99,20 @@ def _load_label_words() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def load_synonyms() -> Mapping[str, str]:
-    """Return each word or phrase with the one that may stand for it, both ways."""
+    """Return each word or phrase with its synonym, in both directions."""
     forth = {first: second for first, second in _load_pairs("pairs")}
     return {second: first for first, second in forth.items()} | forth
 
 
 @cache
 def load_loose_synonyms() -> Mapping[str, str]:
-    """Return what may be said instead when only rewording: good in most sentences."""
+    """Return synonyms for rewording only, which fit in most sentences."""
     return {first: second for first, second in _load_pairs("loose")}
 
 
 @cache
 def load_canonical_words() -> Mapping[str, str]:
-    """Return, for single words with a synonym, one word that stands for the whole group."""
+    """Return the word that represents the synonym group of each single word."""
     groups: dict[str, str] = {}
     for first, second in _load_pairs("pairs"):
         head = groups.get(first, groups.get(second, first))
@@ -122,7 +122,7 @@ def load_canonical_words() -> Mapping[str, str]:
 
 @cache
 def load_contractions() -> Mapping[str, str]:
-    """Return contractions and what they stand for."""
+    """Return contractions and their full forms."""
     found: dict[str, str] = _load("synonyms.yaml")["contractions"]
     return found
 
@@ -145,7 +145,7 @@ def load_verb_forms() -> Mapping[str, HeadlineVerb]:
 
 
 def load_all() -> None:
-    """Read every word list now, so that no sample waits for a disk later."""
+    """Read every word list now, so that no sample waits for the disk later."""
     for path in sorted(DATA.glob("*.yaml")):
         _load(path.name)
     load_verbs()
@@ -157,7 +157,7 @@ def _load_pairs(name: str) -> list[tuple[str, str]]:
 
 @cache
 def _load(name: str) -> dict[str, Any]:
-    """Return what a data file holds; libyaml, where it is there, reads it ten times as fast."""
+    """Return the content of a data file; libyaml, if installed, reads it ten times as fast."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loaded: dict[str, Any] = yaml.load((DATA / name).read_text(encoding="utf-8"), Loader=loader)
     return loaded
@@ -196,9 +196,9 @@ def _ends_in_consonant_y(base: str) -> bool:
 
 
 def build_phrase_pattern(phrases: Iterable[str]) -> str:
-    """Return a regular expression for any of the phrases, longest first, at word borders.
+    """Return a regular expression for any of the phrases, longest first, at word boundaries.
 
-    `*` at the end of a phrase stands for any ending, inside it for one word.
+    `*` stands for any ending at the end of a phrase, and for one word inside it.
     """
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     return "|".join(map(_single_phrase_pattern, ordered)) or r"(?!)"

@@ -28,10 +28,10 @@ _AND = re.compile(r"\b(?:and|but|,) (\w+)")
 
 
 def to_sentence_case(text: str, proper: frozenset[str]) -> str:
-    """Return a headline in the case of running text: capitals only where a name needs one.
+    """Return a headline in sentence case, with capitals only for names.
 
-    In Title Case the spelling says nothing, so a word keeps its capital only if it belongs to a
-    known name; elsewhere only the first word is in doubt.
+    In Title Case spelling is no evidence, so a word keeps its capital only if it belongs to a
+    known name; in other headlines only the first word is uncertain.
     """
     tokens = text.split(" ")
     doubtful = range(len(tokens)) if _is_title_case(tokens) else range(1)
@@ -44,7 +44,7 @@ def to_sentence_case(text: str, proper: frozenset[str]) -> str:
 
 
 def _fix_case(token: str, proper: frozenset[str], after: str) -> str:
-    """Return a token small if it is a common word, to be told by lists and by what follows it."""
+    """Return a token in lower case if word lists and the following text show a common word."""
     bare = token.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
     if not token[:1].isupper() or bare[1:] != bare[1:].lower():
         return token
@@ -78,13 +78,13 @@ def _is_title_case(tokens: list[str]) -> bool:
 def list_wordings(
     text: str, proper: frozenset[str] = frozenset(), *, headline: bool, whole: bool
 ) -> list[str]:
-    """Return ways to put a statement, from the fullest to the shortest, without an end mark.
+    """Return ways to word a statement, from longest to shortest, without an end mark.
 
     Args:
         text: The statement, verbatim.
         proper: Words that are known names.
-        headline: It is a headline, to be turned into a sentence; else a sentence already.
-        whole: Nothing may be cut: with its end an attribution or a hedge would go.
+        headline: Whether it is a headline to turn into a sentence, not yet a sentence.
+        whole: Whether nothing may be cut, because an attribution or a hedge would be lost.
     """
     plain = to_sentence_case(text, proper)
     if text.endswith("?"):
@@ -98,7 +98,7 @@ def list_wordings(
 def phrase_statement(
     statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> list[str]:
-    """Return the wordings of a plan's statement, whoever planned it."""
+    """Return the wordings of a plan's statement, whichever replacer planned it."""
     headline = any(statement.text in item.title for item in evidence)
     whole = statement.modality != "asserted"
     return list_wordings(statement.text, proper, headline=headline, whole=whole)
@@ -116,7 +116,7 @@ def _phrase_headline(text: str, *, whole: bool) -> Iterator[str]:
 
 
 def _shorten_sentence(text: str, *, whole: bool) -> Iterator[str]:
-    """Yield a sentence, then its main clause without what is only added."""
+    """Yield a sentence, then its main clause without additions."""
     yield text
     if whole:
         return
@@ -126,7 +126,7 @@ def _shorten_sentence(text: str, *, whole: bool) -> Iterator[str]:
 
 
 def _list_predicates(clause: HeadlineClause) -> Iterator[str]:
-    """Yield the verb in the forms of plain prose."""
+    """Yield the verb in the forms used in plain prose."""
     have, be = ("have", "are") if clause.plural else ("has", "is")
     past_be = "were" if clause.plural else "was"
     entry = clause.entry
@@ -146,13 +146,13 @@ def _list_predicates(clause: HeadlineClause) -> Iterator[str]:
 
 
 def _has_second_verb(rest: str) -> bool:
-    """Tell whether a second predicate follows, whose tense would have to change too."""
+    """Return whether a second predicate follows, whose tense would have to change too."""
     following = (found.group(1).casefold() for found in _AND.finditer(rest))
     return any(word in word_lists.load_verb_forms() for word in following)
 
 
 def _order_clause(clause: HeadlineClause, predicate: str) -> Iterator[str]:
-    """Yield the whole clause, then with its last part in front, then cut at a boundary."""
+    """Yield the whole clause, then with its last part first, then cut at a boundary."""
     whole = f"{clause.subject} {predicate} {clause.rest}".strip()
     yield whole
     cut = _find_last_cut(clause.rest)
@@ -171,7 +171,7 @@ def _find_last_cut(rest: str) -> int | None:
 
 
 def add_articles(text: str) -> str:
-    """Return a text with articles where a headline leaves them out and the rules are sure."""
+    """Return a text with the articles that a headline omits, if the rules are certain."""
     tokens = text.split(" ")
     out: list[str] = []
     for i, token in enumerate(tokens):
@@ -182,7 +182,7 @@ def add_articles(text: str) -> str:
 
 
 def _find_article(token: str, before: str, after: str) -> list[str]:
-    """Return the article that the noun at this place lacks, if any."""
+    """Return the article that the noun at this position lacks, if any."""
     plain = token.casefold().rstrip(",")
     opens = not before or before in word_lists.load_words("article_openers")
     opens = opens or before in word_lists.load_verb_forms() or before.endswith(",")
@@ -210,7 +210,7 @@ def _is_countable(word: str) -> bool:
 
 
 def swap_synonyms(text: str, *, loose: bool = False) -> str:
-    """Return a text with its listed words replaced by their synonyms, the loose ones if asked."""
+    """Return a text with listed words replaced by synonyms; loose synonyms only if requested."""
     known = _load_swaps(loose=loose)
     return _build_swap_pattern(loose=loose).sub(lambda found: _swap_word(found, known), text)
 

@@ -65,18 +65,18 @@ class Quantity:
 
 
 def find_unit(text: str, position: int) -> str:
-    """Return the name of the unit that stands at a position of a text, else an empty string."""
+    """Return the name of the unit at a position in a text; empty if there is none."""
     found = _UNIT.match(text, position)
     return _UNIT_NAMES[found.lastindex - 1] if found and found.lastindex else ""
 
 
 def is_convertible(one: Quantity, other: Quantity) -> bool:
-    """Tell whether two quantities measure the same kind of thing in different units."""
+    """Return whether two quantities measure the same kind of thing in different units."""
     return one.unit != other.unit and _FACTORS[one.unit][0] == _FACTORS[other.unit][0]
 
 
 def is_conversion(source: Quantity, stated: Quantity) -> bool:
-    """Tell whether a stated quantity is a source's in another unit, rounded as it is written."""
+    """Return whether a stated quantity is the source's in another unit, rounded as written."""
     if not is_convertible(source, stated):
         return False
     slack = min(_half_last_place(stated), abs(stated.amount) * MOST_ROUNDING)
@@ -158,7 +158,7 @@ class Number:
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Return the numbers of a text; `one` and `first` are read as words, being mostly that."""
+    """Return the numbers of a text; `one` and `first` count as words, which they mostly are."""
     plain = _WORD_FIGURES.sub("_", normalise(text))
     rest = _DIGITS.sub(lambda found: " " * len(found.group()), plain)
     spelled = (_read_words(found.group()) for found in _SPELLED.finditer(rest))
@@ -204,7 +204,7 @@ def _format_value(value: Decimal) -> str:
 
 
 def find_source_numbers(texts: Sequence[str]) -> list[Number]:
-    """Return the numbers of news texts, those that the source has split joined as well."""
+    """Return the numbers of news texts, including those that the source has split."""
     found = [number for text in texts for number in find_numbers(text)]
     return found + [
         number for text in texts for number in find_numbers(join_numbers(normalise(text)))
@@ -221,7 +221,7 @@ def find_missing_numbers(text: str, supported: Sequence[Number]) -> list[Number]
 
 
 def _supports(source: Number, stated: Number) -> bool:
-    """Tell whether one number is the other; 80 km is 50 miles and not 80 miles."""
+    """Return whether a source supports a stated number; 80 km is 50 miles and not 80 miles."""
     if source.quantity and stated.quantity and is_convertible(source.quantity, stated.quantity):
         return is_conversion(source.quantity, stated.quantity)
     return bool(source.readings & stated.readings)

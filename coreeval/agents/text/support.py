@@ -48,10 +48,10 @@ _DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians
 
 
 def find_names(text: str) -> list[str]:
-    """Return the capitalised words inside sentences: names, by the look of them.
+    """Return the capitalised words inside sentences, which look like names.
 
-    The first word of a sentence is left out, since any word has a capital there, and so are months
-    and weekdays, which `find_calendar_words` finds.
+    The first word of a sentence is left out, because any word has a capital there. Months and
+    weekdays, which `find_calendar_words` returns, are left out too.
     """
     plain = remove_acronym_dots(remove_marks(normalise(text)))
     return [
@@ -64,7 +64,7 @@ def find_names(text: str) -> list[str]:
 
 
 def _is_inside_sentence(before: str) -> bool:
-    """Tell whether a sentence is under way after this text."""
+    """Return whether the text before a position ends inside a sentence."""
     before = before.rstrip()
     if not before:
         return False
@@ -81,10 +81,10 @@ def _strip_name(name: str) -> str:
 
 
 def is_shouted(text: str) -> bool:
-    """Tell whether a text has ordinary words in capitals, so that capitals mark no name.
+    """Return whether a text has ordinary words in capitals, so that capitals do not mark names.
 
-    An acronym alone is no shouting: that takes two such words in a row, a function word, or a long
-    one.
+    An acronym alone does not count: it takes two such words in a row, a function word, or a long
+    word.
     """
     tokens = _TOKEN.findall(remove_marks(normalise(text)))
     loud = [len(token) > 1 and token.isupper() for token in tokens]
@@ -96,7 +96,7 @@ def is_shouted(text: str) -> bool:
 
 
 def is_title_case(text: str) -> bool:
-    """Tell whether most words of a text have a capital, as in a headline."""
+    """Return whether most words of a text have a capital, as in a headline."""
     tokens = _TOKEN.findall(remove_marks(normalise(text)))
     return len(tokens) >= 4 and sum(token[0].isupper() for token in tokens) > len(tokens) / 2
 
@@ -104,8 +104,8 @@ def is_title_case(text: str) -> bool:
 def find_unknown_names(text: str, *, like: str, known: Collection[str]) -> list[str]:
     """Return the names of a text that are not among the known words.
 
-    `like` is the original: where it shouts, words all in capitals are no names; where it is written
-    like a headline, nothing can be told.
+    `like` is the original: if it shouts, words in all capitals are not names; if it is written
+    like a headline, nothing can be concluded.
     """
     if is_title_case(like):
         return []
@@ -118,7 +118,7 @@ def find_unknown_names(text: str, *, like: str, known: Collection[str]) -> list[
 
 
 def _is_known(name: str, known: Collection[str]) -> bool:
-    """Look up the parts of a name that have a capital: `Depression-era` names the Depression."""
+    """Look up the capitalised parts of a name: `Depression-era` names the Depression."""
     parts = [word for part in name.split("-") if part[:1].isupper() for word in split_words(part)]
     return all(
         part == "s" or part in known or any(is_same_name(part, other) for other in known)
@@ -127,7 +127,7 @@ def _is_known(name: str, known: Collection[str]) -> bool:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Tell whether two words are one name, or a place and its people."""
+    """Return whether two words are the same name, or a place and its people."""
     short, long = sorted((one, other), key=len)
     if short == long:
         return True
@@ -135,7 +135,7 @@ def is_same_name(one: str, other: str) -> bool:
 
 
 def find_calendar_words(text: str) -> set[str]:
-    """Return the weekdays and months that a text names, written out in lower case."""
+    """Return the weekdays and months that a text names, unabbreviated and in lower case."""
     plain = normalise(text)
     return {
         day
@@ -163,14 +163,14 @@ def _calendar_word(found: re.Match[str], text: str) -> str | None:
 
 
 def evidence_text(item: Evidence) -> str:
-    """Return all that a piece of evidence says."""
+    """Return the full text of a piece of evidence."""
     return normalise(f"{item.title} . {item.snippet}")
 
 
 def is_quoted_in(quote: str, text: str) -> bool:
-    """Tell whether a quotation with something to say is a substring of a news text.
+    """Return whether a meaningful quotation is a substring of a news text.
 
-    Case, kinds of quotes and numbers that the source has split make no difference.
+    Case, kinds of quotation marks and numbers that the source has split make no difference.
     """
     if not find_content_words(quote):
         return False
@@ -191,11 +191,11 @@ class Support:
 
     @classmethod
     def from_evidence(cls, items: Sequence[Evidence], *, and_also: str = "") -> "Support":
-        """Return what some pieces of evidence carry together, and a translation of one of them."""
+        """Return what pieces of evidence and a translation of one of them support together."""
         return cls([*(evidence_text(item) for item in items), and_also])
 
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
-        """Return the content words of a text that no evidence has, numbers apart."""
+        """Return the content words of a text that are in no evidence, numbers excluded."""
         return [
             word
             for word in dict.fromkeys(find_content_words(text))
@@ -203,7 +203,7 @@ class Support:
         ]
 
     def missing_conduct(self, said: Iterable[str]) -> list[str]:
-        """Return the words of conduct that no evidence has, not even in other words."""
+        """Return the words of conduct that are in no evidence, even in other words."""
         return [
             word
             for word in self.missing_words(" ".join(said))
@@ -211,12 +211,12 @@ class Support:
         ]
 
     def missing_numbers(self, text: str) -> list[str]:
-        """Return the numbers of a text that no evidence states, in whatever unit."""
+        """Return the numbers of a text that no evidence states in any unit."""
         return [number.text for number in find_missing_numbers(text, self._numbers)]
 
 
 def expand_words(text: str) -> frozenset[str]:
-    """Return the words of a text and those that its signs and short forms stand for.
+    """Return the words of a text and the words that its signs and short forms stand for.
 
     A long form supports its short form too, and a people its place.
     """

@@ -30,12 +30,12 @@ def plain_text(text: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text that have a word."""
+    """Return the sentences of a text that contain a word."""
     return [part.strip() for part in _SENTENCE.findall(plain_text(text)) if split_words(part)]
 
 
 def measure_function_words(text: str) -> float:
-    """Return the share of function words; headlines leave them out. 1 for a text without words."""
+    """Return the share of function words, which headlines omit; 1 for a text without words."""
     own = split_words(plain_text(text))
     return sum(word in FUNCTION_WORDS for word in own) / len(own) if own else 1.0
 
@@ -63,36 +63,36 @@ def find_informal_words(text: str) -> list[str]:
 
 
 def starts_lower(text: str) -> bool:
-    """Tell whether the first sentence of a text starts in lower case."""
+    """Return whether the first sentence of a text starts in lower case."""
     first = re.search(r"[^\W\d_]", plain_text(text))
     return first is not None and first.group().islower()
 
 
 def ends_open(text: str) -> bool:
-    """Tell whether a text has no mark after its last word; tags and emoji do not count."""
+    """Return whether a text has no mark after its last word; tags and emoji do not count."""
     bare = _plain_ending(text)
     return bool(split_words(bare)) and not _FINAL.search(bare)
 
 
 def ends_in_stop(text: str) -> bool:
-    """Tell whether a text ends in one full stop; tags and emoji do not count."""
+    """Return whether a text ends in one full stop; tags and emoji do not count."""
     return re.search(r"(?<!\.)\.$", _plain_ending(text)) is not None
 
 
 def _plain_ending(text: str) -> str:
-    """Return a text without tags and emoji, so that its last mark is its author's own."""
+    """Return a text without tags and emoji, so that its last mark is the author's own."""
     for sign in find_emoji(text):
         text = text.replace(sign, " ")
     return plain_text(text)
 
 
 def count_line_breaks(text: str) -> int:
-    """Return how many line breaks a text writes as a backslash and an n, as TweetEval does."""
+    """Return the number of line breaks written as a backslash and an n, as in TweetEval."""
     return text.count("\\n")
 
 
 def find_shared_run(text: str, title: str) -> list[str]:
-    """Return the longest run of words that stands in both texts."""
+    """Return the longest run of words that occurs in both texts."""
     own, other = split_words(text), split_words(title)
     known, best = list_trigrams(title), list[str]()
     for start in range(len(own) - 2):
@@ -112,12 +112,12 @@ def _common_start(one: list[str], other: list[str]) -> list[str]:
 
 
 def speaks_as_i(text: str) -> bool:
-    """Tell whether a text speaks in the first person."""
+    """Return whether a text is written in the first person."""
     return any(word in _FIRST for word in split_words(text))
 
 
 def voice_hints(text: str) -> list[str]:
-    """Return the author's habits in words, the most telling first; none for plain news style."""
+    """Return the author's habits in words, most telling first; none for plain news style."""
     found = (hint for habit in _HABITS for hint in habit(text))
     return list(found)[:MOST_HINTS]
 

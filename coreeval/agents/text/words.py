@@ -44,7 +44,7 @@ _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return text with entities resolved and quotes, dashes and whitespace written one way."""
+    """Return text with entities resolved, and with quotes, dashes and whitespace unified."""
     plain = unicodedata.normalize("NFC", text)
     plain = _ENTITY.sub(lambda found: unescape(found.group()), plain)
     plain = plain.replace("\\n", " ").translate(_INVISIBLE).replace("``", '"').replace("''", '"')
@@ -60,7 +60,7 @@ def join_numbers(text: str) -> str:
 
 
 def remove_acronym_dots(text: str) -> str:
-    """Return a text with acronyms written without dots, and the country told from the pronoun.
+    """Return a text with acronyms without dots, and the country distinguished from the pronoun.
 
     `U.S.`, `US` and `USA` all become `USA`; `us` stays.
     """
@@ -74,18 +74,18 @@ def split_words(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Return how many words a text has, as a reader counts them: what spaces set apart."""
+    """Return the number of words in a text as a reader counts them: separated by spaces."""
     return sum(any(map(str.isalnum, part)) for part in text.replace("\\n", " ").split())
 
 
 def find_content_words(text: str) -> list[str]:
-    """Return the words that state something: no function words, no lone letters."""
+    """Return the content words of a text: no function words and no single letters."""
     return [word for word in split_words(text) if len(word) > 1 and word not in FUNCTION_WORDS]
 
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
-    """Return a crude stem under which `rises`, `rising` and `rose` meet `rise`."""
+    """Return a crude stem, the same for `rises`, `rising`, `rose` and `rise`."""
     base = IRREGULAR.get(word, word)
     for ending in ("ing", "ed", "es", "s", "ly"):
         if base.endswith(ending) and len(base) - len(ending) >= 3 and not base.endswith("ss"):
@@ -98,15 +98,15 @@ def stem(word: str) -> str:
 
 
 def list_trigrams(text: str) -> set[Trigram]:
-    """Return the word trigrams of a text; none reaches across a masked span."""
+    """Return the word trigrams of a text; none spans a masked part."""
     parts = (split_words(part) for part in text.split(GAP))
     return {trigram for part in parts for trigram in zip(part, part[1:], part[2:], strict=False)}
 
 
 def measure_containment(text: str, reference: str, *, fewest: int = 1) -> float:
-    """Return the share of a text's word trigrams that the reference holds too.
+    """Return the share of a text's word trigrams that also occur in the reference.
 
-    With fewer than `fewest` trigrams there is nothing to take a share of: 0.
+    Return 0 for fewer than `fewest` trigrams, which are too few for a share.
     """
     own = list_trigrams(text)
     if len(own) < max(fewest, 1):
@@ -115,15 +115,15 @@ def measure_containment(text: str, reference: str, *, fewest: int = 1) -> float:
 
 
 def is_same_text(one: str, other: str) -> bool:
-    """Tell whether two texts are equal but for case, spaces and punctuation."""
+    """Return whether two texts are equal except for case, spaces and punctuation."""
     return "".join(split_words(one)) == "".join(split_words(other))
 
 
 @lru_cache(maxsize=4096)
 def build_span_pattern(span: str) -> re.Pattern[str] | None:
-    """Return what finds a span in raw or normalised text, whole words only; None for an empty one.
+    """Return a whole-word pattern for a span in raw or normalised text; None for an empty span.
 
-    It looks past entities, kinds of quotes and dashes, and spaces around punctuation.
+    It ignores entities, kinds of quotes and dashes, and spaces around punctuation.
     """
     chunks = _CHUNK.findall(normalise(span))
     if not chunks:
@@ -158,10 +158,10 @@ def _is_word(chunk: str) -> bool:
 
 
 def _may_have_span(text: str, span: str) -> bool:
-    """Tell whether a text has the words of a span, and signs enough.
+    """Return whether a text has the words of a span and enough signs.
 
-    Making a pattern takes time for each word and sign, and models may answer with spans of any
-    length: no pattern is made that is larger than the text.
+    Building a pattern takes time for each word and sign, and models may answer with spans of any
+    length: no pattern larger than the text is built.
     """
     if len(span) > _LONGEST_SPELLING * len(text):
         return False
@@ -175,12 +175,12 @@ def _may_have_span(text: str, span: str) -> bool:
 
 
 def _fold_case(text: str) -> str:
-    """Return a text in which all letters that a pattern takes for the same are the same."""
+    """Return a text with letters folded together if a pattern treats them as the same."""
     return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def find_span(text: str, span: str) -> str | None:
-    """Return the span as the text spells it, preferring its own case; None if it is not there."""
+    """Return the span as the text spells it, preferring its own case; None if it does not occur."""
     pattern = build_span_pattern(span) if _may_have_span(text, span) else None
     if pattern is None:
         return None
@@ -189,7 +189,7 @@ def find_span(text: str, span: str) -> str | None:
 
 
 def has_span(text: str, span: str, *, any_case: bool = True) -> bool:
-    """Tell whether a span occurs in a text, whole words only."""
+    """Return whether a span occurs in a text as whole words."""
     text = unicodedata.normalize("NFC", text)
     pattern = build_span_pattern(span) if _may_have_span(text, span) else None
     if pattern is None:
@@ -205,7 +205,7 @@ def _remove_spaces(text: str) -> str:
 
 
 def mask_spans(text: str, spans: Iterable[str], *, by: str = f" {GAP} ") -> str:
-    """Return a text with every occurrence of the spans taken out, longest span first."""
+    """Return a text with every occurrence of the spans replaced by `by`, longest span first."""
     for span in sorted(spans, key=len, reverse=True):
         pattern = build_span_pattern(span)
         if pattern is not None:
@@ -241,25 +241,25 @@ def find_hashtags(text: str) -> list[str]:
 
 
 def find_urls(text: str) -> list[str]:
-    """Return the addresses in a text, in order."""
+    """Return the URLs in a text, in order."""
     return _URL.findall(text)
 
 
 def find_emoji(text: str) -> list[str]:
-    """Return the emoji of a text, one item for each joined sequence or flag."""
+    """Return the emoji of a text; each joined sequence or flag is one item."""
     return _EMOJI.findall(text)
 
 
 def remove_marks(text: str) -> str:
-    """Return a text without addresses, @names, #tags and emoji; `.` stands in for an emoji."""
+    """Return a text without addresses, @names, #tags and emoji; `.` replaces an emoji."""
     plain = _MENTION.sub(" ", _HASHTAG.sub(" ", _URL.sub(" ", text)))
     return _EMOJI.sub(" . ", plain)
 
 
 def find_quotations(text: str) -> list[str]:
-    """Return what stands in quotation marks, the marks left off.
+    """Return the text inside quotation marks, without the marks.
 
-    A mark without a partner opens a quotation up to the end: sentences of pairs are often cut out
+    An unmatched mark opens a quotation up to the end: sentences of pairs are often cut out
     of the middle of one.
     """
     plain = normalise(text)
@@ -269,23 +269,23 @@ def find_quotations(text: str) -> list[str]:
 
 
 def find_closed_quotations(text: str) -> list[str]:
-    """Return the quotations that both open and close in a text, marks and spelling as they are."""
+    """Return the quotations that both open and close in a text, with marks and spelling kept."""
     pattern = r"\"[^\"]+\"|\u201c[^\u201c\u201d]+\u201d|``(?:[^`\n]|`(?!`))+?''|&quot;.+?&quot;"
     return re.findall(pattern, text)
 
 
 def find_marker(text: str, marker: str) -> list[str]:
-    """Return a marker as often as it stands in a text as a whole token, as the text spells it."""
+    """Return each whole-token occurrence of a marker, as the text spells it."""
     return re.findall(rf"(?<!\w){re.escape(marker)}(?!\w)", text, re.IGNORECASE)
 
 
 def count_marker(text: str, marker: str) -> int:
-    """Return how often a marker stands in a text."""
+    """Return the number of times that a marker occurs in a text."""
     return len(find_marker(text, marker))
 
 
 def find_target(text: str, terms: tuple[str, ...]) -> list[str]:
-    """Return the words of a text that name a stance's target, hashtags that hold it included."""
+    """Return the words of a text that name a stance's target, including hashtags with it."""
     tags = [
         tag
         for tag in find_hashtags(text)

@@ -43,7 +43,7 @@ _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort", "structu
 
 
 def list_versions(config: Config) -> CassetteOrigin:
-    """Return the versions of what this process works with."""
+    """Return the versions of the software that this process runs."""
     return CassetteOrigin(
         coreeval=metadata.version("coreeval"),
         python=platform.python_version(),
@@ -53,7 +53,7 @@ def list_versions(config: Config) -> CassetteOrigin:
 
 
 def select_settings(config: Config) -> CassetteSettings:
-    """Return the keys of a config that decide the dataset; paths are cut to names."""
+    """Return the config keys that determine the dataset, with paths reduced to names."""
     told = config.model_dump(mode="json")
     return CassetteSettings(
         name=config.name,
@@ -66,14 +66,14 @@ def select_settings(config: Config) -> CassetteSettings:
 
 
 def select_keys(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """Return some of the values, as far as they are there."""
+    """Return the values of the given keys that are present."""
     return {key: values[key] for key in keys if key in values}
 
 
 def describe_players(config: Config) -> dict[str, dict[str, Any]]:
-    """Return by role the model and its parameters; extra ones only where they are numbers.
+    """Return the model and parameters of each role; extra parameters only if they are numbers.
 
-    Texts among them might be secret: somebody may have put a header there.
+    Text values are left out because they might be secret, such as a header.
     """
     return {role: _describe_player(config.models.for_role(role)) for role in ROLES}
 
@@ -90,12 +90,12 @@ def _describe_player(model: ModelConfig) -> dict[str, Any]:
 
 
 def _is_local_path(model: ModelConfig) -> bool:
-    """Tell whether a name is a place on a machine: servers of local models are often named so."""
+    """Return whether a model name is a local path; local servers often name models that way."""
     return model.provider == "replay" or PurePath(model.name).is_absolute()
 
 
 def redact_manifest(manifest: Manifest, config: Config) -> Manifest:
-    """Return a run's manifest as it may leave the machine."""
+    """Return a run's manifest in the form that may leave the machine."""
     place, players = config.dataset.path, describe_players(config)
     parent, control = manifest.parent, manifest.control
     update: dict[str, object] = {
@@ -123,17 +123,17 @@ def _redact_news(used: KnowledgeUsed) -> KnowledgeUsed:
 
 
 def _base_name(path: str) -> str:
-    """Return the last part of a path on this machine, and any other name as it is."""
+    """Return the last part of a local path; any other name is returned unchanged."""
     return Path(path).name if Path(path).is_absolute() else path
 
 
 def load_train(setup: Setup) -> list[Sample]:
-    """Return the samples that the label judge learns from; none where a model plays it."""
+    """Return the samples that the label judge learns from; empty if a model plays it."""
     return load_train_examples(setup.config, setup.task)
 
 
 def identify_train(train: Sequence[Sample]) -> TrainDigest | None:
-    """Return by what these samples are known again; None where there are none."""
+    """Return the digest that identifies these samples; None if there are none."""
     if not train:
         return None
     digest = hashlib.sha256()
@@ -143,9 +143,9 @@ def identify_train(train: Sequence[Sample]) -> TrainDigest | None:
 
 
 def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
-    """Yield the names that local news mention, for each pass, where rules play a role.
+    """Yield the names found in local news for each pass in which rules play a role.
 
-    A remote source knows none before it is asked.
+    A remote source has no names before it is queried.
     """
     if not _needs_names(setup):
         return
@@ -159,7 +159,7 @@ def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
 
 
 def find_names_note(setup: Setup, workspace: Workspace, manifest: Manifest) -> str:
-    """Return what to tell of news whose names may not be those of the run; empty where they are."""
+    """Return a note if the news may not have the names of the run; empty otherwise."""
     if not _needs_names(setup):
         return ""
     with closing(_open_local_news(setup, workspace)) as news:
@@ -184,12 +184,12 @@ def _open_local_news(setup: Setup, workspace: Workspace) -> NewsSources:
 
 
 def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
-    """Return by sample the results of a pass that were kept from a release, or broken off.
+    """Return by sample the results of a pass that were kept from a release or were interrupted.
 
-    In their reasons paths below the run's directory `root`, or the user's, are cut.
+    Paths below the run's directory `root` or the user's are shortened in their reasons.
 
-    Broken off are samples that failed, and those that a step failed of when they had an outcome:
-    how far their other branch came hung on the moment.
+    Interrupted samples are those that failed, and those with an outcome of which a step failed:
+    how far their other branch got depended on timing.
     """
     broken = {sample_id for sample_id, _, _ in store.inputs.step_errors()}
     return {
@@ -216,7 +216,7 @@ def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FixedRes
 
 
 def restore_sample(ended: SampleResult, stated: FixedResult) -> ReleaseSample:
-    """Return a sample with its stated result, as a run store takes it in."""
+    """Return a sample with its stated result, in the form that a run store accepts."""
     return ReleaseSample(
         sample=ended.sample,
         result=stated.result,

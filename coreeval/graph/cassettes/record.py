@@ -50,7 +50,7 @@ AnswerKeys = Mapping[RoleName, list[str]]
 def collect_answer_keys(
     stores: Mapping[CassettePass, RunStore], stated: Mapping[CassettePass, Mapping[str, object]]
 ) -> AnswerKeys:
-    """Return by role the keys of the calls that samples used, those of stated results left out."""
+    """Return by role the keys of the calls that samples used, without those of stated results."""
     found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
     for stage, store in stores.items():
         for sample_id, role, key in store.inputs.call_uses():
@@ -60,7 +60,7 @@ def collect_answer_keys(
 
 
 def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Iterator[AnswerLine]:
-    """Yield the answers, with their requests or with the hashes of these.
+    """Yield the answers with their requests, or with the hashes of the requests.
 
     Raises:
         CassetteError: the call store has lost some, or has two answers to one request.
@@ -125,12 +125,12 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
     Args:
         run: The run's directory.
         out: The file to write.
-        texts: Whether the samples' own texts go into it; None as their licence has it.
+        texts: Whether to include the samples' own texts; None follows their licence.
 
     Raises:
         RunStateError: there is no run.
-        CassetteError: it is unfinished, or something that it rests on is gone or has changed.
-        RunLocked: somebody works on it.
+        CassetteError: it is unfinished, or something it depends on is gone or has changed.
+        RunLocked: another process is working on it.
     """
     files, path = RunFiles(Path(run).resolve()), Path(out).resolve()
     manifest = read_manifest(files.manifest)
@@ -194,7 +194,7 @@ def _refuse_unfinished(original: SourceRun) -> None:
 
 
 def _refuse_changed(original: SourceRun) -> None:
-    """Refuse prompts, a task or a takedown list that are not those of the run any more."""
+    """Raise an error if the prompts, task or takedown list differ from those of the run."""
     setup, manifest = original.setup, original.manifest
     changed = [
         f"the prompt of the {role}"
@@ -246,7 +246,7 @@ def _iter_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
 
 
 def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
-    """Yield what every sample is worked on with: words, names, labelled examples."""
+    """Yield the lines that apply to every sample: words, names and labelled examples."""
     setup = original.setup
     yield from (kinds.PromptLine(role=role, text=setup.prompts[role].text) for role in ROLES)
     if setup.config.task not in BUILT_IN:
@@ -279,7 +279,7 @@ def _iter_sample_lines(
 def _iter_news_lines(
     original: SourceRun, stage: kinds.CassettePass, store: RunStore, stated: Mapping[str, object]
 ) -> Iterator[kinds.CassetteLine]:
-    """Yield the evidence of a pass, and what each sample was offered of it."""
+    """Yield the evidence of a pass and the evidence offered to each sample."""
     offers = [offer for offer in _iter_offers(stage, store) if offer.sample_id not in stated]
     ids = list(dict.fromkeys(known for offer in offers for known, _ in offer.items))
     for first in range(0, len(ids), SAMPLE_BATCH):

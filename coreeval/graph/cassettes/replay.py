@@ -85,12 +85,12 @@ class ReplayResult:
 
     @property
     def equal(self) -> bool:
-        """Whether every file has the bytes that were recorded."""
+        """Return whether every file has the bytes that were recorded."""
         return all(file.equal for file in self.files)
 
     @property
     def same(self) -> bool:
-        """Whether the samples also ended as they did, those that are in no file among them."""
+        """Return whether all samples also ended the same way, including those in no file."""
         return self.equal and not self.shifts and not self.missing
 
 
@@ -101,7 +101,7 @@ def replay(
     dataset: Path | str | None = None,
     around: RunHooks = DEFAULT_HOOKS,
 ) -> ReplayResult:
-    """Repeat a run out of a cassette and compare its dataset with the recorded one.
+    """Replay a run from a cassette and compare its dataset with the recorded one.
 
     Args:
         cassette: The file.
@@ -110,10 +110,10 @@ def replay(
         around: Progress callback and clock.
 
     Raises:
-        CassetteError: it is no cassette, damaged, or of another version; or the folder is taken.
+        CassetteError: it is not a cassette, is damaged or of another version; or `out` is taken.
         DatasetError: the benchmark's own files are not those of the run.
         Interrupted: a signal stopped it.
-        RunError: the run could not be made.
+        RunError: the run could not be completed.
     """
     began, opened = time.monotonic(), open_cassette(Path(cassette).resolve())
     files, own = RunFiles(Path(out).resolve()), Path(dataset).resolve() if dataset else None
@@ -148,7 +148,7 @@ def _refuse_taken(folder: Path) -> None:
 def _prepare_run(
     cassette: Cassette, files: RunFiles, dataset: Path | None, around: RunHooks
 ) -> tuple[Setup, Manifest, CassetteInputs]:
-    """Write what the run starts from into its directory; nothing stays of what cannot be used."""
+    """Write the run's inputs into its directory; leave nothing there if they cannot be used."""
     try:
         setup, manifest = _build_start(cassette, files, dataset, around)
         return (
@@ -227,7 +227,7 @@ def _list_outcome_changes(recorded: Manifest, found: Manifest) -> Iterator[Outco
 
 
 def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iterator[StepFailure]:
-    """Yield the steps that failed; in a replay of the same thing there are none."""
+    """Yield the steps that failed; a replay of an unchanged run has none."""
     passes: dict[CassettePass, RunFiles] = {"refresh": files}
     if setup.control:
         passes["control"] = files.control

@@ -59,9 +59,9 @@ LEAST_SAMPLE_S = 900.0
 
 
 def write_files(cassette: Cassette, folder: Path) -> None:
-    """Write prompts, task, takedown list and answers where the config of a replay looks for them.
+    """Write prompts, task, takedown list and answers where a replay's config looks for them.
 
-    No name of a file comes out of the cassette.
+    No file name is taken from the cassette.
 
     Raises:
         CassetteError: one of its lines is malformed.
@@ -83,7 +83,7 @@ def write_files(cassette: Cassette, folder: Path) -> None:
 
 
 def _hash_request(cassette: Cassette, line: kinds.AnswerLine) -> dict[str, Any]:
-    """Return an answer with the hash of its request, which takes less room."""
+    """Return an answer with the hash of its request, which takes less space."""
     try:
         return hash_request(line.answer)
     except ValueError:
@@ -99,16 +99,16 @@ def _answers_file(folder: Path, role: str) -> Path:
 
 
 def build_replay_config(cassette: Cassette, folder: Path, dataset: Path | None) -> Config:
-    """Return the config of a replay: every role out of the cassette, and nothing else asked.
+    """Return the config of a replay, in which every role answers from the cassette.
 
     Args:
         cassette: The cassette.
-        folder: Where `write_files` has written.
-        dataset: The benchmark's own files, where they are needed.
+        folder: The folder that `write_files` has written to.
+        dataset: The benchmark's own files, if they are needed.
 
     Raises:
-        ConfigError: the recorded config cannot be one.
-        CassetteError: it names files that it may not name.
+        ConfigError: the recorded config is not valid.
+        CassetteError: it names files that are not allowed.
     """
     told, own, listed = cassette.head.config, folder / "task.yaml", folder / "takedown.txt"
     raw = {
@@ -132,7 +132,7 @@ def build_replay_config(cassette: Cassette, folder: Path, dataset: Path | None) 
 
 
 def _assign_players(cassette: Cassette, folder: Path) -> dict[str, Any]:
-    """Return who plays the roles: rules as they did, and the recorded answers of all others."""
+    """Return the players of the roles: rules as in the run, recorded answers for all others."""
 
     def player(role: RoleName) -> str:
         model = str(cassette.head.models.get(role, {}).get("model", ""))
@@ -145,17 +145,17 @@ def _assign_players(cassette: Cassette, folder: Path) -> dict[str, Any]:
 def iter_rows(
     cassette: Cassette, setup: Setup, stage: kinds.CassettePass, dataset: Path | None
 ) -> Iterator[BenchmarkRow]:
-    """Yield the benchmark as a pass takes it in, stated results with their samples.
+    """Yield the rows of the benchmark for a pass, stated results with their samples.
 
     Args:
         cassette: The cassette.
-        setup: Of the replay.
+        setup: The setup of the replay.
         stage: The pass.
-        dataset: The benchmark's own files, from which texts are taken where they are named.
+        dataset: The benchmark's own files, the source of texts that the cassette only names.
 
     Raises:
-        DatasetError: the files there have other texts.
-        UsageError: texts are wanted and nobody said where they are.
+        DatasetError: the files have different texts.
+        UsageError: texts are needed and no location was given.
     """
     if stage == "refresh":
         yield from (line.row for line in cassette.lines(kinds.BadRowLine))
@@ -176,7 +176,7 @@ def iter_rows(
 
 
 def _iter_unique_samples(cassette: Cassette) -> Iterator[kinds.SampleLine]:
-    """Yield the lines of samples, and refuse an id that is there twice."""
+    """Yield the sample lines; raise an error if an id occurs twice."""
     seen = dict[str, int]()
     for number, line in cassette.numbered_lines(kinds.SampleLine):
         first = seen.setdefault(line.sample.id, number)
@@ -190,14 +190,14 @@ def _iter_unique_samples(cassette: Cassette) -> Iterator[kinds.SampleLine]:
 
 
 def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> None:
-    """Refuse what no run would have taken for a sample."""
+    """Raise an error if no run would have accepted this sample."""
     known = {(label.id, label.name) for label in task.labels}
     if (sample.label, sample.label_text) not in known or sample.fields.keys() != {*task.fields}:
         raise _invalid_cassette(cassette, f"{sample.id!r} is no sample of the task {task.name}")
 
 
 def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FixedResult) -> None:
-    """Refuse a result of another sample, or one with other texts or without its evidence."""
+    """Raise an error if a result is of another sample, has other texts or lacks its evidence."""
     result, fields = stated.result, sample.fields.keys()
     texts = [text for text in (result.semantic, result.updated) if text is not None]
     told = {each.evidence.id for each in stated.excerpts}
@@ -243,10 +243,10 @@ def _restore_texts(
 
 
 def restore_train(cassette: Cassette, setup: Setup, dataset: Path | None) -> list[Sample]:
-    """Return the samples that a label judge by rules learns from.
+    """Return the samples that a rule-based label judge learns from.
 
     Raises:
-        DatasetError: the train split in the benchmark's own files is another one.
+        DatasetError: the train split in the benchmark's own files differs.
     """
     known = cassette.head.learnt
     if known is None:
@@ -278,11 +278,11 @@ class CassetteNews:
         self._known = known
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        """Answer nothing: nobody gathers from a source that is not remote."""
+        """Return nothing: news is only gathered from remote sources."""
         return Retrieval(by_query={}, reasons=dict.fromkeys((q.id for q in queries), "not_covered"))
 
     def coverage(self, window: Window) -> Coverage:
-        """Say that articles are not counted here."""
+        """Return that articles are not counted here."""
         return Coverage(articles=None, days=0)
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -306,11 +306,11 @@ class CassetteInputs:
     stance_targets: Sequence[str]
 
     def news(self, job: RunContext) -> KnowledgeSource:
-        """Return who knows the names of a pass."""
+        """Return the source of the names of a pass."""
         return CassetteNews(self.names["control" if job.stage == "control" else "refresh"])
 
     def retrieve(self, job: RunContext, knowledge: KnowledgeSource) -> Retrieve:
-        """Return what finds the record of an offer."""
+        """Return the function that finds the record of an offer."""
 
         async def offer(looking: RetrievalRequest) -> RetrievalResult:
             line = self._line(job.stage, looking)
@@ -322,10 +322,10 @@ class CassetteInputs:
         return offer
 
     def _line(self, stage: str, looking: RetrievalRequest) -> OfferLine:
-        """Return the record of what a sample was offered.
+        """Return the record of the news offered to a sample.
 
         Raises:
-            NotRecorded: there is none, or it asked for something else then.
+            NotRecorded: there is none, or the sample asked for something else when it was recorded.
         """
         line = self.offers.get((stage, looking.sample_id, looking.attempt))
         if line is None:
@@ -354,12 +354,12 @@ class CassetteInputs:
         return self.stance_targets
 
     def row_count_warning(self, job: RunContext, rows: int) -> str | None:
-        """Say nothing beyond what the manifest says."""
+        """Return None: the manifest already has any warning."""
         return None
 
 
 def build_cassette_inputs(cassette: Cassette, learnt: list[Sample]) -> CassetteInputs:
-    """Return what a cassette has in the place of files and news.
+    """Return the inputs that a cassette provides in place of files and news.
 
     Raises:
         CassetteError: one of its lines is malformed.

@@ -80,16 +80,16 @@ _NO_REASONING = {None, "none", "minimal"}
 
 
 def assume_calls(role: RoleName, max_attempts: int) -> Range:
-    """Return how often a role is asked about a sample."""
+    """Return how often a role is called for one sample."""
     attempts = _CALLS[role]
     planned = attempts.first + attempts.again if max_attempts > 1 else attempts.first
     return planned * REPEATED_QUESTIONS
 
 
 def assume_answer(role: str, *, max_tokens: int, effort: str | None) -> Range:
-    """Return how many tokens an answer of a role has.
+    """Return the number of tokens in an answer of a role.
 
-    A model that is told to think may think up to the limit: thoughts are paid as answers.
+    A reasoning model may reason up to the limit, and reasoning is billed as output.
     """
     usual = _ANSWERS[role]
     if effort in _NO_REASONING:
@@ -100,7 +100,7 @@ def assume_answer(role: str, *, max_tokens: int, effort: str | None) -> Range:
 
 
 def assume_seconds(answer: Range) -> Range:
-    """Return how long a call takes whose answer has so many tokens."""
+    """Return the duration of a call, in seconds, given the number of tokens in its answer."""
     return between(0.5 + answer.low / 150, 1.5 + answer.likely / 60, 5 + answer.high / 20)
 
 
@@ -139,7 +139,7 @@ class RoleModel:
 
 
 def estimate_density(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
-    """Return how many characters of a prompt make a token."""
+    """Return the number of prompt characters per token."""
     counted = [one for one in seen if one.prompt_tokens]
     for calls, basis, factor in _find_nearest(counted, player):
         if calls:
@@ -149,7 +149,7 @@ def estimate_density(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange
 
 
 def estimate_answer(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
-    """Return how many tokens an answer has."""
+    """Return the number of tokens in an answer."""
     same = [one for one in seen if one.role == player.role and one.completion_tokens]
     own = [one for one in same if one.model == player.model]
     if own:
@@ -163,12 +163,12 @@ def estimate_answer(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
 
 
 def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range) -> KnownRange:
-    """Return how many seconds a call takes.
+    """Return the duration of a call in seconds.
 
     Args:
         seen: Recorded calls.
-        player: Who is asked.
-        said: Tokens of its answers, for where no call of the model was recorded.
+        player: The model in its role.
+        said: Tokens of its answers, used if no call of the model was recorded.
     """
     timed = [one for one in seen if one.seconds and one.model == player.model]
     for calls, basis, factor in _find_nearest(timed, player):
@@ -179,7 +179,7 @@ def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range)
 
 
 def estimate_cached_share(seen: Iterable[CallUsage], player: RoleModel) -> float:
-    """Return which share of the prompt tokens a provider had in its cache; 0 if not known."""
+    """Return the share of prompt tokens that a provider read from its cache; 0 if not known."""
     own = [one for one in seen if (one.role, one.model) == (player.role, player.model)]
     tokens = sum(one.prompt_tokens for one in own)
     return sum(one.cached_tokens for one in own) / tokens if len(own) >= FEW and tokens else 0.0
@@ -188,7 +188,7 @@ def estimate_cached_share(seen: Iterable[CallUsage], player: RoleModel) -> float
 def _find_nearest(
     seen: Sequence[CallUsage], player: RoleModel
 ) -> tuple[tuple[list[CallUsage], FigureBasis, float], ...]:
-    """Return calls of the model in the role, in other roles, and of other models."""
+    """Return recorded calls of the model in the role, in other roles, and of other models."""
     model = [one for one in seen if one.model == player.model]
     role = [one for one in model if one.role == player.role]
     elsewhere = FigureBasis(origin="recorded calls of the model in other roles", n=len(model))
@@ -208,9 +208,9 @@ def _others_basis(calls: Sequence[CallUsage]) -> FigureBasis:
 
 
 def estimate_spread(counts: Sequence[float]) -> Range:
-    """Return what comes to each of many samples on average, given what came to some.
+    """Return the mean per sample over many samples, given the counts of some of them.
 
-    That is never outside of the least and the most that came to one.
+    The range always lies between the smallest and the largest of the counts.
     """
     found, least, most = estimate_mean(counts), min(counts), max(counts)
     return between(max(found.low, least), found.likely, min(found.high, most))

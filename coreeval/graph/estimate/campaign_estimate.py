@@ -74,11 +74,11 @@ class CampaignEstimator:
         *,
         now: Clock,
     ) -> CostEstimate:
-        """Return what it will cost; nothing is asked or kept.
+        """Return the expected cost; nothing is asked or kept.
 
         Args:
-            lines_of: Makes the lines, given who is asked and what recorded calls tell.
-            now: The time of day.
+            lines_of: Returns the lines, given the models that are asked and the recorded calls.
+            now: The current time.
 
         Raises:
             ConfigError: the file of prices cannot be used.
@@ -125,7 +125,7 @@ as make a token. Assumed; the first recorded calls replace it."""
 
 
 def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
-    """Return what asking all that a plan says will cost; nothing is asked or kept.
+    """Return the cost of asking everything in a plan; nothing is asked or kept.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -168,7 +168,7 @@ def _item_lines(
 def _measure_items(
     model: ModelConfig, items: Sequence[Item], seen: Sequence[CallUsage], *, fixed: int = 0
 ) -> PromptSize:
-    """Return how long the questions about items are; their twins are about as long."""
+    """Return the length of the questions about items; their twins are about as long."""
     wide = 1 if find_recorded_name(model) in {one.model for one in seen} else CHARACTERS_PER_WIDE
     sizes = [len(item.input) + (wide - 1) * _count_wide(item.input) for item in items]
     basis = FigureBasis(origin="the benchmark's items", n=len(items))
@@ -176,7 +176,7 @@ def _measure_items(
 
 
 def _count_wide(text: str) -> int:
-    """Return how many characters are beyond the Latin ones."""
+    """Return the number of characters outside the Latin range."""
     return sum(sign > "\N{LATIN SMALL LETTER EZH WITH CARON}" for sign in text)
 
 
@@ -185,7 +185,7 @@ SERIES_ANSWERS = between(200, 1000, 4000)
 
 
 def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> CostEstimate:
-    """Return what asking all that a plan says will cost; nothing is asked or kept.
+    """Return the cost of asking everything in a plan; nothing is asked or kept.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -212,7 +212,7 @@ def audit_lines(
     *,
     stage: Stage = "run",
 ) -> Iterator[EstimateLine]:
-    """Yield what each target costs that is not embedded; it is asked every question once."""
+    """Yield the cost of each target that is not embedded; it is asked every question once."""
     for audit in audits:
         if not audit.target.is_embedded:
             for (role, room), questions in _group_questions(audit).items():
@@ -233,7 +233,7 @@ def audit_lines(
 
 
 def _group_questions(audit: TargetAudit) -> dict[tuple[str, int], list[SeriesQuestion]]:
-    """Return the questions by the role that they are noted as, and the room for an answer."""
+    """Return the questions by the role they are recorded under and the answer's token limit."""
     every = [one for asked in audit.asked for one in asked.questions]
     rooms = {find_question_role(one.room): 0 for one in every}
     for one in every:
@@ -265,7 +265,7 @@ def _utility_lines(
     seen: Sequence[CallUsage],
     stage: Stage,
 ) -> Iterator[EstimateLine]:
-    """Yield what ordinary questions cost, and the scoring of their answers."""
+    """Yield the cost of ordinary questions and of scoring their answers."""
     texts = {one.text: one for one in judged.questions}
     basis = FigureBasis(origin="a question is asked once in the same words", n=len(texts))
     once = KnownRange(range=exactly(1), basis=basis)
@@ -284,7 +284,7 @@ def _utility_lines(
 
 
 def _measure_judge(judged: UtilityPlan) -> PromptSize:
-    """Return how long the prompts of a judge are, round answers of a stated length."""
+    """Return the length of a judge's prompts, which contain answers of a stated length."""
     exhibits = [JudgeInput(question=one.asked.question, points=one.asked.points, answer="")
                 for one in judged.questions]  # fmt: skip
     fixed = measure_prompt(exhibits[0].messages[:1], JUDGEMENT_SHAPE.schema)

@@ -83,7 +83,7 @@ class ModelThroughput:
 
 
 def cost_line(asked: RoleFigures) -> EstimateLine:
-    """Return what a role costs in the whole run."""
+    """Return the cost of a role in the whole run."""
     calls = asked.calls.range.times(asked.samples)
     prompt = calls * _tokens(asked)
     answer = calls * asked.answer.range
@@ -107,7 +107,7 @@ def _bases(asked: RoleFigures) -> list[FigureBasis]:
 
 
 def _tokens(asked: RoleFigures) -> Range:
-    """Return the tokens of a prompt: fewest with many characters a token."""
+    """Return the tokens of a prompt; the low end assumes the most characters per token."""
     varied, density = asked.varied.range, asked.density.range
     return between(
         (asked.fixed + varied.low) / density.high,
@@ -117,7 +117,7 @@ def _tokens(asked: RoleFigures) -> Range:
 
 
 def _usd(asked: RoleFigures, calls: Range, prompt: Range, answer: Range) -> Range | None:
-    """Return the money; low if what all prompts begin with is cached, high if nothing ever is."""
+    """Return the cost in USD; low if the common prompt prefix is cached, high if nothing is."""
     price = asked.priced.price
     if price is None:
         return None
@@ -130,7 +130,7 @@ def _usd(asked: RoleFigures, calls: Range, prompt: Range, answer: Range) -> Rang
 
 
 def _cached_prefix(asked: RoleFigures) -> float:
-    """Return the tokens at the beginning of a prompt that a provider keeps; 0 if too few."""
+    """Return the tokens of the prompt prefix that a provider caches; 0 if too few."""
     tokens = asked.fixed / asked.density.range.high
     return tokens if tokens >= CACHED_FROM else 0.0
 
@@ -154,7 +154,7 @@ def estimate_run_seconds(
     concurrency: int,
     samples: int,
 ) -> Range:
-    """Return how long the run takes, one stage after the other."""
+    """Return the duration of the run, one stage after the other."""
     stages = [[line for line in lines if line.stage == stage] for stage in get_args(Stage)]
     return sum_ranges(_estimate_stage_seconds(each, lanes, concurrency, samples) for each in stages)
 
@@ -162,10 +162,10 @@ def estimate_run_seconds(
 def _estimate_stage_seconds(
     lines: Sequence[EstimateLine], lanes: Sequence[ModelThroughput], concurrency: int, samples: int
 ) -> Range:
-    """Return how long a stage takes: the refresh, or rewording, then targets and judges in turn.
+    """Return the duration of a stage: refresh or rewording first, then targets and judges in turn.
 
-    The first is as long as its slowest model, or as all its calls at as many samples a time as are
-    open together.
+    The refresh or rewording takes as long as its slowest model, or as long as all its calls when
+    as many samples are in progress as may be open at once.
     """
     roles = [line for line in lines if not line.role.startswith(ALONE)]
     together = max(1, min(max_open_samples(concurrency), samples))
@@ -182,7 +182,7 @@ def _estimate_stage_seconds(
 
 
 def _estimate_model_seconds(lines: Sequence[EstimateLine], lane: ModelThroughput) -> Range:
-    """Return how long one model takes, given how many it may be asked at a time and a minute."""
+    """Return how long one model takes, given its limits on concurrent calls and calls a minute."""
     calls, tokens = (
         sum_ranges(line.calls for line in lines),
         sum_ranges(line.prompt_tokens + line.completion_tokens for line in lines),
@@ -196,7 +196,7 @@ def _estimate_model_seconds(lines: Sequence[EstimateLine], lane: ModelThroughput
 
 
 def find_longest(ranges: Sequence[Range]) -> Range:
-    """Return the longest of several times, end by end."""
+    """Return the longest of several durations, comparing each end of the ranges separately."""
     return between(
         max(one.low for one in ranges),
         max(one.likely for one in ranges),
@@ -221,7 +221,7 @@ class RoleAssignments:
     concurrency: int
 
     def list_throughputs(self) -> list[ModelThroughput]:
-        """Return how fast each model may be asked."""
+        """Return the throughput limits of each model."""
         asked = (*self.judges, *self.roles.values(), *self.targets)
         models = {find_recorded_name(model): model for model in asked}
         return [
@@ -235,7 +235,7 @@ class RoleAssignments:
         ]
 
     def find_price(self, model: ModelConfig) -> ModelPrice:
-        """Return what a model charges: by the config, a file, or the table of the package."""
+        """Return a model's price from the config, from a file, or from the package's table."""
         if model.price is not None:
             return ModelPrice(price=model.price, origin="the config")
         if (known := self.prices.get(model.model)) is not None:
@@ -245,7 +245,7 @@ class RoleAssignments:
         return ModelPrice(price=None)
 
     def list_unpriced(self, lines: Iterable[EstimateLine]) -> tuple[UnpricedModel, ...]:
-        """Return the models of lines without money, with names that may have been meant."""
+        """Return the models of lines without a cost, with suggestions for the intended names."""
         names = dict.fromkeys(line.model for line in lines if line.usd is None)
         return tuple(
             UnpricedModel(model=name, nearest=tuple(find_nearest_names(name, self.prices)))
@@ -254,7 +254,7 @@ class RoleAssignments:
 
 
 def assign_roles(config: Config) -> RoleAssignments:
-    """Return who is asked in a run of a config.
+    """Return the models that a run of a config asks.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -268,7 +268,7 @@ def assign_roles(config: Config) -> RoleAssignments:
 
 
 def assign_targets(config: AnyConfig, targets: Sequence[ModelConfig]) -> RoleAssignments:
-    """Return who is asked where only targets are.
+    """Return the models to ask if only targets are asked.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -292,7 +292,7 @@ def _assign(
 
 
 def find_recorded_name(model: ModelConfig) -> str:
-    """Return a model's name as its calls are recorded: a file of answers without its folder."""
+    """Return the name a model's calls are recorded under; a file of answers without its folder."""
     return f"replay:{Path(model.name).name}" if model.provider == "replay" else model.model
 
 
@@ -332,17 +332,17 @@ def estimate_line(
     *,
     stage: Stage = "run",
 ) -> EstimateLine:
-    """Return what a model in a role is expected to cost, by what recorded calls tell of it.
+    """Return the expected cost of a model in a role, estimated from recorded calls.
 
     Args:
         role: A role, or `target`.
-        model: Who plays it.
-        calls: How often it is asked about a sample.
-        size: How long its prompts are.
-        samples: How many there are.
-        cast: Who is asked in the run.
+        model: The model that plays it.
+        calls: The number of calls per sample.
+        size: The length of its prompts.
+        samples: The number of samples.
+        cast: The models that the run asks.
         seen: Recorded calls.
-        stage: What it is asked for.
+        stage: The stage it is asked in.
     """
     player = build_role_model(role, model)
     said = estimate_answer(seen, player)

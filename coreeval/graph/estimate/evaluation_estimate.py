@@ -50,11 +50,11 @@ RENDERED_QUESTIONS = 300
 def estimate_evaluation(
     run_dir: Path | str, *, targets: Sequence[str] = (), budget_usd: float | None = None
 ) -> CostEstimate:
-    """Return what `evaluate` with the same arguments will cost; nothing is asked or kept.
+    """Return the cost of `evaluate` with the same arguments; nothing is asked or kept.
 
     Raises:
-        RunStateError: no run there, or some of its samples have not ended.
-        ConfigError: there is no such target, or no target at all.
+        RunStateError: there is no run, or some of its samples are unfinished.
+        ConfigError: the target does not exist, or there is no target at all.
     """
     found = prepare_evaluation(run_dir, targets, None)
     workspace = open_workspace(found.manifest)
@@ -100,14 +100,14 @@ def _estimate(found: EvaluationPlan, job: RunContext, budget_usd: float | None) 
 
 
 def _iter_chunks(job: RunContext) -> Iterator[Chunk]:
-    """Yield the texts of the arms, and those of train items where PCR is measured."""
+    """Yield the texts of the arms, and those of train items if PCR is measured."""
     yield from iter_arm_chunks(job)
     if job.pcr_targets:
         yield from iter_train_chunks(job)
 
 
 def _has_open_train(job: RunContext) -> bool:
-    """Tell whether train items are still to be reworded."""
+    """Return whether some train items have not been reworded yet."""
     counts = job.store.train.counts()
     return bool(job.pcr_targets) and (not counts or "open" in counts)
 
@@ -115,7 +115,7 @@ def _has_open_train(job: RunContext) -> bool:
 def _target_line(
     job: RunContext, target: TargetConfig, cast: RoleAssignments, seen: Sequence[CallUsage]
 ) -> EstimateLine:
-    """Return what is left to ask a target: so many questions, each about one sample."""
+    """Return the cost of the questions left for a target, each about one sample."""
     left = iter_open_questions(job, target, lambda: _iter_chunks(job))
     first = list(islice(left, RENDERED_QUESTIONS))
     number = len(first) + sum(1 for _ in left)

@@ -71,7 +71,7 @@ items, and those who judge what defences cost."""
 
 
 def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
-    """Return the last calls of each role and of targets; none where there is no call store.
+    """Return the last calls of each role and of targets; empty if there is no call store.
 
     Raises:
         RunCorrupt: the call store is damaged.
@@ -87,7 +87,7 @@ def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
 
 
 def read_usage(record: CallRecord) -> CallUsage:
-    """Return what a call tells about others."""
+    """Return the usage figures of a call, from which other calls are estimated."""
     asked = _RequestText.model_validate_json(record.request)
     return CallUsage(
         role=record.role,
@@ -104,7 +104,7 @@ def read_usage(record: CallRecord) -> CallUsage:
 
 
 def load_past_runs(workspace: Workspace, task: str) -> PastRuns:
-    """Return how samples fared in the workspace's runs of a task, the newest runs first."""
+    """Return the outcomes of samples in the workspace's runs of a task, newest runs first."""
     calls: dict[RoleName, list[int]] = {role: [] for role in ROLES}
     arms: dict[Arm, list[int]] = {arm: [] for arm in ARM_TEXTS}
     looked, names = 0, list[str]()
@@ -119,7 +119,7 @@ def load_past_runs(workspace: Workspace, task: str) -> PastRuns:
 
 
 def _iter_runs(workspace: Workspace, task: str) -> Iterator[tuple[RunFiles, Manifest]]:
-    """Yield the runs of a task in which models were asked, the newest first."""
+    """Yield the runs of a task in which models were asked, newest first."""
     found = list[tuple[RunFiles, Manifest]]()
     for path in workspace.runs.glob("*/*/manifest.json"):
         with suppress(CoreEvalError, ValidationError):  # of another version
@@ -142,7 +142,7 @@ def _count_role_calls(
     calls: Mapping[RoleName, list[int]],
     arms: Mapping[Arm, list[int]],
 ) -> int:
-    """Note how often each role was asked about the samples of a run; return how many these are."""
+    """Count how often each role was asked about a run's samples; return the number of samples."""
     roles, number = list_model_roles(manifest), 0
     with RunStore.open(files.require_store(), now=utc_now) as store:
         for ended in islice(_iter_complete_samples(store), most):
@@ -158,7 +158,7 @@ def _count_role_calls(
 
 
 def _iter_complete_samples(store: RunStore) -> Iterator[SampleResult]:
-    """Yield the samples that went through the whole run: none that failed or was kept."""
+    """Yield the samples that went through the whole run: none that failed or were kept."""
     for ended in store.sample_results():
         if ended.result.outcome != "failed" and ended.result.kept_from is None:
             yield ended
@@ -179,11 +179,11 @@ class Usage:
     usd: float = 0.0
 
     def __add__(self, other: Self) -> Self:
-        """Add."""
+        """Return the sum of two usages."""
         return type(self)(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
+        """Return the usage multiplied by a factor."""
         return type(self)(*(each * factor for each in astuple(self)))
 
 
@@ -204,10 +204,10 @@ class RunUsage:
 def read_run_usage(
     files: RunFiles, workspace: Workspace, cast: RoleAssignments, *, templates: int, arms: bool
 ) -> RunUsage:
-    """Return what a finished run used; its answers must still be in the call store.
+    """Return the usage of a finished run; its answers must still be in the call store.
 
-    `templates` is the number of its task's templates: so often a target is asked about a text;
-    `arms` tells whether it is asked about all arms, or about what PCR compares.
+    `templates` is the number of its task's templates: a target is asked once per text and template;
+    `arms` says whether it is asked about all arms or only about what PCR compares.
     """
     with (
         RunStore.open(files.require_store(), now=utc_now) as store,
@@ -233,20 +233,20 @@ class _UsageReader:
         self._bought: dict[str, Usage] = {}
 
     def by_sample(self, *, arms: bool) -> BySample:
-        """Return what each sample used, targets included."""
+        """Return the usage of each sample, targets included."""
         asked_as = _count_arms if arms else _count_compared_texts
         return [
             self._of(ended.sample.id, asked_as(ended)) for ended in self._store.sample_results()
         ]
 
     def by_train(self) -> BySample:
-        """Return what each train item used, targets included."""
+        """Return the usage of each train item, targets included."""
         ids = dict.fromkeys(self._store.train.ids(), 0)
         ids |= {item.sample.id: 2 for item in self._store.train.rewordings()}
         return [self._of(item, texts) for item, texts in ids.items()]
 
     def sum_paid(self) -> Usage:
-        """Return what was paid for, once all samples have been read."""
+        """Return the usage that was paid for; call it after all samples have been read."""
         return sum(self._bought.values(), Usage())
 
     @cached_property
@@ -254,7 +254,7 @@ class _UsageReader:
         return {find_recorded_name(target): self._mean_of(target) for target in self._targets}
 
     def _of(self, sample_id: str, texts: int) -> Mapping[RolePair, Usage]:
-        """Return what a sample used about so many of whose texts targets were asked."""
+        """Return the usage of a sample, with the given number of its texts put to targets."""
         used: dict[RolePair, Usage] = {}
         for player, one in self._calls_of(sample_id):
             used[player] = used.get(player, Usage()) + one
@@ -262,7 +262,7 @@ class _UsageReader:
         return used | {("target", name): each.times(asked) for name, each in self._per_call.items()}
 
     def _mean_of(self, target: ModelConfig) -> Usage:
-        """Return what one question to a target used on average."""
+        """Return the mean usage of one question to a target."""
         found = [one for _, one in self._calls_of(f"target {target.model}")]
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
@@ -298,7 +298,7 @@ _PriceTokens = Callable[[int, int, int], float]
 
 
 def _find_price(cast: RoleAssignments, model: ModelConfig) -> _PriceTokens:
-    """Return what prices the tokens of a call: prompt, those cached of it, and answer."""
+    """Return the function that prices a call's tokens: prompt, cached prompt and answer."""
     price = cast.find_price(model).price
     if price is None:
         return _price_nothing

@@ -34,27 +34,27 @@ class Range(Value):
         return self
 
     def __add__(self, other: "Range") -> "Range":
-        """Add, as if both came out low, or both high."""
+        """Return the sum; low ends are added together, and so are high ends."""
         return between(self.low + other.low, self.likely + other.likely, self.high + other.high)
 
     def __mul__(self, other: "Range") -> "Range":
-        """Multiply, as if both came out low, or both high."""
+        """Return the product; low ends are multiplied together, and so are high ends."""
         return between(self.low * other.low, self.likely * other.likely, self.high * other.high)
 
     def times(self, factor: float) -> "Range":
-        """Return a multiple."""
+        """Return the range multiplied by a factor."""
         return between(self.low * factor, self.likely * factor, self.high * factor)
 
     def widen(self, factor: float) -> "Range":
-        """Return the range with its ends further out by a factor."""
+        """Return the range with its ends moved outwards by a factor."""
         return between(self.low / factor, self.likely, self.high * factor)
 
     def whole(self) -> "Range":
-        """Return the range in whole numbers."""
+        """Return the range rounded to whole numbers."""
         return between(round(self.low), round(self.likely), round(self.high))
 
     def at_most(self, limit: float) -> "Range":
-        """Return the range without what is above a limit."""
+        """Return the range capped at a limit."""
         return between(min(self.low, limit), min(self.likely, limit), min(self.high, limit))
 
 
@@ -80,19 +80,19 @@ def between(low: float, likely: float, high: float) -> Range:
 
 
 def exactly(value: float) -> Range:
-    """Return a range without width."""
+    """Return a range of zero width."""
     return between(value, value, value)
 
 
 def sum_ranges(ranges: Iterable[Range]) -> Range:
-    """Return the sum."""
+    """Return the sum of ranges."""
     return sum(ranges, exactly(0.0))
 
 
 def estimate_mean(values: Sequence[float]) -> Range:
-    """Return where the mean of many more such values lies: two standard errors each way.
+    """Return the range of the mean of many more such values: two standard errors each way.
 
-    One value alone may be off by a factor of two.
+    A single value may be off by a factor of two.
     """
     mean = statistics.fmean(values)
     if len(values) == 1:
@@ -197,7 +197,7 @@ class CostEstimate(Value):
 
 
 def sum_lines(lines: tuple[EstimateLine, ...]) -> EstimateTotals:
-    """Return the sums of lines, as if all came out low, or all high."""
+    """Return the sums of lines; all low ends are added together, and so are all high ends."""
     prices = [line.usd for line in lines if line.usd is not None]
     asked = [line for line in lines if line.calls.high]
     return EstimateTotals(
@@ -226,19 +226,19 @@ def fit_budget(budget_usd: float | None, totals: EstimateTotals) -> BudgetFit | 
 
 
 def find_estimate_path(workspace: Workspace, name: str) -> Path:
-    """Return where the last estimate of a config is kept."""
+    """Return the path of the last estimate of a config."""
     return workspace.estimates / f"{name}.json"
 
 
 def save_estimate(workspace: Workspace, estimate: CostEstimate) -> Path:
-    """Keep an estimate in place of the last one of its config; return the file."""
+    """Save an estimate in place of the config's last one; return the file."""
     path = find_estimate_path(workspace, estimate.name)
     write_json(path, estimate.model_dump(mode="json"))
     return path
 
 
 def read_estimate(workspace: Workspace, name: str) -> CostEstimate | None:
-    """Return the last estimate of a config; None where there is none that can be read."""
+    """Return the last estimate of a config; None if there is none or it cannot be read."""
     try:
         return CostEstimate.model_validate_json(find_estimate_path(workspace, name).read_bytes())
     except (OSError, ValidationError):
@@ -246,9 +246,9 @@ def read_estimate(workspace: Workspace, name: str) -> CostEstimate | None:
 
 
 def find_estimate(manifest: Manifest) -> CostEstimate | None:
-    """Return the estimate that a run was preceded by, of the very samples that it has; else None.
+    """Return the estimate made before a run for exactly its samples; None if there is none.
 
-    An estimate made after the run began is no forecast of it.
+    An estimate made after the run began is not a forecast.
     """
     found = read_estimate(Workspace(Path(manifest.workspace)), manifest.name)
     if found is None or found.samples != manifest.counts["total"]:
@@ -280,9 +280,9 @@ class EstimateError(Value):
 
 
 def measure_error(estimate: CostEstimate, cost: Cost) -> EstimateError:
-    """Return how far an estimate was off, given what the run paid for.
+    """Return the error of an estimate, compared with what the run paid for.
 
-    Money is left out where it was not known before or is not known now.
+    The cost is left out if it was not known before or is not known now.
     """
     totals = estimate.totals
     pairs: list[tuple[Measure, Range | None, float | None]] = [

@@ -58,16 +58,16 @@ UsageTable = NDArray[np.float64]
 def extrapolate(
     used: UsageTable, samples: int, *, seed: int, draws: int = BOOTSTRAP_DRAWS
 ) -> list[Range]:
-    """Return for each column what so many more samples will use in all.
+    """Return for each column the total that a number of further samples will use.
 
-    The interval has two parts: the mean of the samples that were seen may be off (they are drawn
-    anew, with replacement), and more samples of the same kind differ among themselves.
+    The interval has two parts: the mean of the observed samples may be off (they are resampled
+    with replacement), and further samples of the same kind vary.
 
     Args:
-        used: What was seen; one sample alone may be off by a factor of two.
-        samples: How many more there are.
-        seed: Where chance begins.
-        draws: How often the samples are drawn anew.
+        used: The observed usage; a single sample may be off by a factor of two.
+        samples: The number of further samples.
+        seed: The random seed.
+        draws: The number of resamples.
     """
     if len(used) < FEWEST_SAMPLES:
         return [between(each / 2, each, each * 2) for each in (used[0] * samples).tolist()]
@@ -101,21 +101,21 @@ def preview(
     overrides: Sequence[str] = (),
     around: RunHooks = DEFAULT_HOOKS,
 ) -> CostEstimate:
-    """Refresh the first samples, and return what the others will cost by what these used.
+    """Refresh the first samples and estimate the cost of the others from their usage.
 
-    It is a normal run in the workspace: a later run finds the answers and does not pay for them
+    It is a normal run in the workspace: a later run reuses the answers without paying
     again, and the estimate leaves them out.
 
     Args:
         config: Path of the YAML config.
-        samples: How many, two at least.
-        limit: Take only the first so many samples of the benchmark.
-        overrides: `key.path=value` settings over the config's.
+        samples: The number of samples to refresh, at least two.
+        limit: Take only this many samples from the start of the benchmark.
+        overrides: `key.path=value` settings that override the config's.
         around: Progress callback, clock and team builder.
 
     Raises:
         UsageError: the config, the benchmark, the news or the prices cannot be used.
-        RunError: the run could not go on; it can be resumed.
+        RunError: the run could not continue; it can be resumed.
         Interrupted: a signal stopped it; it can be resumed.
     """
     lab = open_lab(config, overrides)
@@ -217,7 +217,7 @@ class _Extrapolation:
         )
 
     def totals(self) -> EstimateTotals:
-        """Return the sums, whose interval is narrower than the sum of intervals."""
+        """Return the sums, whose interval is narrower than the sum of the intervals."""
         calls, prompt, answer, _, usd = self._parts[-1]
         return EstimateTotals(
             calls=calls.whole(),
@@ -229,7 +229,7 @@ class _Extrapolation:
 
 
 def _tabulate_usage(by_sample: BySample, who: Sequence[RolePair]) -> UsageTable:
-    """Return a row for each sample: what each player used, then what all of them used."""
+    """Return a row for each sample: the usage of each player, then the total."""
     rows = []
     for used in by_sample:
         each = [used.get(player, Usage()) for player in who]

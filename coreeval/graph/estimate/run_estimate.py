@@ -70,15 +70,15 @@ def estimate(
     stale_after: str | None = None,
     now: Clock = utc_now,
 ) -> CostEstimate:
-    """Return what a run will cost, and keep the estimate in the workspace.
+    """Return the cost of a run, and keep the estimate in the workspace.
 
     Args:
         config: Path of the YAML config.
-        limit: Take only the first so many samples.
-        overrides: `key.path=value` settings over the config's.
-        parent: The release whose samples are kept where they are still good.
-        stale_after: How old the evidence of a kept sample may be.
-        now: The time of day.
+        limit: Take only this many samples from the start of the benchmark.
+        overrides: `key.path=value` settings that override the config's.
+        parent: The release whose samples are kept if they are still valid.
+        stale_after: The maximum age of a kept sample's evidence.
+        now: The current time.
 
     Raises:
         UsageError: the config, the benchmark, the prices or the release cannot be used.
@@ -110,7 +110,7 @@ def build_estimate(
     now: Clock,
     notes: Sequence[str],
 ) -> CostEstimate:
-    """Return an estimate made of lines."""
+    """Return an estimate built from lines."""
     config, totals = lab.setup.config, sum_lines(lines)
     return CostEstimate(
         name=config.name,
@@ -143,32 +143,32 @@ class _PastFigures:
     max_attempts: int
 
     def calls(self, role: RoleName) -> KnownRange:
-        """Return how often a role is asked about a sample."""
+        """Return how often a role is called for one sample."""
         counts = self.earlier.calls[role]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
         return KnownRange(range=assume_calls(role, self.max_attempts), basis=STATED_BASIS)
 
     def questions(self, templates: int) -> KnownRange:
-        """Return how often a target is asked about a sample: in each of its arms, each template."""
+        """Return how often a target is asked about a sample: once per arm and template."""
         arms = self.arms()
         return arms.model_copy(update={"range": arms.range.times(templates)})
 
     def rewordings(self, role: RoleName) -> KnownRange:
-        """Return how often a role is asked about a train item."""
+        """Return how often a role is called for one train item."""
         if role == "label_judge":
             return KnownRange(range=REWORDING_CALLS[role] * REPEATED_QUESTIONS, basis=STATED_BASIS)
         return self.calls(role)
 
     def share(self, arm: Arm) -> KnownRange:
-        """Return how likely it is that an arm has a sample."""
+        """Return the probability that an arm has a sample."""
         counts = self.earlier.arms[arm]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
         return KnownRange(range=ARM_SHARES[arm], basis=STATED_BASIS)
 
     def arms(self) -> KnownRange:
-        """Return in how many arms a sample is."""
+        """Return the number of arms that a sample is in."""
         each = list(self.earlier.arms.values())
         if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
             counts = [sum(arms) for arms in zip(*each, strict=True)]
@@ -208,7 +208,7 @@ def _evaluation_lines(
     memory: _PastFigures,
     size: PromptSize,
 ) -> list[EstimateLine]:
-    """Return what asking about the arms costs."""
+    """Return the cost of asking about the arms."""
     if not lab.setup.config.detect.evaluate:
         return []
     templates, samples = len(lab.setup.task.templates), counted.samples
@@ -234,9 +234,9 @@ def _control_lines(
     memory: _PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
-    """Return what writing the control arm costs: what comes after the news is asked anew.
+    """Return the cost of writing the control arm: the steps after the news are repeated.
 
-    Of samples that are kept from a release, what comes before it too. Each new text is read by the
+    For samples kept from a release, earlier steps are repeated too. Each new text is read by the
     label judge as often as by the fact judge.
     """
     if lab.setup.control is None:
@@ -263,7 +263,7 @@ def _rewording_lines(
     memory: _PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
-    """Return what rewording train items costs."""
+    """Return the cost of rewording train items."""
     return [
         estimate_line(
             role,
@@ -287,9 +287,9 @@ def _pcr_lines(
     memory: _PastFigures,
     size: PromptSize,
 ) -> list[EstimateLine]:
-    """Return what asking for PCR costs: about each reworded item as it is and reworded.
+    """Return the cost of the questions for PCR: each reworded item, original and reworded.
 
-    About those of the test split targets are asked already where they are asked about the arms.
+    Items of the test split cost nothing here if targets are already asked about the arms.
     """
     if not counted.train:
         return []
@@ -307,7 +307,7 @@ def _pcr_lines(
 def _numleak_lines(
     lab: PromptLab, cast: RoleAssignments, memory: _PastFigures
 ) -> list[EstimateLine]:
-    """Return what asking about series costs, and judging what is said under defences."""
+    """Return the cost of asking about series and of judging the answers given under defences."""
     config, setup = lab.setup.config, lab.setup
     if config.detect.numleak is None or not (cast.targets or cast.judges):
         return []

@@ -57,21 +57,21 @@ class SampleCount:
 
     @property
     def refresh_count(self) -> int:
-        """Samples that go through the run."""
+        """Return the number of samples that go through the run."""
         return self.samples - self.kept
 
 
 def count_samples(setup: Setup, limit: int | None, keeper: CarryOver | None = None) -> SampleCount:
-    """Count the samples that a run would take, and draw some; nothing is downloaded.
+    """Count the samples that a run would take and draw some of them; download nothing.
 
     Args:
-        setup: What the config amounts to.
-        limit: Take only the first so many samples.
-        keeper: Tells those that a run takes from the release before.
+        setup: The setup built from the config.
+        limit: Take only this many samples from the start of the benchmark.
+        keeper: Selects the samples that a run takes from the previous release.
 
     Raises:
         DatasetError: the files cannot be read, or they are on a hub and no limit says how many
-            samples are taken of them.
+            of their samples are taken.
     """
     dataset = setup.config.dataset
     if dataset.format == "hf" and not Path(dataset.path).exists():
@@ -137,7 +137,7 @@ class PromptSize:
 
 
 def measure_prompt(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:
-    """Return the characters of messages and schema; recorded calls are measured in the same way."""
+    """Return the number of characters of messages and schema, counted as for recorded calls."""
     return _length(messages) + len(canonical_json(schema))
 
 
@@ -146,7 +146,7 @@ def _length(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
-    """Return how long a role's prompts are on samples of the lab, else on bundled ones."""
+    """Return the length of a role's prompts on samples of the lab, or else on bundled ones."""
     if drawn and (shown := await _collect_requests(lab, role, drawn)):
         return _summarize_sizes(role, shown, "the benchmark")
     with open_bundled_lab(_find_similar_task(lab.setup.task)) as bundled:
@@ -155,7 +155,7 @@ async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) 
 
 
 def measure_target(lab: PromptLab, drawn: Sequence[Sample]) -> PromptSize:
-    """Return how long the questions to a target are; nothing in them is the same in every call."""
+    """Return the length of the questions to a target, which share no common prefix."""
     if drawn:
         return _measure_questions(lab, drawn, "the benchmark")
     with open_bundled_lab(_find_similar_task(lab.setup.task)) as bundled:
@@ -176,7 +176,7 @@ def _measure_questions(lab: PromptLab, samples: Sequence[Sample], whose: str) ->
 
 
 def measure_question(asked: TargetQuestion, task: Task) -> int:
-    """Return the characters of a question to a target, with the schema of its answer."""
+    """Return the number of characters of a question to a target and its answer schema."""
     message = make_message(task, asked.sample.fields, asked.template)
     return measure_prompt([message], LabelShape(task).schema)
 
@@ -184,7 +184,7 @@ def measure_question(asked: TargetQuestion, task: Task) -> int:
 async def _collect_requests(
     lab: PromptLab, role: RoleName, samples: Sequence[Sample]
 ) -> list[RoleRequest]:
-    """Return what a role is shown on the first samples that come to it; none without news."""
+    """Return the role's requests on the first samples that reach it; none without news."""
     found = list[RoleRequest]()
     try:
         with _open_source(lab, role) as situation_of:
@@ -236,12 +236,12 @@ def _iter_all(lab: PromptLab) -> list[Sample]:
 
 
 def _find_similar_task(task: Task) -> str:
-    """Return the bundled task that is most like a task."""
+    """Return the bundled task that is most similar to a task."""
     if task.name in DATASETS:
         return task.name
     return "mrpc" if len(task.fields) > 1 else "emotion"
 
 
 def _use_prompts_of(bundled: PromptLab, lab: PromptLab) -> PromptLab:
-    """Return a bundled lab with the prompts of another."""
+    """Return a bundled lab that uses the prompts of another lab."""
     return replace(bundled, setup=replace(bundled.setup, prompts=lab.setup.prompts))

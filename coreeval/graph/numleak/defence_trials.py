@@ -54,13 +54,13 @@ class DefenceTrial:
     seed: int
 
     def attacks(self, asked: SeriesQuestionSet, series: Series) -> SeriesQuestionSet:
-        """Return what is asked about a series, with the attacks behind it."""
+        """Return the questions about a series, followed by the attacks on the defences."""
         return add_attacks(asked, series.definition, self.armoury, dates=self.config.dates)
 
     def plan_utility(
         self, series: Sequence[Series], targets: Sequence[TargetConfig]
     ) -> UtilityPlan | None:
-        """Return what targets are asked beside; None where nobody judges."""
+        """Return the ordinary questions for targets; None if there is no judge."""
         judge, second = self.config.judge, self.config.second_judge
         if judge is None or not self.config.measures_utility:
             return None
@@ -76,7 +76,7 @@ class DefenceTrial:
 
 
 def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | None:
-    """Return how the defences of a config are tried; None where it has none.
+    """Return how a config's defences are tried; None if it has none.
 
     Raises:
         ConfigError: the file of a defence, of an ending or of the questions cannot be used.
@@ -91,18 +91,18 @@ def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | Non
 async def ask_utility(
     runner: QuestionRunner, exchange: ModelPool, target: TargetConfig, judged: UtilityPlan
 ) -> list[UtilityReply]:
-    """Return what a target says to ordinary questions, and what judges make of it.
+    """Return a target's answers to ordinary questions, with the judges' scores.
 
     Args:
-        runner: What asking shares.
-        exchange: Where models are opened.
-        target: Whom to ask.
-        judged: What to ask, and who judges.
+        runner: The shared state of asking.
+        exchange: The exchange that opens models.
+        target: The target to ask.
+        judged: The questions and the judges.
 
     Raises:
-        Stopped: a signal stopped it.
-        RunError: some questions did not get through.
-        CoreEvalError: no more can be asked.
+        Stopped: a signal stopped the run.
+        RunError: some questions failed.
+        CoreEvalError: no more questions can be asked.
     """
     questions = judged.questions
     said = await _ask_questions(runner, exchange, target, questions)
@@ -126,7 +126,7 @@ async def _ask_questions(
     target: TargetConfig,
     questions: Sequence[OrdinaryQuestion],
 ) -> dict[OrdinaryQuestion, TextAnswer]:
-    """Ask through the call store; questions in the same words are one call."""
+    """Ask through the call store; questions with the same wording are one call."""
     if target.is_embedded:
         return await asyncio.to_thread(_ask_persona, target.model, questions)
     asker = exchange.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
@@ -160,7 +160,7 @@ async def _score_answers(
     questions: Sequence[OrdinaryQuestion],
     said: Mapping[OrdinaryQuestion, TextAnswer],
 ) -> dict[OrdinaryQuestion, UtilityScore]:
-    """Have answers scored; what was cut off is not, and silence is no help."""
+    """Have answers scored; truncated ones are skipped, and an empty one is not helpful."""
     shown = {one: one.exhibit(said[one].text) for one in questions if said[one].kind != "truncated"}
     exhibits = [*dict.fromkeys(each for each in shown.values() if each.answer.strip())]
     if judge.is_rule_based:
@@ -174,7 +174,7 @@ async def _score_answers(
 async def _ask_judge(
     runner: QuestionRunner, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[JudgeInput]
 ) -> dict[JudgeInput, UtilityScore]:
-    """Ask a judge, which settles: one that will not score is not asked again."""
+    """Ask a judge, whose first answer is final: if it refuses to score, it is not asked again."""
     asker = exchange.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
     return await runner.gather(
         judge.model,

@@ -50,11 +50,11 @@ class SeriesSet:
 
     @property
     def all(self) -> tuple[Series, ...]:
-        """Both."""
+        """Return the named series and their siblings."""
         return (*self.series, *self.siblings)
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader should know of the series' files."""
+        """Yield notes on the series' files for the reader."""
         for one in self.series:
             yield from (f"{one.definition.id}: {note}" for note in one.notes)
 
@@ -63,12 +63,12 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
     """Open all series.
 
     Args:
-        asked: What the config says.
-        base: Folder that relative paths start at.
+        asked: The config's settings.
+        base: The folder that relative paths are resolved against.
         cache: Folder where fetched files are kept.
 
     Raises:
-        ConfigError: there is no such series, one is there twice, or a file is given for another.
+        ConfigError: a series does not exist or is named twice, or a file is of another series.
         DatasetError: a file is missing, cannot be fetched, or has no values.
     """
     files = {name: base / path for name, path in asked.files.items()}
@@ -88,7 +88,7 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
 
 
 def _iter_relatives(series: Iterable[Series]) -> Iterator[str]:
-    """Yield the built-in series of the same families that are not asked about anyhow."""
+    """Yield the built-in series of the same families that are not already asked about."""
     there = {one.definition.id for one in series}
     families = {one.definition.family for one in series if one.definition.family}
     for one in list_definitions():
@@ -134,7 +134,7 @@ class TargetAudit:
 
     @property
     def questions(self) -> int:
-        """How many there are."""
+        """Return the number of questions."""
         beside = len(self.judged.questions) if self.judged else 0
         return sum(len(each.questions) for each in self.asked) + beside
 
@@ -157,43 +157,43 @@ class NumleakPlan:
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """Those that the config names."""
+        """Return the series that the config names."""
         return self.universe.series
 
     @property
     def siblings(self) -> tuple[Series, ...]:
-        """The others of their families, as far as they can be opened."""
+        """Return the other series of the same families that can be opened."""
         return self.universe.siblings
 
     @property
     def payer(self) -> str:
-        """Who pays in the call store."""
+        """Return the name of the payer in the call store."""
         return series_payer(self.config.name)
 
     @property
     def questions(self) -> int:
-        """Questions to all targets."""
+        """Return the number of questions to all targets."""
         return sum(audit.questions for audit in self.audits)
 
     @property
     def asked_dates(self) -> dict[str, tuple[Frequency, list[Period]]]:
-        """The frequency of each series, and the dates whose value is asked for."""
+        """Return the frequency of each series and the dates whose value is asked for."""
         return list_asked_dates(self.universe, self.audits)
 
     @property
     def cutoffs(self) -> dict[str, date | None]:
-        """The last day of each target's training data, by its name."""
+        """Return the last day of each target's training data, by the target's name."""
         return {audit.target.model: audit.cutoff for audit in self.audits}
 
     def notes(self) -> Iterator[str]:
-        """Yield what is not asked, or not as it was meant, each thing once."""
+        """Yield one note per question or setting that was left out or could not be applied."""
         for name in self.passed_over:
             yield f"{name} labels texts and has no words for numbers: it is not asked"
         yield from iter_notes(self.universe, self.audits)
 
 
 def iter_notes(universe: SeriesSet, audits: Sequence[TargetAudit]) -> Iterator[str]:
-    """Yield what could not be asked as it was meant, each thing once for all whom it is true of."""
+    """Yield one note per setting that could not be applied, with all the targets it affects."""
     yield from universe.left_out
     said = defaultdict[str, defaultdict[str, list[str]]](lambda: defaultdict(list))
     for audit in audits:
@@ -213,16 +213,16 @@ def iter_notes(universe: SeriesSet, audits: Sequence[TargetAudit]) -> Iterator[s
 def build_numleak_plan(
     path: Path, *, overrides: Sequence[str], now: Clock = utc_now
 ) -> NumleakPlan:
-    """Return what a config asks for; series are fetched where they are not at hand.
+    """Return the plan of what a config asks for; missing series are downloaded.
 
     Args:
         path: The YAML config, of NumLeak alone or of a run.
-        overrides: `key.path=value` settings over the config's.
-        now: The time of day; what is published later is not asked about.
+        overrides: `key.path=value` settings that override the config's.
+        now: The current time; later publications are not asked about.
 
     Raises:
         UsageError: the config, a series, a key or a price cannot be used.
-        ModelUnusable: an endpoint does not answer.
+        ModelUnusable: an endpoint does not respond.
     """
     path = path.resolve()
     config = load_series_config(path, overrides)
@@ -233,13 +233,13 @@ def build_numleak_plan(
 def plan_series(
     config: SeriesConfig, *, source: Path, base: Path, now: Clock = utc_now
 ) -> NumleakPlan:
-    """Return what a config asks for that was read already; see `build_numleak_plan`.
+    """Return the plan of a config that was already read; see `build_numleak_plan`.
 
     Args:
-        config: What is asked of whom.
-        source: Where it comes from, for people.
+        config: The questions and the targets.
+        source: The display name of the config's source.
         base: The folder of the workspace and of relative paths.
-        now: The time of day; what is published later is not asked about.
+        now: The current time; later publications are not asked about.
     """
     workspace = workspace_for(base)
     universe = open_series_set(config.detect.numleak, base=base, cache=workspace.series)
@@ -274,14 +274,14 @@ def plan_run_audits(
     workspace: Workspace,
     today: date,
 ) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
-    """Return the series that the config of a run names, and what each target is asked.
+    """Return the series that a run's config names, and the questions to each target.
 
     Args:
-        config: The run's.
+        config: The config of the run.
         targets: Those that are asked.
-        source: Its file; relative paths start there.
-        workspace: Keeps what is fetched.
-        today: The day of asking.
+        source: Its file; relative paths are resolved against its folder.
+        workspace: Keeps downloaded series.
+        today: The day on which questions are asked.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
@@ -294,7 +294,7 @@ def plan_run_audits(
 
 
 def check_series(config: Config, *, source: Path, workspace: Workspace, today: date) -> None:
-    """Check that what a run is to ask about series can be asked, where its config names any.
+    """Check that a run can ask about the series of its config, if it names any.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
@@ -308,7 +308,7 @@ def check_series(config: Config, *, source: Path, workspace: Workspace, today: d
 
 
 def load_signals(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
-    """Return the user's own signals; their paths start at `base`.
+    """Return the user's own signals; their paths are relative to `base`.
 
     Raises:
         DatasetError: one cannot be read, or has no row that can be used.
@@ -319,7 +319,7 @@ def load_signals(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
 def list_asked_dates(
     universe: SeriesSet, audits: Sequence[TargetAudit]
 ) -> dict[str, tuple[Frequency, list[Period]]]:
-    """Return the frequency of each series, and the dates whose value is asked for."""
+    """Return the frequency of each series and the dates whose value is asked for."""
     found = {one.definition.id: (one.definition.frequency, list[Period]()) for one in universe.all}
     for audit in audits:
         for asked in audit.asked:
@@ -330,10 +330,10 @@ def list_asked_dates(
 
 
 def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
-    """Return the targets to ask about series: no embedded classifier, and no reference.
+    """Return the targets to ask about series: no embedded classifier and no reference.
 
     Raises:
-        ConfigError: an embedded target is neither a classifier nor a persona; or nobody is left.
+        ConfigError: an embedded target is neither a classifier nor a persona; or no target is left.
     """
     found = list[TargetConfig]()
     for target in targets:
@@ -356,10 +356,10 @@ def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
 def plan_audits(
     config: SeriesConfig, universe: SeriesSet, *, today: date
 ) -> tuple[TargetAudit, ...]:
-    """Return what each target is asked.
+    """Return the questions to each target.
 
     Raises:
-        ConfigError: the file of cutoffs cannot be used, or one that a defence is read from.
+        ConfigError: the file of cutoffs cannot be used, or the file of a defence.
         DatasetError: a series has no value in the period.
     """
     table = load_cutoffs(Path(config.cutoffs) if config.cutoffs else None)
@@ -399,11 +399,11 @@ PROSE_ROLE: Final = "target_series_prose"
 
 
 def find_question_role(room: int) -> str:
-    """Return what the calls of questions with such room are noted as."""
+    """Return the role that calls with this token limit are recorded under."""
     return PROSE_ROLE if room else SERIES_ROLE
 
 
 def allow_tokens(target: TargetConfig, room: int) -> TargetConfig:
-    """Return a target whose answers may have so many tokens, or as many as it allows itself."""
+    """Return a target whose answers may have this many tokens, or its own limit if higher."""
     most = max(room, target.max_tokens)
     return target if most == target.max_tokens else target.model_copy(update={"max_tokens": most})

@@ -23,9 +23,9 @@ AUDIT_STAGE = "numleak"
 
 
 async def audit_series(job: RunContext) -> list[str]:
-    """Ask the run's targets about the series of its config; return those that were asked.
+    """Ask the run's targets about the series of its config; return the targets that were asked.
 
-    What a target has said is in its file, whole or not at all; a target that has one is not asked.
+    A target's file is written only when complete; a target that has a file is not asked.
 
     Raises:
         CoreEvalError: a series cannot be opened, a target cannot be used, or left questions without
@@ -44,7 +44,7 @@ async def audit_series(job: RunContext) -> list[str]:
 
 
 def list_run_audits(job: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
-    """Return the series of a run, and what each target that it audits is asked.
+    """Return the series of a run, and the questions to each target that it audits.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
@@ -59,13 +59,13 @@ def list_run_audits(job: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]
 
 
 def list_run_notes(job: RunContext) -> list[str]:
-    """Return what could not be asked as it was meant; nothing before all was asked."""
+    """Return notes on settings that could not be applied; empty until all questions are asked."""
     done = job.store.stage(AUDIT_STAGE)
     return list(done["notes"]) if done else []
 
 
 def list_reply_files(job: RunContext, targets: Sequence[TargetConfig]) -> dict[str, Path]:
-    """Return the file of each target's replies, by the name of the target."""
+    """Return the file of each target's replies, by the target's name."""
     return {name: job.files.numleak / file for name, file in file_names(targets).items()}
 
 
@@ -76,7 +76,7 @@ def read_run_utility(job: RunContext, targets: Sequence[TargetConfig]) -> list[U
 
 
 def _utility_file(replies: Path) -> Path:
-    """Return the file of answers to ordinary questions that goes with one of replies."""
+    """Return the file of answers to ordinary questions that belongs to a file of replies."""
     return replies.with_name(f"{replies.stem}.utility.jsonl")
 
 
@@ -109,7 +109,7 @@ async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
 async def _audit_target(
     job: RunContext, exchange: ModelPool, audit: TargetAudit, universe: SeriesSet, file: Path
 ) -> None:
-    """Ask one target about series, and keep what it said when that is all."""
+    """Ask one target about series, and save the answers once all have been given."""
     seed = job.config.run.seed
 
     async def ask(runner: QuestionRunner) -> None:
@@ -124,7 +124,7 @@ async def _audit_target(
 async def _judge_target(
     job: RunContext, exchange: ModelPool, audit: TargetAudit, file: Path
 ) -> None:
-    """Ask one target ordinary questions and have the answers judged; keep them when all are."""
+    """Ask one target ordinary questions; save the answers once all have been judged."""
 
     async def ask(runner: QuestionRunner) -> None:
         if audit.judged:
@@ -137,7 +137,7 @@ async def _judge_target(
 async def _record_calls(
     job: RunContext, audit: TargetAudit, turn: int, ask: Callable[[QuestionRunner], Awaitable[None]]
 ) -> None:
-    """Ask, and note the calls however it ends."""
+    """Ask, and record the calls whether or not asking succeeds."""
     runner = QuestionRunner(concurrency=job.config.run.concurrency, watch=job.watch, stop=job.stop)
     with record_calls() as made:
         try:

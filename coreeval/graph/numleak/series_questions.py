@@ -52,11 +52,11 @@ class LogprobRunner:
         self._takes = plain.model.has_logprobs
 
     async def ask(self, question: SeriesQuestion) -> TextAnswer:
-        """Return what is said to a question, with the first tokens where they come.
+        """Return the answer to a question, with its first tokens if the provider returns them.
 
         Raises:
-            ModelCallError: the question did not get through.
-            CoreEvalError: no more can be asked.
+            ModelCallError: the question failed.
+            CoreEvalError: no more questions can be asked.
         """
         if self._takes:
             try:
@@ -81,7 +81,7 @@ _TOKEN_POSITIONS = TypeAdapter(list[_TokenPosition])
 
 
 def parse_tokens(said: TextAnswer) -> tuple[Token, ...] | None:
-    """Return the first tokens of an answer as its record has them; None where none came."""
+    """Return the first tokens of an answer from its record; None if it has none."""
     if not said.logprobs:
         return None
     return tuple(
@@ -97,7 +97,7 @@ def parse_tokens(said: TextAnswer) -> tuple[Token, ...] | None:
 def missing_logprobs_notes(
     audits: Sequence[TargetAudit], replies: Sequence[Reply]
 ) -> Iterator[str]:
-    """Yield which targets were asked for log-probabilities and told none."""
+    """Yield the targets that were asked for log-probabilities but returned none."""
     telling = {reply.model for reply in replies if reply.first_tokens}
     for audit in audits:
         name = audit.target.model
@@ -120,20 +120,20 @@ async def ask_series(
     seed: int,
     stage: str = "ask",
 ) -> list[Reply]:
-    """Return what a target says to each question, in their order.
+    """Return a target's answer to each question, in the order of the questions.
 
     Args:
-        runner: What asking shares.
-        exchange: Where models are opened; no persona is.
-        audit: Whom to ask what.
-        taught: What a persona learns, as far as its cutoff goes.
-        seed: Of what a persona learns and how it speaks.
-        stage: What is shown meanwhile.
+        runner: The shared state of asking.
+        exchange: The exchange that opens models; personas need none.
+        audit: The target and its questions.
+        taught: The data that a persona learns, up to its cutoff.
+        seed: The seed of a persona's learning and answers.
+        stage: The stage shown as progress.
 
     Raises:
-        Stopped: a signal stopped it.
-        RunError: some questions did not get through.
-        CoreEvalError: no more can be asked: no budget, no key, no such model.
+        Stopped: a signal stopped the run.
+        RunError: some questions failed.
+        CoreEvalError: no more questions can be asked: no budget, no key, no such model.
     """
     if audit.target.is_embedded:
         return await asyncio.to_thread(_by_persona, runner, audit, taught, seed, stage)
@@ -149,9 +149,9 @@ async def _by_model(
     questions: Sequence[SeriesQuestion],
     stage: str,
 ) -> dict[SeriesQuestion, TextAnswer]:
-    """Ask through the call store; a repeated question is a draw of its own, from no fixed seed.
+    """Ask through the call store; a repeated question is a separate draw without a fixed seed.
 
-    Draw 0 there is the question for the value itself, in the same words.
+    Draw 0 is the question for the value itself, with the same wording.
     """
     target = audit.target
     warm = target.model_copy(update={"temperature": REPEAT_TEMPERATURE, "seed": None})
@@ -175,7 +175,7 @@ async def _by_model(
 
 
 def _build_reply(question: SeriesQuestion, model: str, said: TextAnswer) -> Reply:
-    """Return the record of an answer; what was cut off or declined keeps the words it had."""
+    """Return the record of an answer; a truncated or declined answer keeps its words."""
     silent = said.kind != "answered" and not said.text
     reply = question.reply(model, None if silent else said.text, said.kind)
     return reply.model_copy(update={"first_tokens": parse_tokens(said)})
@@ -215,7 +215,7 @@ def _by_persona(
 
 
 def _find_persona_refusal(persona: str, question: SeriesQuestion) -> str | None:
-    """Return what a persona says that keeps to a defence; None where it gives in, or has none."""
+    """Return the refusal of a persona that obeys a defence; None if it gives in or has none."""
     from coreeval.evaluation.numleak.personas.memory import DEFENCE_REFUSAL, gives_way
 
     if not isinstance(question, DefenceQuestion):
@@ -225,7 +225,7 @@ def _find_persona_refusal(persona: str, question: SeriesQuestion) -> str | None:
 
 
 def _cut_series(series: Series, cutoff: date | None) -> Series:
-    """Return a series as it was published on the last day of what a persona knows."""
+    """Return a series as it was published on the last day that a persona knows."""
     return series if cutoff is None else replace(series, values=series.available_on(cutoff))
 
 
@@ -247,23 +247,23 @@ class NumleakAnswers:
     """The same as JSON lines, for `--utility`; None where none was asked."""
 
     def notes(self) -> Iterator[str]:
-        """Yield what was not asked or told, or not as it was meant, each thing once."""
+        """Yield one note per question left out, answer missing, or setting that was not applied."""
         yield from self.plan.notes()
         yield from missing_logprobs_notes(self.plan.audits, self.replies)
 
 
 def ask_numleak(plan: NumleakPlan, *, watch: Watch = ignore_progress) -> NumleakAnswers:
-    """Ask each target about the series, and write down what it says.
+    """Ask each target about the series and write its answers.
 
     Args:
-        plan: What is asked; `build_numleak_plan` makes it.
-        watch: Told of the progress.
+        plan: The plan, from `build_numleak_plan`.
+        watch: Receives progress.
 
     Raises:
         BudgetSpent: another call may cost more than the budget has left.
-        Interrupted: a signal stopped it. In both cases the same call goes on from there.
-        RunLocked: another process asks for this config.
-        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+        Interrupted: a signal stopped it. In both cases the same call continues from there.
+        RunLocked: another process is running this config.
+        RunError: questions got no answer, or a model cannot be used; the answers received are kept.
     """
     folder = plan.workspace.numleak / plan.config.name
     session = CampaignSession(

@@ -47,8 +47,8 @@ def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) 
     """Check a role's answer as the graph would.
 
     Args:
-        situation: What the role was given.
-        answer: What it made of the model's words.
+        situation: The input of the role.
+        answer: The role's answer, parsed from the model's words.
         said: The model's words.
         setup: The window that evidence must come from, and the rules about real people.
     """
@@ -58,7 +58,7 @@ def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) 
 
 
 def merge_composition(task: Task, written: Composition) -> Fields:
-    """Return a composition's texts as the graph takes them over."""
+    """Return a composition's texts as the graph accepts them."""
     return {name: checks.restore_spacing(task, text) for name, text in written.fields.items()}
 
 
@@ -69,14 +69,14 @@ class _AnswerCase:
     setup: Setup
 
     def restraint(self, extraction: Extraction) -> checks.Restraint:
-        """Return what the rules ask of this sample's texts."""
+        """Return the rules' restrictions on this sample's texts."""
         screened = self.screen(extraction)
         return checks.Restraint(
             neutral_only=screened.policy == "neutral_only", takedown=self.setup.rules.takedown
         )
 
     def screen(self, extraction: Extraction) -> safety.ScreenResult:
-        """Return what may be done with the sample."""
+        """Return the result of screening the sample against the safety rules."""
         return safety.screen_sample(self.situation.sample, extraction, self.setup.rules.policy)
 
 
@@ -103,7 +103,7 @@ def _assess_extraction(case: _AnswerCase, answer: Extraction) -> Assessment:
 
 
 def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
-    """Yield what was copied wrongly: the role moves or drops it."""
+    """Yield a finding for each span that was copied incorrectly; the role moves or drops it."""
     spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
     for one in spans:
         if find_span(fields.get(one.field, ""), one.span) is None:
@@ -118,7 +118,7 @@ def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
 def _iter_missed_locks(
     raw: Extraction, clean: Extraction, fields: Fields
 ) -> Iterator[CheckFinding]:
-    """Yield what code locks and the model did not."""
+    """Yield a finding for each text that code locks but the model did not."""
     given = {(one.field, find_span(fields.get(one.field, ""), one.span)) for one in raw.locked}
     for lock in clean.locked:
         if (lock.field, lock.span) not in given:
@@ -169,7 +169,7 @@ def _assess_label(case: _AnswerCase, answer: LabelVerdict) -> Assessment:
 def assess_facts(
     task: Task, fields: Fields, verdict: FactVerdict, evidence: Sequence[Any]
 ) -> Assessment:
-    """Return what a facts verdict comes to; where a retry would go is not looked at."""
+    """Return the assessment of a facts verdict, without regard to where a retry would go."""
     no_plan = Plan(decision="use")
     defects = reflect.find_fact_defects(task, fields, verdict, evidence, no_plan)
     claims = [one for one in verdict.statements if one.supported != "not_needed"]
@@ -180,7 +180,7 @@ def assess_facts(
 
 
 def assess_label(situation: RoleInput, verdict: LabelVerdict) -> Assessment:
-    """Return whether a blind label is the sample's own."""
+    """Return whether a blind label matches the sample's own."""
     defects = reflect.find_label_defects(situation.task, situation.sample, verdict)
     gold = situation.sample.label_text
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
@@ -190,7 +190,7 @@ def assess_label(situation: RoleInput, verdict: LabelVerdict) -> Assessment:
 
 
 def build_request(situation: RoleInput) -> CompositionRequest:
-    """Return what a composer was given."""
+    """Return the request that a composer was given."""
     brief = situation.given["brief"]
     assert isinstance(brief, CompositionRequest)
     return brief

@@ -73,7 +73,7 @@ def open_bundled_lab(task: str) -> Iterator[PromptLab]:
     """Open the bundled demo of a task in a temporary folder.
 
     Raises:
-        UsageError: there is no such task, or it is one of the user's own.
+        UsageError: the task does not exist, or is one of the user's own.
     """
     if task not in DATASETS:
         load_task(task)  # says what is wrong with the name
@@ -86,10 +86,10 @@ def open_bundled_lab(task: str) -> Iterator[PromptLab]:
 
 
 def open_run_lab(run: Path) -> PromptLab:
-    """Return the lab on which a run was made, its clock included.
+    """Return the lab that a run was made with, its clock included.
 
     Raises:
-        RunStateError: there is no run here.
+        RunStateError: there is no run.
         ConfigError: it has lost its config.
     """
     files = RunFiles(run.resolve())
@@ -102,17 +102,17 @@ def open_run_lab(run: Path) -> PromptLab:
 
 
 def use_prompts(lab: PromptLab, folder: str | None) -> PromptLab:
-    """Return the lab with the prompts of a folder, or with its own where none is named."""
+    """Return the lab with the prompts of a folder, or unchanged if no folder is named."""
     if folder is None:
         return lab
     return replace(lab, setup=replace(lab.setup, prompts=load_prompt_folder(folder)))
 
 
 def load_prompt_folder(folder: str) -> PromptSet:
-    """Return the prompts of a folder over the built-in ones, or those alone.
+    """Return the prompts of a folder merged over the built-in ones, or only the built-in ones.
 
     Raises:
-        PromptError: there is no such folder, or a prompt in it cannot be used.
+        PromptError: the folder does not exist, or a prompt in it cannot be used.
     """
     return load_prompts(None if folder == BUILT_IN else Path(folder))
 
@@ -120,10 +120,10 @@ def load_prompt_folder(folder: str) -> PromptSet:
 async def collect_dry_inputs(
     lab: PromptLab, role: RoleName, ids: Sequence[str], limit: int
 ) -> RoleInputs:
-    """Return what the role is given when rules play the roles before it.
+    """Return the role's inputs when rules play the roles before it.
 
     Raises:
-        UsageError: there is no such sample, or on none is the role asked.
+        UsageError: a sample does not exist, or the role is not asked about any of them.
     """
     setup = lab.setup
     rows = iter_benchmark(setup.config.dataset, setup.task)
@@ -143,7 +143,7 @@ async def collect_dry_inputs(
 
 
 def align_with_run(lab: PromptLab, run: Path) -> tuple[PromptLab, Path]:
-    """Return the lab with a run's window, and the file that has the run's calls.
+    """Return the lab with a run's window, and the file with the run's calls.
 
     Raises:
         UsageError: the run is of another task, or there is none.
@@ -161,10 +161,10 @@ def align_with_run(lab: PromptLab, run: Path) -> tuple[PromptLab, Path]:
 async def collect_run_inputs(
     lab: PromptLab, role: RoleName, run: Path, ids: Sequence[str], limit: int
 ) -> RoleInputs:
-    """Return what the role was given in a run, on the last attempt at each sample.
+    """Return the role's inputs in a run, on the last attempt at each sample.
 
     Raises:
-        UsageError: there is no such sample, or on none was the role asked.
+        UsageError: a sample does not exist, or the role was not asked about any of them.
     """
     with RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now) as store:
         recorded = RecordedInputs(store, lab.setup, role)
@@ -173,7 +173,7 @@ async def collect_run_inputs(
 
 
 def _iter_chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Generator[Sample, None, None]:
-    """Yield the samples with these ids in the order asked for; all, where no id is named."""
+    """Yield the samples with these ids in the given order; all samples if no id is named."""
     if not ids:
         yield from samples
         return

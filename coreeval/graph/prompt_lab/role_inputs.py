@@ -94,15 +94,15 @@ class RoleInputSource(Protocol):
     """Where situations come from."""
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
-        """Return what the role is given for a sample, or why it is not asked."""
+        """Return the role's input for a sample, or the reason that it is not asked."""
         ...
 
 
 def parse_role(name: str) -> RoleName:
-    """Return a role by its name.
+    """Return the role with this name.
 
     Raises:
-        UsageError: there is no such role.
+        UsageError: the role does not exist.
     """
     for role in ROLES:
         if role == name:
@@ -111,9 +111,9 @@ def parse_role(name: str) -> RoleName:
 
 
 def suggest_names(word: str, known: Sequence[str]) -> str:
-    """Return a hint that names the nearest known word, or the first few of them all.
+    """Return a hint with the nearest known word, or with the first few if none is near.
 
-    Ids of samples share a long beginning, so the one with the same last part comes first.
+    Sample ids share a long prefix, so an id with the same last part is preferred.
     """
     last = word.rpartition("/")[2]
     same_end = [each for each in known if each.rpartition("/")[2] == last]
@@ -125,7 +125,7 @@ def suggest_names(word: str, known: Sequence[str]) -> str:
 
 
 def load_sample_task(setup: Setup, sample: Sample) -> Task:
-    """Return a sample's task: with several stance targets, the one of its own target."""
+    """Return the task of a sample: with several stance targets, the task of its own target."""
     from coreeval.evaluation.benchmarks import find_target
 
     if setup.config.dataset.target != ALL_TARGETS:
@@ -171,10 +171,10 @@ class _CatchingAsker:
 
 
 async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleRequest:
-    """Return what the role would ask in a situation.
+    """Return the role's request in a situation.
 
     Raises:
-        UsageError: it would ask nothing, as without any news.
+        UsageError: it would ask nothing, for example because there is no news.
     """
     observer = cast(ModelClient, _CatchingAsker())
     player = LLM_ROLES[situation.role](situation.task, observer, prompts)
@@ -189,9 +189,9 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
 
 
 def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | None:
-    """Tell whether the run that a situation is from sent these very messages.
+    """Return whether the run that a situation comes from sent exactly these messages.
 
-    None where that cannot be known: no model was asked, or its calls are gone.
+    Return None if that is unknown: no model was asked, or its calls are gone.
     """
     if not situation.calls or not calls.exists():
         return None
@@ -242,12 +242,12 @@ class RecordedInputs:
         )
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the run's samples: those that have ended, then those that have not."""
+        """Yield the run's samples: finished ones first, then the others."""
         yield from (one.sample for one in self._store.sample_results())
         yield from map(self._store.sample, self._store.pending())
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
-        """Return what the role was given last."""
+        """Return the role's last input."""
         steps = self._store.history.steps(sample.id)
         for place, step in reversed(list(enumerate(steps))):
             if step.node not in NODES_OF_ROLE[self._role]:
@@ -279,7 +279,7 @@ class RecordedInputs:
 
 
 async def _stay_silent(*_values: object, **_named: object) -> Any:  # noqa: ANN401 - for any of them
-    """Stand beside the role that is listened to, in the one node that asks two."""
+    """Return nothing, in place of the other role in the one node that asks two."""
 
 
 def _restore_state(sample: Sample, steps: Sequence[StepRecord]) -> SampleState:
@@ -304,7 +304,7 @@ class FirstRoleInputs:
         self._setup, self._role = setup, role
 
     async def situation(self, sample: Sample) -> RoleInput:
-        """Return the sample, or for the label judge its texts alone."""
+        """Return the sample; for the label judge, only its texts."""
         given: Mapping[str, Any] = (
             {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
         )
@@ -333,7 +333,7 @@ class DryRun:
             raise
 
     def close(self) -> None:
-        """Let go of the news and of what was written meanwhile."""
+        """Close the news and delete the temporary files."""
         self._stack.close()
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:

@@ -93,13 +93,13 @@ async def run_trials(
     """Return for each variant a trial of each situation.
 
     Args:
-        lab: Where answers are kept, and who the judges are.
-        situations: What the role is given.
-        variants: Who is asked, with which wording.
-        judge: Whether composed texts are judged by the lab's own judges.
+        lab: Keeps the answers and names the judges.
+        situations: The role's inputs.
+        variants: The models to ask, each with its wording.
+        judge: Whether the lab's own judges judge composed texts.
 
     Raises:
-        CoreEvalError: a model that cannot be used at all: no key, no such endpoint.
+        CoreEvalError: a model cannot be used at all: no key, or no such endpoint.
     """
     store = open_calls(lab.workspace.calls, PAYER)
     room = asyncio.Semaphore(lab.setup.config.run.concurrency)
@@ -124,7 +124,7 @@ async def run_trials(
 
 
 def _first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the one to tell of: what the user can mend, else whatever it was."""
+    """Return the error to report: one that the user can fix if there is any, else the first."""
     meant = (each for each in several.exceptions if isinstance(each, CoreEvalError))
     return next(meant, several.exceptions[0])
 
@@ -169,7 +169,7 @@ class _TrialRunner:
     async def _judge(
         self, situation: RoleInput, written: Composition
     ) -> tuple[dict[str, Assessment], str]:
-        """Put a composed text to both judges, or say why one of them gave no verdict."""
+        """Put a composed text to both judges; return the reason if one of them gave no verdict."""
         if not self.judge:
             return {}, ""
         try:
@@ -196,7 +196,7 @@ class _TrialRunner:
 
 
 def sum_trials(trials: Sequence[PromptTrial]) -> TrialTotals:
-    """Add up the trials of one variant; a call that two samples share counts once."""
+    """Return the totals of one variant's trials; a call shared by two samples counts once."""
     fired = [list(_iter_failed_checks(trial)) for trial in trials if trial.looked]
     calls = [call for trial in trials for call in trial.calls]
     sent = [call for call in calls if not call.cached]
@@ -214,7 +214,7 @@ def sum_trials(trials: Sequence[PromptTrial]) -> TrialTotals:
 
 
 def _iter_failed_checks(trial: PromptTrial) -> Iterator[str]:
-    """Yield the name of the check of each finding, then the judges who said no."""
+    """Yield the check name of each finding, then the judges that rejected the text."""
     yield from (finding.check for finding in (trial.looked.findings if trial.looked else ()))
     yield from (name for name, one in trial.judged.items() if one.findings)
 
@@ -222,13 +222,13 @@ def _iter_failed_checks(trial: PromptTrial) -> Iterator[str]:
 def list_variants(
     lab: PromptLab, role: RoleName, models: Sequence[str], folders: Sequence[str]
 ) -> list[PromptVariant]:
-    """Return each model with each wording; the config's own where none is named.
+    """Return each model with each wording; the config's own if none is named.
 
     Raises:
-        UsageError: one is played by rules, or is no model.
+        UsageError: a model is played by rules, or is not valid.
         PromptError: a folder of prompts cannot be used.
         CredentialError: a key is missing.
-        ModelUnusable: an endpoint does not answer.
+        ModelUnusable: an endpoint does not respond.
     """
     usual = lab.setup.config.models.for_role(role)
     asked = [parse_model(text, usual) for text in models] or [usual]
@@ -245,10 +245,10 @@ def list_variants(
 
 
 def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
-    """Return a model: `provider:name` with the usual endpoint and parameters, or a whole mapping.
+    """Return a model from `provider:name`, with the usual settings, or from a whole mapping.
 
     Raises:
-        UsageError: it is neither, or holds what looks like a credential.
+        UsageError: it is neither, or contains something that looks like a credential.
     """
     try:
         raw = parse_yaml(text)
@@ -265,10 +265,10 @@ def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
 
 
 def check_judges(lab: PromptLab, role: RoleName) -> None:
-    """Check that a composed text can be put to the config's judges.
+    """Check that the config's judges can judge a composed text.
 
     Raises:
-        UsageError: another role than the composer is tried, or a judge is played by rules.
+        UsageError: the role on trial is not the composer, or a judge is played by rules.
     """
     if role != "composer":
         raise UsageError(f"--judge is for the composer: the {role} writes nothing to be judged")
@@ -277,7 +277,7 @@ def check_judges(lab: PromptLab, role: RoleName) -> None:
 
 
 def _check_model(lab: PromptLab, model: ModelConfig, role: RoleName, *, how: str = "") -> None:
-    """Check that a model can be asked, as far as that is free."""
+    """Check that a model can be asked, as far as this is possible without cost."""
     if model.is_rule_based:
         raise UsageError(
             f"the {role} is played by rules here ({model.model}), and rules have no prompt",
