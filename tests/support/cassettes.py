@@ -8,6 +8,7 @@ from coreeval.releases.cassettes.format import (
     BadRowLine,
     BodyTally,
     CassetteLine,
+    CassetteSummary,
     EvidenceLine,
     NameLine,
     OfferLine,
@@ -17,7 +18,6 @@ from coreeval.releases.cassettes.format import (
     TakedownLine,
     TaskLine,
     TrainLine,
-    WrittenCassette,
     write_cassette,
 )
 from coreeval.releases.cassettes.read import Cassette
@@ -35,7 +35,7 @@ def lines_of(cassette: Cassette) -> Iterator[CassetteLine]:
         yield from cassette.lines(kind)
 
 
-def remade(cassette: Cassette, path: Path, change: Change, **head: object) -> WrittenCassette:
+def remade(cassette: Cassette, path: Path, change: Change, **head: object) -> CassetteSummary:
     """Write a cassette again as if it had been made so; None in the place of a line drops it."""
     kept = (new for line in lines_of(cassette) if (new := change(line)))
 

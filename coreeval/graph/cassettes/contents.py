@@ -24,7 +24,7 @@ from coreeval.releases.cassettes.format import (
     CassetteOrigin,
     CassettePass,
     CassetteSettings,
-    FixedResult,
+    FinalResult,
     NameLine,
     QuotedEvidence,
     TrainDigest,
@@ -183,7 +183,7 @@ def _open_local_news(setup: Setup, workspace: Workspace) -> NewsSources:
     return open_news(replace(setup, config=config), workspace)
 
 
-def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
+def find_fixed_results(store: RunStore, root: Path) -> dict[str, FinalResult]:
     """Return by sample the results of a pass that were kept from a release or were interrupted.
 
     Paths below the run's directory `root` or the user's are shortened in their reasons.
@@ -201,12 +201,12 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
     }
 
 
-def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FixedResult:
+def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FinalResult:
     facts = tuple(store.facts(result.sample_id))
     kept = result.kept_from is not None
     told = store.carry_over.excerpts(fact.evidence_id for fact in facts) if kept else {}
     reason = strip_paths({"reason": result.reason}, root)
-    return FixedResult(
+    return FinalResult(
         result=result.model_copy(update={"facts": facts, **reason}),
         excerpts=tuple(
             QuotedEvidence(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
@@ -215,7 +215,7 @@ def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FixedRes
     )
 
 
-def restore_sample(ended: SampleResult, stated: FixedResult) -> ReleaseSample:
+def restore_sample(ended: SampleResult, stated: FinalResult) -> ReleaseSample:
     """Return a sample with its stated result, in the form that a run store accepts."""
     return ReleaseSample(
         sample=ended.sample,

@@ -29,7 +29,7 @@ from coreeval.releases.cassettes.format import (
     AnswerLine,
     BodyTally,
     CassettePass,
-    WrittenCassette,
+    CassetteSummary,
     write_cassette,
 )
 from coreeval.releases.cassettes.read import hash_files, hash_rows
@@ -113,7 +113,7 @@ class SourceRun:
 class RecordResult:
     """A cassette that was written, and what is to be told of it."""
 
-    packed: WrittenCassette
+    packed: CassetteSummary
     note: str
     licence: Licence
     """On what terms the benchmark's texts may be passed on."""
@@ -260,9 +260,9 @@ def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
 
 
 def _iter_sample_lines(
-    original: SourceRun, stated: Mapping[kinds.CassettePass, Mapping[str, kinds.FixedResult]]
+    original: SourceRun, stated: Mapping[kinds.CassettePass, Mapping[str, kinds.FinalResult]]
 ) -> Iterator[kinds.CassetteLine]:
-    store, none = original.stores["refresh"], dict[str, kinds.FixedResult]()
+    store, none = original.stores["refresh"], dict[str, kinds.FinalResult]()
     for row in store.bad_rows():
         hidden = {"text": "", "reason": REDACTED_REASON}
         yield kinds.BadRowLine(row=row if original.texts else row.model_copy(update=hidden))

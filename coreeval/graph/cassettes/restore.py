@@ -196,7 +196,7 @@ def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> No
         raise _invalid_cassette(cassette, f"{sample.id!r} is no sample of the task {task.name}")
 
 
-def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FixedResult) -> None:
+def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FinalResult) -> None:
     """Raise an error if a result is of another sample, has other texts or lacks its evidence."""
     result, fields = stated.result, sample.fields.keys()
     texts = [text for text in (result.semantic, result.updated) if text is not None]

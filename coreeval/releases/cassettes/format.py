@@ -143,7 +143,7 @@ class QuotedEvidence(Value):
     snippet_sha256: str
 
 
-class FixedResult(Value):
+class FinalResult(Value):
     """A result that a replay takes as it is: kept from a release, or of a sample that failed."""
 
     result: Result
@@ -158,8 +158,8 @@ class SampleLine(Value):
     """Without texts where the cassette has none."""
     texts_sha256: str
     """See `texts_sha256` of releases."""
-    stated: FixedResult | None = None
-    control: FixedResult | None = None
+    stated: FinalResult | None = None
+    control: FinalResult | None = None
     """Likewise, in the pass that writes the control arm."""
 
 
@@ -238,7 +238,7 @@ class BodyTally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrittenCassette:
+class CassetteSummary:
     """A cassette that was written."""
 
     path: Path
@@ -249,7 +249,7 @@ class WrittenCassette:
 
 def write_cassette(
     path: Path, lines: Iterable[CassetteLine], head_of: Callable[[BodyTally], CassetteHead]
-) -> WrittenCassette:
+) -> CassetteSummary:
     """Write a cassette as one atomic replacement.
 
     Args:
@@ -279,7 +279,7 @@ def write_cassette(
         ):
             packed.write(encode_line(head))
             shutil.copyfileobj(body, packed)
-    return WrittenCassette(path=path, head=head, digest=hash_head(head), bytes=path.stat().st_size)
+    return CassetteSummary(path=path, head=head, digest=hash_head(head), bytes=path.stat().st_size)
 
 
 def hash_head(head: CassetteHead) -> str:

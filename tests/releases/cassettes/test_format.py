@@ -15,9 +15,9 @@ from coreeval.releases.cassettes.format import (
     CassetteHead,
     CassetteOrigin,
     CassetteSettings,
+    CassetteSummary,
     PromptLine,
     SampleLine,
-    WrittenCassette,
     write_cassette,
 )
 from coreeval.releases.cassettes.read import open_cassette
@@ -71,11 +71,11 @@ def lines(text: str = "a tweet \U0001f600\u2028") -> list[PromptLine | SampleLin
 
 
 @pytest.fixture
-def packed(tmp_path: Path) -> WrittenCassette:
+def packed(tmp_path: Path) -> CassetteSummary:
     return write_cassette(tmp_path / "a.cassette", lines(), head_of)
 
 
-def test_the_same_lines_make_the_same_file(packed: WrittenCassette, tmp_path: Path) -> None:
+def test_the_same_lines_make_the_same_file(packed: CassetteSummary, tmp_path: Path) -> None:
     again = write_cassette(tmp_path / "elsewhere" / "b", lines(), head_of)
     assert again.path.read_bytes() == packed.path.read_bytes()
     assert again.digest == packed.digest
@@ -83,14 +83,14 @@ def test_the_same_lines_make_the_same_file(packed: WrittenCassette, tmp_path: Pa
     assert other.digest != packed.digest
 
 
-def test_lines_come_back_as_they_were(packed: WrittenCassette) -> None:
+def test_lines_come_back_as_they_were(packed: CassetteSummary) -> None:
     found = open_cassette(packed.path)
     assert (found.digest, found.head) == (packed.digest, packed.head)
     assert [*found.lines(PromptLine), *found.lines(SampleLine)] == lines()
     assert len(gzip.decompress(packed.path.read_bytes()).splitlines()) == 3
 
 
-def altered(packed: WrittenCassette, old: bytes, new: bytes) -> None:
+def altered(packed: CassetteSummary, old: bytes, new: bytes) -> None:
     """Change the bytes inside a cassette."""
     inside = gzip.decompress(packed.path.read_bytes())
     assert old in inside
@@ -116,7 +116,7 @@ def altered(packed: WrittenCassette, old: bytes, new: bytes) -> None:
     ],
 )
 def test_an_altered_one_is_refused(
-    packed: WrittenCassette, old: bytes, new: bytes, says: str
+    packed: CassetteSummary, old: bytes, new: bytes, says: str
 ) -> None:
     altered(packed, old, new)
     with pytest.raises(CassetteError, match=says) as caught:
@@ -124,7 +124,7 @@ def test_an_altered_one_is_refused(
     assert str(packed.path) in caught.value.where
 
 
-def test_one_that_is_cut_is_refused(packed: WrittenCassette) -> None:
+def test_one_that_is_cut_is_refused(packed: CassetteSummary) -> None:
     whole = packed.path.read_bytes()
     for length in (len(whole) // 2, len(whole) - 4, 5, 0):
         packed.path.write_bytes(whole[:length])
@@ -144,7 +144,7 @@ def test_what_is_no_cassette_says_so(tmp_path: Path, said: bytes) -> None:
         open_cassette(tmp_path)
 
 
-def test_a_bomb_is_not_unpacked(packed: WrittenCassette) -> None:
+def test_a_bomb_is_not_unpacked(packed: CassetteSummary) -> None:
     altered(packed, f'"bytes": {packed.head.bytes}'.encode(), b'"bytes": 9000000000000')
     with pytest.raises(CassetteError, match="would unpack to 9,000,000,000,000 bytes"):
         open_cassette(packed.path)
