@@ -81,8 +81,7 @@ CREATE MACRO split_words(text) AS
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     """Add this module's macros to a connection, which the caller closes."""
-    for function, arguments, result in _PYTHON:
-        name = function.__name__.lstrip("_")
+    for name, (function, arguments, result) in _PYTHON.items():
         connection.create_function(name, function, arguments, result, null_handling=SPECIAL)
     connection.execute(_MACROS + SCREEN)
 
@@ -93,16 +92,17 @@ def _date_in_url(url: str, crawled_at: int) -> int | None:
     return int(day.timestamp()) if day else None
 
 
-_PYTHON: tuple[tuple[Callable[..., Any], list[Any], str], ...] = (
-    (canonical, ["VARCHAR"], "VARCHAR"),
-    (host_of, ["VARCHAR"], "VARCHAR"),
-    (without_outlet, ["VARCHAR"], "VARCHAR"),
-    (looks_english, ["VARCHAR"], "BOOLEAN"),
-    (is_front_page, ["VARCHAR"], "BOOLEAN"),
-    (plain_words, ["VARCHAR"], "VARCHAR[]"),
-    (key_of, ["VARCHAR"], "VARCHAR"),
-    (_date_in_url, ["VARCHAR", "BIGINT"], "BIGINT"),
-)
+_PYTHON: dict[str, tuple[Callable[..., Any], list[Any], str]] = {
+    "canonical": (canonical, ["VARCHAR"], "VARCHAR"),
+    "host_of": (host_of, ["VARCHAR"], "VARCHAR"),
+    "without_outlet": (without_outlet, ["VARCHAR"], "VARCHAR"),
+    "looks_english": (looks_english, ["VARCHAR"], "BOOLEAN"),
+    "is_front_page": (is_front_page, ["VARCHAR"], "BOOLEAN"),
+    "plain_words": (plain_words, ["VARCHAR"], "VARCHAR[]"),
+    "key_of": (key_of, ["VARCHAR"], "VARCHAR"),
+    "date_in_url": (_date_in_url, ["VARCHAR", "BIGINT"], "BIGINT"),
+}
+"""By the names that SQL knows them under."""
 
 
 OFFERED = "en"
