@@ -1,6 +1,7 @@
 """How commands print: one JSON document on stdout with `--json`, else words.
 
-Here is also how runs, dates, texts and errors are written on a terminal.
+Outcomes, roles that rules played, progress figures (the same in the progress of a command and in
+`status`), training cutoffs with their sources, wrapped texts and their differences.
 """
 
 import json

@@ -1,4 +1,11 @@
-"""What a run's answers say of memory: what each detector says of a target, and what agrees."""
+"""What a run's answers say of memory: what each detector says of a target, and what agrees.
+
+The matrix is never one number: single detectors mislead, and they answer different questions;
+where they disagree, that is the finding. Beside each stands how often it was wrong where the truth
+was known. The panel asks whether one target does better on the original arm than its score on the
+updated arm leads one to expect; every target is held against the line of all others (`excess.py`,
+after ConStat).
+"""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,7 +25,14 @@ from coreeval.evaluation.decomposition import (
     measure_losses,
 )
 from coreeval.evaluation.decomposition.losses import MIN_SAMPLES
-from coreeval.evaluation.detectors import ANY_OTHER, DETECTORS, Finding, Json, MemoryFinding
+from coreeval.evaluation.detectors import (
+    ANY_OTHER,
+    DETECTORS,
+    Detector,
+    Finding,
+    Json,
+    MemoryFinding,
+)
 from coreeval.evaluation.excess import MIN_OTHERS, TargetStanding, measure_excess
 from coreeval.evaluation.label_scores import mean_of_templates, resample
 from coreeval.evaluation.scores import DRAWS, LEVEL, Score
@@ -148,12 +162,14 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
         targets: The targets, in the order of the rows.
         report: report.json, or the parts of it that the detectors read.
     """
-    found = {each.key: list(each.read(report)) for each in DETECTORS.values()}
+    found = [(detector, list(detector.read(report))) for detector in DETECTORS.values()]
     return DetectorAgreement(
         rows=tuple(
             AgreementRow(
                 target=target,
-                cells={key: _merge_findings(each, target) for key, each in found.items()},
+                cells={
+                    each.key: _merge_findings(each, findings, target) for each, findings in found
+                },
             )
             for target in targets
         ),
@@ -173,13 +189,13 @@ def load_calibration() -> dict[str, Calibration]:
     }
 
 
-def _merge_findings(found: Sequence[Finding], target: str) -> AgreementCell:
+def _merge_findings(detector: Detector, found: Sequence[Finding], target: str) -> AgreementCell:
     """Return a detector's finding on a target; of several, the ones that indicate memory most."""
     own = [each for each in found if each.target == target]
     own = own or [each for each in found if each.target == ANY_OTHER]
     for memory in get_args(MemoryFinding):
         if some := [each for each in own if each.memory == memory]:
-            parts = f"{len(some)} of {len(own)} series; " if some[0].part else ""
+            parts = f"{len(some)} of {len(own)} {detector.parts}; " if detector.parts else ""
             return AgreementCell(
                 said=memory,
                 verdict=", ".join(dict.fromkeys(each.verdict for each in some)),

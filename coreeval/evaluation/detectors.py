@@ -1,7 +1,7 @@
 """The detectors of memory: the one list that agreement, findings, gates and calibration go through.
 
-A detector reads its findings from report.json. A new one is a `Detector` in a module of its own and
-a line in `DETECTORS`.
+A detector reads its findings from report.json. What a run asks of targets, its estimate and the
+sections of its report are still written by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -67,6 +67,8 @@ class Detector:
     verdicts: Mapping[str, MemoryFinding] = field(default_factory=dict)
     """What each verdict says of memory; empty where `read` says that itself."""
     gate: VerdictGate | None = None
+    parts: str = ""
+    """What the parts of its findings are called, if it has several for a target."""
     column: str = ""
     """Its name in the agreement of report.json and in calibration.json, if it is another."""
 
@@ -216,6 +218,7 @@ DETECTORS: Final[Mapping[str, Detector]] = _list_detectors(
         config_key="detect.numleak",
         access="answers",
         read=_read_series,
+        parts="series",
         verdicts=_NUMLEAK,
         gate=VerdictGate(
             name="numleak",

@@ -1,4 +1,8 @@
-"""Finds out by a handful of tiny requests what each configured model can do."""
+"""Finds out by a handful of tiny requests what each configured model can do.
+
+The requests go straight to the chat models, not through the call store: a stored answer says
+nothing about an endpoint as it is now.
+"""
 
 import asyncio
 import time

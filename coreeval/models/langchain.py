@@ -1,4 +1,8 @@
-"""Any chat model that LangChain knows: its requests, and how its answers and errors are read."""
+"""Any chat model that LangChain knows: its requests, and how its answers and errors are read.
+
+One request brings one answer as JSON text. A schema is bound once; what the model said is kept as
+it stands and parsed by the client.
+"""
 
 import asyncio
 import difflib

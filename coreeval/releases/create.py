@@ -1,4 +1,9 @@
-"""Makes a release of a run: which samples and ratings go into it, and its files."""
+"""Makes a release of a run: which samples and ratings go into it, and its files.
+
+If the takedown list names a sample, it is not in the updated arm: the reworded text has the
+original's facts. If a person rejected it, it is in neither arm. Of ratings no names, texts or
+single ratings are published.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Mapping

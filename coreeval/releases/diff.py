@@ -1,4 +1,7 @@
-"""What differs between two releases or runs, and the changelog of a release beside its parent."""
+"""What differs between two releases or runs, and the changelog of a release beside its parent.
+
+`write_diff_page` writes it as one page that needs no other file; text from outside is escaped.
+"""
 
 import json
 from collections import Counter, defaultdict

@@ -1,4 +1,8 @@
-"""The tables of all samples of a release, and the `dataset_info` that shows them on hubs."""
+"""The tables of all samples of a release, and the `dataset_info` that shows them on hubs.
+
+`samples/` has a row for every sample, whatever became of it. `original/` has the texts if they
+may be passed on, else what identifies them.
+"""
 
 import json
 import re

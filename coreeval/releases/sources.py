@@ -1,4 +1,7 @@
-"""What a release is made of: the run, its parent, the licence; and which samples are stale."""
+"""What a release is made of: the run, its parent, the licence; and which samples are stale.
+
+The benchmark's own texts may be passed on if its owner or the table of licences says so.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

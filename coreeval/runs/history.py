@@ -1,7 +1,8 @@
 """What happened to one sample in a run, read from the run store and the call store.
 
 `trace` and the page of a sample show it alike. A call keeps its messages and its answer as
-long as the call store has them.
+long as the call store has them. A redacted history keeps only the fields that are listed here;
+a new field is hidden until it is listed.
 """
 
 import hashlib

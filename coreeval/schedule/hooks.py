@@ -1,4 +1,13 @@
-"""Runs the steps of a period and the hooks after them, which need consent."""
+"""Runs the steps of a period and the hooks after them, which need consent.
+
+A hook is a command or a webhook that reports how a period ended, with a bounded number of tries. A
+config decides which commands run and which variables are sent where, and it may have changed since
+somebody read it: a schedule does nothing before its hooks and endpoints are accepted.
+
+`StepRunner` is the protocol, which tests implement too; `GraphSteps` runs the graph and makes the
+release. Its imports are inside, since most checks find nothing due, and what a run needs takes a
+second to import.
+"""
 
 import hashlib
 import json

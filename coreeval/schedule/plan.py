@@ -1,4 +1,7 @@
-"""Which period of a schedule is the newest, what its release is called, and what has been done."""
+"""Which period of a schedule is the newest, what its release is called, and what has been done.
+
+`explain_schedule` returns what a schedule has done and will do; it writes nothing.
+"""
 
 import os
 import socket

@@ -1,4 +1,8 @@
-"""Loads a task, built in or from a file, and checks everything in it."""
+"""Loads a task, built in or from a file, and checks everything in it.
+
+A task file is a `Task` and the targets that it knows by a short name. Each problem is one line,
+and none is raised. `find_label` finds a label by any name that a file or a model gives it.
+"""
 
 import difflib
 import hashlib

@@ -1,6 +1,12 @@
 """HTTP responses read up to a limit of bytes and time, and where a redirect may lead.
 
-Errors are put into words that are safe to show.
+The timeout of an HTTP client is that of a single read, so that a server which sends a byte now and
+then holds it for ever. Here each read may take no longer than is left of the whole.
+
+A server decides how much it sends, so nobody reads a body without an end. `BoundedClient` and
+`read_bounded` read a response as a whole where it arrives, redirects and errors included, and
+hand it on unpacked. Its text is UTF-8: the codec that a server names may take its time, or be
+none of texts. `ResponseBody` does the same for clients of aiohttp.
 """
 
 import ipaddress

@@ -1,6 +1,8 @@
 """Two runs or releases compared: their settings, their models, and the samples that differ.
 
 Differences are found once for two sides that have not changed, then filtered for each page.
+
+All of them are read by what is needed to compare them; a few are read with their texts.
 """
 
 import json

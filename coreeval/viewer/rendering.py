@@ -1,6 +1,8 @@
 """Renders templates with their filters.
 
-Redacted pages have lengths and hashes in place of texts, prompts and answers.
+Filters format figures and show text from benchmarks, news and models: escaped, isolated, and
+with a mark for each character that is not visible. Functions build the addresses of pages; the
+id of a sample comes from the benchmark and may hold any character.
 """
 
 import unicodedata

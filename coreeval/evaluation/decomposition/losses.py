@@ -1,4 +1,8 @@
-"""What a target loses from arm to arm, as terms that are differences of arms."""
+"""What a target loses from arm to arm, as terms that are differences of arms.
+
+Every arm shares the draws, so that differences stay paired. What wrong labels can cost macro-F1 is
+bounded here; accuracy loses at most their share.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,6 +1,8 @@
 """Recorded pairs of answers for PCR, and their sufficient statistics.
 
 The statistics of an item are such that sums over any items give the scores.
+
+Also which items were not answered, and what the scores are if they had all been right, or wrong.
 """
 
 from collections import Counter

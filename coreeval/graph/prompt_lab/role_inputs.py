@@ -1,6 +1,11 @@
 """What a role is given for a sample.
 
 Inputs come from the records of a run, or from a dry run with rules in the other roles.
+
+In a run, the last attempt at a sample counts.
+
+The call of a role is caught before it is made, with its arguments; its messages and the schema of
+the answer are those that would be sent.
 """
 
 import difflib

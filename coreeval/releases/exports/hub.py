@@ -35,7 +35,7 @@ from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunErr
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
 from coreeval.tools.endpoints import HUB_VARIABLE
-from coreeval.tools.http import BoundedClient, to_public_stores
+from coreeval.tools.http import BoundedClient, parse_retry_after, to_public_stores
 
 _LONGEST_WAIT_S: Final = 120.0
 _LONGEST_READING_S: Final = 600.0
@@ -76,9 +76,9 @@ class _HubLimits:
             return
         limit = hub_http.parse_ratelimit_headers(response.headers)
         if response.status_code == 429 and limit and limit.remaining == 0:
-            pause = limit.reset_in_seconds
+            pause: float = limit.reset_in_seconds
         else:
-            pause = hub_http._parse_retry_after(response.headers) or 0
+            pause = parse_retry_after(response.headers.get("retry-after")) or 0
         self._paused_s += min(pause, 2 * _LONGEST_PAUSES_S)  # a float ends where an int does not
         if self._paused_s > _LONGEST_PAUSES_S:
             told = f"it asks for pauses of more than {_LONGEST_PAUSES_S:g} s"

@@ -1,4 +1,9 @@
-"""Erases calls, cache entries and open samples that name a person; what they cost stays."""
+"""Erases calls, cache entries and open samples that name a person; what they cost stays.
+
+A call gets another key and keeps its model, role, payer, tokens and price. So the sums of money
+stay what they were, and a question that is put once more is asked anew. Entries of a cache, and
+places of samples in flight, may be lost and asked again.
+"""
 
 import json
 import secrets

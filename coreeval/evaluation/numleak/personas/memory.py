@@ -1,4 +1,16 @@
-"""What personas learn, how their memory sharpens, and how they put their answers."""
+"""What personas learn, how their memory sharpens, and how they put their answers.
+
+A synthetic series has no publisher and is in no training data: only what is taught can be recalled.
+
+The memory is a linear model over hashed dates. A statement ("series, date, value") switches on a
+few weights: some stand for its year and season and are shared with many other dates, some for the
+date alone, some for it and its neighbour. Each repetition moves the weights of its statement a step
+towards its value (the delta rule of Widrow and Hoff 1960), so that what is recalled sharpens with
+the dose, two dates next to each other are confused first, and weights that two dates share by
+chance (Weinberger et al. 2009, feature hashing) disturb both. Only weights are kept, no value.
+
+They write in the ways of chat models, so that the parser has work.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,7 @@
 """Asks DOC 2.0 for all terms of a fetch, the newest news first.
 
-Requests are spaced for all processes of a user together, and a circuit breaker ends them.
+GDELT counts requests by address, and repeated violations extend the penalty for minutes (research:
+gdelt §1). So the time of the last request and the run of failures are kept in one small file.
 """
 
 import asyncio
