@@ -1,11 +1,10 @@
-"""Asking a target model: samples in, one prediction for each of them and each template out.
+"""What a target model is asked about a sample, and its answer as a prediction.
 
-A target answers every question itself: what it refuses, cuts short or garbles is its invalid
-answer, never another model's turn. What did not reach it is no answer at all: that prediction is
-missing, and whoever asks is told why.
+A target answers every question itself: an answer that is refused, cut short or garbled is its
+invalid answer, and no other model answers instead. A question that did not reach the target has no
+prediction.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +13,16 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coreeval.errors import CoreEvalError, ModelCallError, NoValidAnswer, PromptError, RunError
+from coreeval.errors import NoValidAnswer, PromptError
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models.answers import OutputSchema
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
 
 Message = dict[str, str]
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 Answer = TypeVar("Answer", bound=BaseModel)
 
 FORMAT = 'Give the label as a JSON object: {"label": "..."}'
 """Put under every template: they say which label, and may ask for it alone; this says in what."""
-GIVE_UP_AFTER = 5
-"""Questions in a row that did not get through until the target counts as down: a text that its
-endpoint chokes on stands alone, while each question put to one that is down costs minutes."""
 
 
 class TargetClient(Protocol):
@@ -37,43 +31,6 @@ class TargetClient(Protocol):
     async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
         ...
-
-
-class TargetConnection:
-    """The line to a target: whether to send more over it, and what did not get through.
-
-    Args:
-        hung_up: Tells whether nothing more is to be sent, whatever the target does.
-    """
-
-    def __init__(self, hung_up: Callable[[], bool]) -> None:
-        self.troubles: list[str] = []
-        """Why questions got no answer, in the order of their failures."""
-        self._hung_up = hung_up
-        self._in_a_row = 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether another question may be sent."""
-        return self._in_a_row < GIVE_UP_AFTER and not self._hung_up()
-
-    def note_answer(self) -> None:
-        """Record that the target was reached."""
-        self._in_a_row = 0
-
-    def note_failure(self, reason: str) -> None:
-        """Record that a question did not get through."""
-        self.troubles.append(reason)
-        self._in_a_row += 1
-
-    def error_for_unanswered(self, who: str, left: int, total: int, *, where: str) -> RunError:
-        """Return the error for a model that left questions without an answer."""
-        return RunError(
-            f"{who} left {left} of {total} questions without an answer; "
-            f"the first: {self.troubles[0]}",
-            where=where,
-            hint="see to its endpoint; what was answered is kept",
-        )
 
 
 @dataclass(frozen=True)
@@ -91,52 +48,33 @@ def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[TargetQue
             yield TargetQuestion(sample, number)
 
 
-def ignore_prediction(_: Prediction) -> None:
-    """Do nothing with a prediction."""
+def make_predictor(
+    target: str, asker: TargetClient, *, source: str, task: Task
+) -> Callable[[TargetQuestion], Awaitable[Prediction]]:
+    """Return the function that asks a target one question and returns its prediction.
 
-
-async def ask_target(
-    target: str,
-    questions: Sequence[TargetQuestion],
-    *,
-    source: str,
-    task: Task,
-    asker: TargetClient,
-    line: TargetConnection,
-    concurrency: int,
-    heard: Callable[[Prediction], None] = ignore_prediction,
-) -> tuple[Prediction, ...]:
-    """Ask one target and return its predictions; unsent or failed questions have none.
+    An answer that is refused, truncated or no label is a prediction of its kind. The function
+    raises:
+        ModelCallError: the question did not reach the target; there is no prediction.
+        PromptError: a template names a variable that the task does not have.
+        ModelUnusable: the target cannot be used at all.
+        CredentialError: the target's key was refused.
 
     Args:
         target: The target's name as spelled in the config; the predictions carry it.
-        questions: The questions, with the texts of the source in the fields of the samples.
-        source: The source of the texts.
-        task: Provides the templates and the allowed labels.
         asker: The target, opened with the parameters of its config.
-        line: Decides when to stop sending, and records the questions that did not get through.
-        concurrency: Maximum number of open questions.
-        heard: Called with each prediction as it arrives.
-
-    Raises:
-        PromptError: a template names a variable that the task does not have.
-        ModelUnusable: the target cannot be used at all; no prediction is made up for it.
-        CredentialError: the target's key was refused.
+        source: The source of the texts in the fields of the samples.
+        task: Provides the templates and the allowed labels.
     """
     shape, version = LabelShape(task), hash_question(task)
 
-    async def predict(asked: TargetQuestion) -> Prediction | None:
-        said = _TargetReply()
+    async def predict(asked: TargetQuestion) -> Prediction:
         try:
             message = make_message(task, asked.sample.fields, asked.template)
             said = _TargetReply((await asker.ask([message], shape)).label)
         except NoValidAnswer as error:
             said = _TargetReply(kind=error.kind, reason=str(error))
-        except ModelCallError as error:
-            line.note_failure(str(error))
-            return None
-        line.note_answer()
-        prediction = Prediction(
+        return Prediction(
             target=target,
             source=source,
             sample_id=asked.sample.id,
@@ -146,11 +84,8 @@ async def ask_target(
             reason=said.reason,
             version=version,
         )
-        heard(prediction)
-        return prediction
 
-    found = await _each(questions, predict, concurrency, lambda: line.is_open)
-    return tuple(prediction for prediction in found if prediction)
+    return predict
 
 
 class _TargetReply(NamedTuple):
@@ -194,34 +129,3 @@ def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
             where=f"templates.{template - 1}",
             hint=f"variables: {', '.join(f'${name}' for name in known)}; a dollar sign is $$",
         ) from None
-
-
-async def _each(
-    items: Sequence[Item],
-    work: Callable[[Item], Awaitable[Found]],
-    concurrency: int,
-    go_on: Callable[[], bool],
-) -> list[Found]:
-    """Work on at most `concurrency` items at a time, taking new ones only while `go_on` is true.
-
-    Return the results in the order of the items. After an error no new item is taken, and running
-    work is awaited because a target's answers have been paid for.
-    """
-    waiting = iter(enumerate(items))
-    done: dict[int, Found] = {}
-    errors: list[CoreEvalError] = []
-
-    async def worker() -> None:
-        while not errors and go_on() and (taken := next(waiting, None)):
-            at, item = taken
-            try:
-                done[at] = await work(item)
-            except CoreEvalError as error:
-                errors.append(error)
-
-    async with asyncio.TaskGroup() as workers:
-        for _ in range(min(concurrency, len(items))):
-            workers.create_task(worker())
-    if errors:
-        raise errors[0]
-    return [done[at] for at in sorted(done)]

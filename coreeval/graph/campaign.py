@@ -1,40 +1,56 @@
-"""Campaigns: many questions to models, asked through the call store until told to stop.
+"""Campaigns: questions to models, asked through the call store until told to stop.
 
-`QuestionRunner` asks one model as many questions at a time as the config says. `CampaignSession`
-is one command that asks and pays, under a lock: a stop or a kill costs only what is in flight.
+A `Campaign` asks as many questions at a time as its config says. The arms, PCR, NumLeak and every
+other detector ask through one. `run_campaign` is a command that only asks: it holds a lock, and a
+stop or a kill costs only the questions in flight.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from coreeval.errors import CoreEvalError, Interrupted, ModelCallError, NoValidAnswer, RunLocked
-from coreeval.evaluation.targets import TargetConnection
+from coreeval.config import AnyConfig
+from coreeval.errors import (
+    CoreEvalError,
+    Interrupted,
+    ModelCallError,
+    NoValidAnswer,
+    RunError,
+    RunLocked,
+)
 from coreeval.graph.monitor import Progress, Watch
 from coreeval.graph.pool import Stop, handle_signals, run_pool
-from coreeval.models import ModelClient, PlainOutput, close_models
+from coreeval.models import ModelClient, ModelPool, PlainOutput, close_models, open_model_pool
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.client import Message
 from coreeval.schema import AnswerKind
 from coreeval.tools.files import hold_lock
-from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.trust import load_trusted_endpoints
+from coreeval.tools.workspace import Workspace
 
-Asked = TypeVar("Asked", bound=Hashable)
-Said = TypeVar("Said")
-PLAIN = PlainOutput()
+Question = TypeVar("Question")
+Distinct = TypeVar("Distinct", bound=Hashable)
+Answer = TypeVar("Answer")
+Found = TypeVar("Found")
+PLAIN: Final = PlainOutput()
+GIVE_UP_AFTER: Final = 5
+"""Failures in a row after which a model counts as down. A text that its endpoint chokes on fails
+alone, while each question to an endpoint that is down costs minutes."""
 
 
 class TextAnswer(NamedTuple):
-    """What a model said in its own words."""
+    """An answer in a model's own words."""
 
     kind: AnswerKind
     text: str = ""
-    """Where it is no answer: the words of a refusal, the beginning of what was cut off."""
+    """The words of a refusal or the beginning of a truncated answer if it is not a full answer."""
     logprobs: str = ""
-    """The first tokens of an answer as its call has them; empty where none came."""
+    """The log-probabilities of the first tokens as the call recorded them; empty if none came."""
 
 
 async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:
@@ -57,27 +73,94 @@ async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int
 
 
 class CampaignStopped(asyncio.CancelledError):
-    """Asking was told to stop, and what was in flight has come in."""
+    """Raised when asking was told to stop and the questions in flight have been answered."""
+
+
+@dataclass
+class ModelConnection:
+    """A model that is being asked: whether to send it more, and which questions failed."""
+
+    model: str
+    """Its display name."""
+    failures: list[str] = field(default_factory=list)
+    """Why questions have no answer, in the order in which they failed."""
+    failures_in_a_row: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another question may be sent."""
+        return self.failures_in_a_row < GIVE_UP_AFTER
+
+    def note_answer(self) -> None:
+        """Record that the model was reached."""
+        self.failures_in_a_row = 0
+
+    def note_failure(self, reason: str) -> None:
+        """Record that a question got no answer."""
+        self.failures.append(reason)
+        self.failures_in_a_row += 1
+
+    def error_for_unanswered(self, left: int, total: int, *, where: str) -> RunError:
+        """Return the error for a model that left questions without an answer."""
+        return RunError(
+            f"{self.model} left {left} of {total} questions without an answer; "
+            f"the first: {self.failures[0]}",
+            where=where,
+            hint="see to its endpoint; what was answered is kept",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionRunner:
-    """What asking shares, whoever is asked."""
+class Campaign:
+    """Questions to models that share a call store, a budget, a limit and a stop."""
 
+    models: ModelPool
     concurrency: int
     watch: Watch
     stop: Stop = field(default_factory=Stop)
-    traffic: ActiveCalls = field(default_factory=ActiveCalls)
-    """Where each call stands."""
+
+    async def ask_all(
+        self,
+        connection: ModelConnection,
+        questions: Sequence[Question],
+        ask: Callable[[Question], Awaitable[Answer]],
+        on_answer: Callable[[Question, Answer], None],
+    ) -> None:
+        """Ask the questions until they are answered, the model is down, or the stop is set.
+
+        A question that fails is recorded with the connection.
+
+        Args:
+            connection: The model, in the state that earlier questions left it in.
+            questions: The questions.
+            ask: Asks one question.
+            on_answer: Receives each question with its answer, in the order of the answers.
+
+        Raises:
+            CoreEvalError: no more questions can be asked: no budget, no key, no such model.
+        """
+
+        async def put(question: Question) -> None:
+            if not connection.is_open:
+                return
+            try:
+                answer = await ask(question)
+            except ModelCallError as error:
+                connection.note_failure(str(error))
+                return
+            connection.note_answer()
+            on_answer(question, answer)
+
+        await run_pool(questions, put, concurrency=self.concurrency, stop=self.stop)
 
     async def gather(
         self,
         model: str,
         stage: str,
-        questions: Sequence[Asked],
-        ask: Callable[[Asked], Awaitable[Said]],
-        kind: Callable[[Said], str],
-    ) -> dict[Asked, Said]:
+        questions: Sequence[Distinct],
+        ask: Callable[[Distinct], Awaitable[Answer]],
+        kind: Callable[[Answer], str],
+    ) -> dict[Distinct, Answer]:
         """Return the answer to each question.
 
         Args:
@@ -88,92 +171,120 @@ class QuestionRunner:
             kind: What an answer is counted as in the progress.
 
         Raises:
-            Stopped: a signal stopped the run.
+            CampaignStopped: a signal stopped the campaign.
             RunError: some questions failed.
             CoreEvalError: no more questions can be asked: no budget, no key, no such model.
         """
-        line, counts = TargetConnection(lambda: self.stop.asked), Counter[str]()
-        found: dict[Asked, Said] = {}
+        connection, counts = ModelConnection(model), Counter[str]()
+        found, total = dict[Distinct, Answer](), len(questions)
 
-        async def put(question: Asked) -> None:
-            if not line.is_open:
-                return
-            try:
-                found[question] = await ask(question)
-            except ModelCallError as error:
-                line.note_failure(str(error))
-                return
-            line.note_answer()
-            counts[kind(found[question])] += 1
-            done, total = len(found), len(questions)
-            self.watch(Progress(stage=stage, done=done, total=total, counts=dict(counts)))
+        def note(question: Distinct, answer: Answer) -> None:
+            found[question] = answer
+            counts[kind(answer)] += 1
+            self.watch(Progress(stage=stage, done=len(found), total=total, counts=dict(counts)))
 
         self.watch(Progress(stage=stage, note=model))
-        await run_pool(questions, put, concurrency=self.concurrency, stop=self.stop)
+        await self.ask_all(connection, questions, ask, note)
         if self.stop.asked:
             raise CampaignStopped
-        if line.troubles:
-            left, total = len(questions) - len(found), len(questions)
-            raise line.error_for_unanswered(model, left, total, where="models")
+        if connection.failures:
+            raise connection.error_for_unanswered(total - len(found), total, where="models")
         return found
 
 
-Found = TypeVar("Found")
-_RESUME_HINT = "then the same command goes on"
+@asynccontextmanager
+async def open_campaign(
+    config: AnyConfig,
+    workspace: Workspace,
+    payer: str,
+    *,
+    watch: Watch,
+    stop: Stop,
+    active_calls: ActiveCalls,
+) -> AsyncIterator[Campaign]:
+    """Yield a campaign, and close its models and its call store afterwards.
+
+    Args:
+        config: Says how many questions may be in flight, and what they may cost.
+        workspace: Has the call store and the trusted endpoints.
+        payer: The name under which the call store counts the cost.
+        watch: Receives progress.
+        stop: Ends the campaign once it is set.
+        active_calls: Receives the stage of each call.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+        RunCorrupt: the call store is damaged.
+    """
+    calls = await asyncio.to_thread(open_calls, workspace.calls, payer)
+    try:
+        trusted = load_trusted_endpoints(workspace)
+        models = open_model_pool(config, calls, trusted=trusted, traffic=active_calls)
+        concurrency = config.run.concurrency
+        yield Campaign(models=models, concurrency=concurrency, watch=watch, stop=stop)
+    finally:
+        await close_models()
+        await asyncio.to_thread(calls.close)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CampaignSession:
-    """Who asks, who pays, and where it is kept; a stop or a kill costs what is in flight."""
+class CampaignPlan:
+    """What a command that only asks is going to do, and who pays."""
 
     source: Path
     """The config's file."""
-    lock: Path
-    """Held meanwhile; in the folder of what was asked."""
-    calls: Path
-    """The call store."""
+    config: AnyConfig
+    workspace: Workspace
     payer: str
-    concurrency: int
-    watch: Watch
-
-    def run(self, ask: Callable[[QuestionRunner, CallStore], Awaitable[Found]]) -> Found:
-        """Run the campaign and return its result.
-
-        Raises:
-            BudgetSpent: another call may cost more than the budget has left.
-            Interrupted: a signal stopped it. In both cases the same call continues from there.
-            RunLocked: another process is running this config.
-            RunError: questions got no answer, or a model cannot be used; answers are kept.
-        """
-        self.lock.parent.mkdir(parents=True, exist_ok=True)
-        where = str(self.lock.parent)
-        taken = RunLocked("another process asks for this config", where=where, hint="wait for it")
-        with hold_lock(self.lock, taken):
-            try:
-                return asyncio.run(self._ask(ask))
-            except (KeyboardInterrupt, asyncio.CancelledError):
-                raise Interrupted(
-                    "stopped: what was answered is kept and not asked again",
-                    where=str(self.source),
-                    hint=_RESUME_HINT,
-                ) from None
-            except CoreEvalError as error:
-                error.hint = f"{error.hint}; {_RESUME_HINT}" if error.hint else _RESUME_HINT
-                raise
-
-    async def _ask(self, ask: Callable[[QuestionRunner, CallStore], Awaitable[Found]]) -> Found:
-        runner = QuestionRunner(concurrency=self.concurrency, watch=self.watch)
-        calls = await asyncio.to_thread(open_calls, self.calls, self.payer)
-        try:
-            with handle_signals(runner.stop, lambda: self.watch(_STOP_PROGRESS)):
-                return await ask(runner, calls)
-        finally:
-            await close_models()
-            await asyncio.to_thread(calls.close)
-            for note in runner.traffic.count_notes():
-                self.watch(Progress(stage="asked", note=note))
+    lock: Path
+    """The lock that is held meanwhile, in the folder of the answers."""
 
 
+_RESUME_HINT = "then the same command goes on"
 _STOP_PROGRESS = Progress(
     stage="stopping", note="waiting for the answers in flight; once more stops at once"
 )
+
+
+def run_campaign(
+    plan: CampaignPlan, ask: Callable[[Campaign], Awaitable[Found]], *, watch: Watch
+) -> Found:
+    """Run a campaign of its own under its lock and return what `ask` returns.
+
+    Raises:
+        BudgetSpent: another call may cost more than the budget has left.
+        Interrupted: a signal stopped it. In both cases the same call continues from there.
+        RunLocked: another process is running this config.
+        RunError: questions got no answer, or a model cannot be used; answers are kept.
+    """
+    plan.lock.parent.mkdir(parents=True, exist_ok=True)
+    where = str(plan.lock.parent)
+    taken = RunLocked("another process asks for this config", where=where, hint="wait for it")
+    with hold_lock(plan.lock, taken):
+        try:
+            return asyncio.run(_run_with_signals(plan, ask, watch))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise Interrupted(
+                "stopped: what was answered is kept and not asked again",
+                where=str(plan.source),
+                hint=_RESUME_HINT,
+            ) from None
+        except CoreEvalError as error:
+            error.hint = f"{error.hint}; {_RESUME_HINT}" if error.hint else _RESUME_HINT
+            raise
+
+
+async def _run_with_signals(
+    plan: CampaignPlan, ask: Callable[[Campaign], Awaitable[Found]], watch: Watch
+) -> Found:
+    stop, active_calls = Stop(), ActiveCalls()
+    campaign = open_campaign(
+        plan.config, plan.workspace, plan.payer, watch=watch, stop=stop, active_calls=active_calls
+    )
+    try:
+        async with campaign as opened:
+            with handle_signals(stop, lambda: watch(_STOP_PROGRESS)):
+                return await ask(opened)
+    finally:
+        for note in active_calls.count_notes():
+            watch(Progress(stage="asked", note=note))

@@ -34,14 +34,12 @@ from coreeval.evaluation.pcr.pairs_from_items import (
     write_pairs,
 )
 from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, PcrSettings
-from coreeval.graph.campaign import CampaignSession, QuestionRunner, ask_text
+from coreeval.graph.campaign import Campaign, CampaignPlan, ask_text, run_campaign
 from coreeval.graph.monitor import Watch, ignore_progress
 from coreeval.graph.setup import check_reachable
-from coreeval.models import ModelClient, ModelPool, open_model_pool
+from coreeval.models import ModelClient
 from coreeval.tools.embeddings import Embedder
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.stores.call_store import CallStore
-from coreeval.tools.trust import load_trusted_endpoints
 from coreeval.tools.workspace import Workspace, item_payer, workspace_for
 
 PARAPHRASE, RECORDED = "paraphrase", "recorded"
@@ -227,7 +225,7 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
 
 
 async def ask_item_answers(
-    runner: QuestionRunner, asker: ModelClient, twins: Sequence[Twins]
+    campaign: Campaign, asker: ModelClient, twins: Sequence[Twins]
 ) -> Answers:
     """Ask a target about all items and their twins; identical texts are asked once."""
 
@@ -237,11 +235,11 @@ async def ask_item_answers(
 
     pairs = [pair for each in twins for pair in each.pairs]
     texts = list(dict.fromkeys(item.input for pair in pairs for item in pair))
-    return await runner.gather(asker.model.name, "ask", texts, ask, lambda answer: answer.kind)
+    return await campaign.gather(asker.model.name, "ask", texts, ask, lambda answer: answer.kind)
 
 
 async def write_paraphrases(
-    runner: QuestionRunner, model: str, paraphraser: Paraphraser, drawn: Sequence[ItemSample]
+    campaign: Campaign, model: str, paraphraser: Paraphraser, drawn: Sequence[ItemSample]
 ) -> tuple[Twins, ...]:
     """Ask a model to write the twin of each item."""
     items = {(each.split, item.id): item for each in drawn for item in each.items}
@@ -252,7 +250,7 @@ async def write_paraphrases(
     def kind(outcome: ItemTwin | NoTwin) -> str:
         return "reworded" if isinstance(outcome, ItemTwin) else "left out"
 
-    made = await runner.gather(model, "reword", list(items), write, kind)
+    made = await campaign.gather(model, "reword", list(items), write, kind)
     return tuple(
         match_twins(each, [made[each.split, item.id] for item in each.items]) for each in drawn
     )
@@ -292,31 +290,28 @@ def ask_items(
         RunError: questions got no answer, or a model cannot be used; the answers received are kept.
     """
     folder = plan.workspace.pcr / plan.config.name
-    session = CampaignSession(
+    campaign = CampaignPlan(
         source=plan.source,
-        lock=folder / "pcr.lock",
-        calls=plan.workspace.calls,
+        config=plan.config,
+        workspace=plan.workspace,
         payer=plan.payer,
-        concurrency=plan.config.run.concurrency,
-        watch=watch,
+        lock=folder / "pcr.lock",
     )
-    return session.run(
-        lambda runner, calls: _ask_targets(plan, out or folder, embeds, runner, calls)
+    return run_campaign(
+        campaign, lambda opened: _ask_targets(plan, out or folder, embeds, opened), watch=watch
     )
 
 
 async def _ask_targets(
-    plan: ItemPlan, out: Path, embeds: Embedder | None, runner: QuestionRunner, calls: CallStore
+    plan: ItemPlan, out: Path, embeds: Embedder | None, campaign: Campaign
 ) -> ItemAnswers:
     """Have a model write twins if needed, then ask one target after the other."""
-    trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
-    twins = plan.twins or await _paraphrase_items(plan, exchange, embeds, runner)
+    twins = plan.twins or await _paraphrase_items(plan, embeds, campaign)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetPairs]()
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
-        asker = exchange.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
-        answers = await ask_item_answers(runner, asker, twins)
+        asker = campaign.models.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
+        answers = await ask_item_answers(campaign, asker, twins)
         found = pair_answers(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
         asked[target.model] = found
@@ -324,14 +319,14 @@ async def _ask_targets(
 
 
 async def _paraphrase_items(
-    plan: ItemPlan, exchange: ModelPool, embeds: Embedder | None, runner: QuestionRunner
+    plan: ItemPlan, embeds: Embedder | None, campaign: Campaign
 ) -> tuple[Twins, ...]:
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:
         raise ValueError("a paraphrase needs a model and embeddings")
-    asker = exchange.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
+    asker = campaign.models.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
     paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
-    return await write_paraphrases(runner, rewriter.model, paraphraser, plan.drawn)
+    return await write_paraphrases(campaign, rewriter.model, paraphraser, plan.drawn)
 
 
 def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:

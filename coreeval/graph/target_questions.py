@@ -6,7 +6,16 @@ The texts of the arms and of the train split come in chunks that a run can hold.
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -19,23 +28,21 @@ from coreeval.evaluation.embedded_targets import (
     predict_samples,
 )
 from coreeval.evaluation.targets import (
-    TargetConnection,
     TargetQuestion,
-    ask_target,
     hash_question,
+    make_predictor,
     questions_about,
 )
+from coreeval.graph.campaign import Campaign, ModelConnection, open_campaign
 from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import list_reworded_test
-from coreeval.models import CallRef, ModelClient, close_models, open_model_pool, record_calls
+from coreeval.models import CallRef, record_calls
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
-from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult, StepRecord
-from coreeval.tools.trust import load_trusted_endpoints
 
 Chunk = tuple[str, Sequence[Sample]]
 """The name of a source, and samples with the source's texts in their fields."""
@@ -123,34 +130,81 @@ def _fit_target(job: RunContext, target: TargetConfig) -> OfflineTarget:
 # -- models ---------------------------------------------------------------------------------------
 
 
+@asynccontextmanager
+async def open_run_campaign(job: RunContext, stage: str) -> AsyncIterator[Campaign]:
+    """Yield a campaign that the run pays for; report impossible token counts at its end.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+        RunCorrupt: the call store is damaged.
+    """
+    campaign = open_campaign(
+        job.config,
+        job.workspace,
+        job.payer,
+        watch=job.watch,
+        stop=job.stop,
+        active_calls=job.traffic,
+    )
+    try:
+        async with campaign as opened:
+            yield opened
+    finally:
+        job.tell_counts(stage)
+
+
 async def _put_to_model(
     job: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally
 ) -> None:
     """Ask an LLM through the call store."""
-    calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
-    line, numbered = TargetConnection(lambda: job.stop.asked), enumerate(chunks())
-    try:
-        asker = open_model_pool(
-            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
-        ).open_client(target, "target", max_draws=1, settle=True)
-        while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
+    connection, numbered = ModelConnection(target.model), enumerate(chunks())
+    async with open_run_campaign(job, tally.stage) as campaign:
+        asker = campaign.models.open_client(target, "target", max_draws=1, settle=True)
+        while chunk := await _take_next(job, connection, numbered):
             number, (source, samples) = chunk
             missing = await asyncio.to_thread(_find_unanswered, job, target, source, samples)
             tally.count_stored(len(samples) * len(job.task.templates) - len(missing))
+            answers = list[Prediction]()
             with record_calls() as made:
-                answers = await _ask_unanswered(
-                    job, target.model, asker, line, source, missing, tally
-                )
+                for task, part in itertools.groupby(
+                    missing, key=lambda asked: job.load_task_of(asked.sample)
+                ):
+                    predict = make_predictor(target.model, asker, source=source, task=task)
+                    answers += await _ask_part(campaign, connection, list(part), predict, tally)
             await asyncio.to_thread(job.store.add_predictions, answers)
             if made:
                 record_asking(job, build_step(job, target.model, number, source, made), made)
-    finally:
-        await close_models()
-        await asyncio.to_thread(calls.close)
-        job.tell_counts(tally.stage)
-    if line.troubles and not job.stop.asked:
+    if connection.failures and not job.stop.asked:
         left = tally.total - tally.done
-        raise line.error_for_unanswered(target.model, left, tally.total, where="models.targets")
+        raise connection.error_for_unanswered(left, tally.total, where="models.targets")
+
+
+async def _take_next(
+    job: RunContext, connection: ModelConnection, numbered: Iterator[tuple[int, Chunk]]
+) -> tuple[int, Chunk] | None:
+    """Return the next chunk; None if there is none, or nothing more may be asked."""
+    if not connection.is_open or job.stop.asked:
+        return None
+    return await asyncio.to_thread(next, numbered, None)
+
+
+async def _ask_part(
+    campaign: Campaign,
+    connection: ModelConnection,
+    questions: Sequence[TargetQuestion],
+    predict: Callable[[TargetQuestion], Awaitable[Prediction]],
+    tally: _Tally,
+) -> list[Prediction]:
+    """Return the answers in the order of the questions; questions that failed have none."""
+    found = dict[tuple[str, int], Prediction]()
+
+    def note(asked: TargetQuestion, prediction: Prediction) -> None:
+        found[asked.sample.id, asked.template] = prediction
+        tally.count_answer(prediction)
+
+    await campaign.ask_all(connection, questions, predict, note)
+    keys = ((asked.sample.id, asked.template) for asked in questions)
+    return [found[key] for key in keys if key in found]
 
 
 def iter_open_questions(
@@ -183,30 +237,6 @@ def _group_by_task(
     """Yield consecutive samples with the same task; several stance targets make several tasks."""
     for task, part in itertools.groupby(samples, key=job.load_task_of):
         yield task, list(part)
-
-
-async def _ask_unanswered(
-    job: RunContext,
-    target: str,
-    asker: ModelClient,
-    line: TargetConnection,
-    source: str,
-    missing: Sequence[TargetQuestion],
-    tally: _Tally,
-) -> Sequence[Prediction]:
-    answers: list[Prediction] = []
-    for task, part in itertools.groupby(missing, key=lambda asked: job.load_task_of(asked.sample)):
-        answers += await ask_target(
-            target,
-            list(part),
-            source=source,
-            task=task,
-            asker=asker,
-            line=line,
-            concurrency=job.config.run.concurrency,
-            heard=tally.count_answer,
-        )
-    return answers
 
 
 def record_asking(job: RunContext, step: StepRecord, made: Sequence[CallRef]) -> None:

@@ -1,29 +1,27 @@
-import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ModelCallError, ModelUnusable, NoValidAnswer, PromptError
+from coreeval.errors import CoreEvalError, ModelCallError, ModelUnusable, NoValidAnswer, PromptError
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.targets import (
-    GIVE_UP_AFTER,
     Answer,
     Message,
-    TargetConnection,
     TargetQuestion,
-    ask_target,
     hash_question,
     make_message,
+    make_predictor,
     questions_about,
 )
 from coreeval.models import InvalidAnswer, OutputSchema, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
-from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.support.exchanges import exchange
 
+Predict = Callable[[TargetQuestion], Awaitable[Prediction]]
 TASK = Task(
     name="mood",
     description="The mood of a text.",
@@ -44,47 +42,24 @@ def _samples(*texts: str) -> list[Sample]:
 
 
 class ScriptedAsker:
-    """Answers by rule, and remembers what it was asked and how many questions were open at once."""
+    """Answers by rule, and remembers what it was asked."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         self._rule = rule
         self.asked: list[str] = []
-        self.open = self.most_open = 0
 
     async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
-        self.open += 1
-        self.most_open = max(self.most_open, self.open)
-        try:
-            (message,) = messages
-            self.asked.append(message["content"])
-            await asyncio.sleep(0)
-            return shape.parse(json.dumps({"label": self._rule(message["content"])}))
-        finally:
-            self.open -= 1
+        (message,) = messages
+        self.asked.append(message["content"])
+        return shape.parse(json.dumps({"label": self._rule(message["content"])}))
 
 
-def _line() -> TargetConnection:
-    return TargetConnection(lambda: False)
+async def _ask(asker: ScriptedAsker, samples: Sequence[Sample]) -> list[Prediction]:
+    predict = make_predictor("openai:x", asker, source="updated", task=TASK)
+    return [await predict(TargetQuestion(sample, 1)) for sample in samples]
 
 
-async def _ask(
-    asker: ScriptedAsker,
-    samples: Sequence[Sample],
-    concurrency: int = 2,
-    line: TargetConnection | None = None,
-) -> tuple[Prediction, ...]:
-    return await ask_target(
-        "openai:x",
-        [TargetQuestion(sample, 1) for sample in samples],
-        source="updated",
-        task=TASK,
-        asker=asker,
-        line=line or _line(),
-        concurrency=concurrency,
-    )
-
-
-async def test_predictions_come_in_the_order_of_the_samples() -> None:
+async def test_a_prediction_says_who_was_asked_about_what() -> None:
     asker = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
     found = await _ask(asker, _samples("wet", "dry", "wet"))
     assert [(each.sample_id, each.answer, each.kind) for each in found] == [
@@ -97,18 +72,9 @@ async def test_predictions_come_in_the_order_of_the_samples() -> None:
 
 
 async def test_every_template_is_asked_about_every_sample() -> None:
-    asker, heard = ScriptedAsker(lambda _: "good"), list[Prediction]()
-    asked = list(questions_about(_samples("wet", "dry"), TASK))
-    found = await ask_target(
-        "openai:x",
-        asked,
-        source="original",
-        task=TASK,
-        asker=asker,
-        line=_line(),
-        concurrency=1,
-        heard=heard.append,
-    )
+    asker = ScriptedAsker(lambda _: "good")
+    predict = make_predictor("openai:x", asker, source="original", task=TASK)
+    found = [await predict(one) for one in questions_about(_samples("wet", "dry"), TASK)]
     end = '\n\nGive the label as a JSON object: {"label": "..."}'
     assert asker.asked == [
         f"wet about rain: good, bad?{end}",
@@ -122,7 +88,6 @@ async def test_every_template_is_asked_about_every_sample() -> None:
         ("s1", 1),
         ("s1", 2),
     ]
-    assert tuple(heard) == found
 
 
 def test_other_words_round_a_text_make_another_version() -> None:
@@ -139,19 +104,6 @@ def test_other_words_round_a_text_make_another_version() -> None:
     assert len(set(versions)) == 4
 
 
-@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3), (50, 10)])
-async def test_questions_open_at_once_are_bounded(concurrency: int, most: int) -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    found = await _ask(asker, _samples(*map(str, range(10))), concurrency)
-    assert (asker.most_open, len(found)) == (most, 10)
-
-
-async def test_no_samples_ask_nothing() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    assert await _ask(asker, []) == ()
-    assert asker.asked == []
-
-
 async def test_a_bad_answer_is_a_prediction_of_its_kind_with_its_reason() -> None:
     def rule(text: str) -> str:
         if text.startswith("wet"):
@@ -160,82 +112,21 @@ async def test_a_bad_answer_is_a_prediction_of_its_kind_with_its_reason() -> Non
             raise NoValidAnswer("no JSON")
         return "good"
 
-    line = _line()
-    found = await _ask(ScriptedAsker(rule), _samples("wet", "mild", "dry"), line=line)
+    found = await _ask(ScriptedAsker(rule), _samples("wet", "mild", "dry"))
     assert [(one.answer, one.kind, one.reason) for one in found] == [
         ("", "refused", "it refused"),
         ("", "unparsed", "no JSON"),
         ("good", "answered", ""),
     ]
-    assert line.is_open and not line.troubles
 
 
-async def test_what_did_not_get_through_is_no_prediction() -> None:
-    def rule(text: str) -> str:
-        if text.startswith("wet"):
-            raise ModelCallError("no connection")
-        return "good"
+@pytest.mark.parametrize("error", [ModelCallError("no connection"), ModelUnusable("no model")])
+async def test_a_question_that_does_not_reach_the_target_raises(error: CoreEvalError) -> None:
+    def rule(_: str) -> str:
+        raise error
 
-    line = _line()
-    texts = ["wet", "dry"] * 2 * GIVE_UP_AFTER
-    found = await _ask(ScriptedAsker(rule), _samples(*texts), 1, line)
-    assert [each.sample_id for each in found] == [f"s{at}" for at in range(1, len(texts), 2)]
-    assert line.troubles == ["no connection"] * 2 * GIVE_UP_AFTER
-    assert line.is_open
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-async def test_a_target_that_is_down_is_given_up(concurrency: int) -> None:
-    def rule(text: str) -> str:
-        if int(text.split()[0]) >= 10:
-            raise ModelCallError("no connection")
-        return "good"
-
-    asker, line = ScriptedAsker(rule), _line()
-    found = await _ask(asker, _samples(*map(str, range(100))), concurrency, line)
-    assert [each.sample_id for each in found] == [f"s{at}" for at in range(10)]
-    assert not line.is_open
-    most = 10 + GIVE_UP_AFTER + concurrency - 1
-    assert 10 + GIVE_UP_AFTER <= len(asker.asked) <= most
-    assert await _ask(asker, _samples("1"), line=line) == ()
-    assert len(asker.asked) <= most
-
-
-async def test_nothing_more_is_sent_once_told_to_stop_and_what_was_answered_is_kept() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    line = TargetConnection(lambda: len(asker.asked) >= 7)
-    found = await _ask(asker, _samples(*map(str, range(100))), 3, line)
-    assert [each.sample_id for each in found] == [f"s{at}" for at in range(7)]
-    assert len(asker.asked) == 7
-    assert not line.troubles
-
-
-async def test_an_unusable_target_stops_everything_as_itself() -> None:
-    def rule(text: str) -> str:
-        if text.startswith("2"):
-            raise ModelUnusable("no such model")
-        return "good"
-
-    asker = ScriptedAsker(rule)
-    with pytest.raises(ModelUnusable, match="no such model"):
-        await _ask(asker, _samples(*map(str, range(100))))
-    assert len(asker.asked) < 10
-    assert asker.open == 0
-
-
-async def test_what_is_on_its_way_when_an_error_comes_is_waited_for() -> None:
-    said = list[str]()
-
-    def rule(text: str) -> str:
-        if text.startswith("2"):
-            raise ModelUnusable("no such model")
-        said.append(text)
-        return "good"
-
-    asker = ScriptedAsker(rule)
-    with pytest.raises(ModelUnusable):
-        await _ask(asker, _samples(*map(str, range(100))), concurrency=4)
-    assert len(said) == len(asker.asked) - 1
+    with pytest.raises(type(error), match=str(error)):
+        await _ask(ScriptedAsker(rule), _samples("wet"))
 
 
 def test_an_answer_is_exactly_one_of_the_labels() -> None:
@@ -290,6 +181,11 @@ def _recorded(content: str, text: str, finish_reason: str = "stop") -> Mapping[s
     }
 
 
+def _open_predictor(store: CallStore, target: ModelConfig) -> Predict:
+    asker = exchange(store).open_client(target, "target", max_draws=1, settle=True)
+    return make_predictor("replay:x", asker, source="original", task=TASK)
+
+
 async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
     answers = tmp_path / "answers.jsonl"
     lines = [
@@ -307,16 +203,8 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
     try:
         with record_calls() as calls:
             first, second = [
-                await ask_target(
-                    "replay:x",
-                    [TargetQuestion(one, 1) for one in _samples(*texts)],
-                    source="original",
-                    task=TASK,
-                    asker=exchange(store).open_client(target, "target", max_draws=1, settle=True),
-                    line=_line(),
-                    concurrency=3,
-                )
-                for _ in range(2)
+                [await predict(TargetQuestion(one, 1)) for one in _samples(*texts)]
+                for predict in (_open_predictor(store, target), _open_predictor(store, target))
             ]
     finally:
         store.close()

@@ -12,7 +12,7 @@ import pytest
 from coreeval import cli
 from coreeval.errors import RunError
 from coreeval.evaluation.scores import ARMS
-from coreeval.evaluation.targets import GIVE_UP_AFTER
+from coreeval.graph.campaign import GIVE_UP_AFTER
 from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore

@@ -22,8 +22,7 @@ from coreeval.evaluation.numleak.defences.utility import (
 )
 from coreeval.evaluation.numleak.probes import SeriesQuestionSet
 from coreeval.evaluation.numleak.series import Series
-from coreeval.graph.campaign import QuestionRunner, TextAnswer, ask_text
-from coreeval.models import ModelPool
+from coreeval.graph.campaign import Campaign, TextAnswer, ask_text
 
 UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 """What the calls are noted as."""
@@ -89,30 +88,27 @@ def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | Non
 
 
 async def ask_utility(
-    runner: QuestionRunner, exchange: ModelPool, target: TargetConfig, judged: UtilityPlan
+    campaign: Campaign, target: TargetConfig, judged: UtilityPlan
 ) -> list[UtilityReply]:
     """Return a target's answers to ordinary questions, with the judges' scores.
 
     Args:
-        runner: The shared state of asking.
-        exchange: The exchange that opens models.
+        campaign: Asks models; a persona is not asked through it.
         target: The target to ask.
         judged: The questions and the judges.
 
     Raises:
-        Stopped: a signal stopped the run.
+        CampaignStopped: a signal stopped the run.
         RunError: some questions failed.
         CoreEvalError: no more questions can be asked.
     """
     questions = judged.questions
-    said = await _ask_questions(runner, exchange, target, questions)
+    said = await _ask_questions(campaign, target, questions)
     found = {question: list[UtilityScore]() for question in questions}
     chosen = [question for question in questions if question.key(target.model) in judged.again]
     for judge, shown in ((judged.judge, questions), (judged.second_judge, chosen)):
         if judge is not None:
-            for question, score in (
-                await _score_answers(runner, exchange, judge, shown, said)
-            ).items():
+            for question, score in (await _score_answers(campaign, judge, shown, said)).items():
                 found[question].append(score)
     return [
         one.reply(target.model, said[one].text or None, said[one].kind, found[one])
@@ -121,18 +117,17 @@ async def ask_utility(
 
 
 async def _ask_questions(
-    runner: QuestionRunner,
-    exchange: ModelPool,
+    campaign: Campaign,
     target: TargetConfig,
     questions: Sequence[OrdinaryQuestion],
 ) -> dict[OrdinaryQuestion, TextAnswer]:
     """Ask through the call store; questions with the same wording are one call."""
     if target.is_embedded:
         return await asyncio.to_thread(_ask_persona, target.model, questions)
-    asker = exchange.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
+    asker = campaign.models.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
     texts = list(dict.fromkeys(one.text for one in questions))
     first = {one.text: one for one in reversed(questions)}
-    said = await runner.gather(
+    said = await campaign.gather(
         target.model,
         JUDGE_STAGE,
         texts,
@@ -154,8 +149,7 @@ def _ask_persona(
 
 
 async def _score_answers(
-    runner: QuestionRunner,
-    exchange: ModelPool,
+    campaign: Campaign,
     judge: ModelConfig,
     questions: Sequence[OrdinaryQuestion],
     said: Mapping[OrdinaryQuestion, TextAnswer],
@@ -166,17 +160,17 @@ async def _score_answers(
     if judge.is_rule_based:
         found = {each: score_by_rule(each) for each in exhibits}
     else:
-        found = await _ask_judge(runner, exchange, judge, exhibits)
+        found = await _ask_judge(campaign, judge, exhibits)
     silent = SILENCE_SCORE.model_copy(update={"judge": judge.model})
     return {one: found.get(each, silent) for one, each in shown.items()}
 
 
 async def _ask_judge(
-    runner: QuestionRunner, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[JudgeInput]
+    campaign: Campaign, judge: ModelConfig, exhibits: Sequence[JudgeInput]
 ) -> dict[JudgeInput, UtilityScore]:
     """Ask a judge, whose first answer is final: if it refuses to score, it is not asked again."""
-    asker = exchange.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
-    return await runner.gather(
+    asker = campaign.models.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
+    return await campaign.gather(
         judge.model,
         JUDGE_STAGE,
         exhibits,

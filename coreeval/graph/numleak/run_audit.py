@@ -1,23 +1,22 @@
 """The audit of a run: its targets are asked once, and the report counts what they said."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.replies import read_replies
-from coreeval.graph.campaign import CampaignStopped, QuestionRunner
+from coreeval.graph.campaign import Campaign, CampaignStopped
 from coreeval.graph.item_campaign import file_names
 from coreeval.graph.numleak.defence_trials import ask_utility
 from coreeval.graph.numleak.plan import SeriesSet, TargetAudit, iter_notes, plan_run_audits
 from coreeval.graph.numleak.series_questions import ask_series, missing_logprobs_notes
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.target_questions import build_step, record_asking
-from coreeval.models import ModelPool, close_models, open_model_pool, record_calls
-from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.trust import load_trusted_endpoints
+from coreeval.graph.target_questions import build_step, open_run_campaign, record_asking
+from coreeval.models import record_calls
 
 AUDIT_STAGE = "numleak"
 
@@ -83,21 +82,13 @@ def _utility_file(replies: Path) -> Path:
 async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
     universe, audits = await asyncio.to_thread(list_run_audits, job)
     files = list_reply_files(job, job.config.models.targets)
-    calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
-    try:
-        exchange = open_model_pool(
-            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
-        )
+    async with open_run_campaign(job, AUDIT_STAGE) as campaign:
         for audit in audits:
             file = files[audit.target.model]
             if not file.exists():
-                await _audit_target(job, exchange, audit, universe, file)
+                await _audit_target(job, campaign, audit, universe, file)
             if audit.judged and not _utility_file(file).exists():
-                await _judge_target(job, exchange, audit, _utility_file(file))
-    finally:
-        await close_models()
-        await asyncio.to_thread(calls.close)
-        job.tell_counts(AUDIT_STAGE)
+                await _judge_target(job, campaign, audit, _utility_file(file))
     asked = [files[audit.target.model] for audit in audits]
     replies = [reply for file in asked for reply in read_replies(file).good]
     return {
@@ -107,41 +98,32 @@ async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
 
 
 async def _audit_target(
-    job: RunContext, exchange: ModelPool, audit: TargetAudit, universe: SeriesSet, file: Path
+    job: RunContext, campaign: Campaign, audit: TargetAudit, universe: SeriesSet, file: Path
 ) -> None:
     """Ask one target about series, and save the answers once all have been given."""
-    seed = job.config.run.seed
-
-    async def ask(runner: QuestionRunner) -> None:
+    async with _record_calls(job, audit, 0):
         replies = await ask_series(
-            runner, exchange, audit, universe.all, seed=seed, stage=AUDIT_STAGE
+            campaign, audit, universe.all, seed=job.config.run.seed, stage=AUDIT_STAGE
         )
         await asyncio.to_thread(write_replies, file, replies)
 
-    await _record_calls(job, audit, 0, ask)
-
 
 async def _judge_target(
-    job: RunContext, exchange: ModelPool, audit: TargetAudit, file: Path
+    job: RunContext, campaign: Campaign, audit: TargetAudit, file: Path
 ) -> None:
     """Ask one target ordinary questions; save the answers once all have been judged."""
-
-    async def ask(runner: QuestionRunner) -> None:
-        if audit.judged:
-            replies = await ask_utility(runner, exchange, audit.target, audit.judged)
+    if audit.judged:
+        async with _record_calls(job, audit, 1):
+            replies = await ask_utility(campaign, audit.target, audit.judged)
             await asyncio.to_thread(write_utility, file, replies)
 
-    await _record_calls(job, audit, 1, ask)
 
-
-async def _record_calls(
-    job: RunContext, audit: TargetAudit, turn: int, ask: Callable[[QuestionRunner], Awaitable[None]]
-) -> None:
-    """Ask, and record the calls whether or not asking succeeds."""
-    runner = QuestionRunner(concurrency=job.config.run.concurrency, watch=job.watch, stop=job.stop)
+@asynccontextmanager
+async def _record_calls(job: RunContext, audit: TargetAudit, turn: int) -> AsyncIterator[None]:
+    """Record the calls of the block whether or not it succeeds."""
     with record_calls() as made:
         try:
-            await ask(runner)
+            yield
         finally:
             if made:
                 record_asking(

@@ -18,7 +18,13 @@ from coreeval.evaluation.numleak.defences.utility import UtilityReply, write_uti
 from coreeval.evaluation.numleak.probes import SeriesQuestion, write_replies
 from coreeval.evaluation.numleak.replies import TOP_TOKENS, Reply, Token
 from coreeval.evaluation.numleak.series import Series
-from coreeval.graph.campaign import CampaignSession, QuestionRunner, TextAnswer, ask_text
+from coreeval.graph.campaign import (
+    Campaign,
+    CampaignPlan,
+    TextAnswer,
+    ask_text,
+    run_campaign,
+)
 from coreeval.graph.monitor import Progress, Watch, ignore_progress
 from coreeval.graph.numleak.defence_trials import ask_utility
 from coreeval.graph.numleak.plan import (
@@ -28,9 +34,7 @@ from coreeval.graph.numleak.plan import (
     allow_tokens,
     find_question_role,
 )
-from coreeval.models import ModelClient, ModelPool, open_model_pool
-from coreeval.tools.stores.call_store import CallStore
-from coreeval.tools.trust import load_trusted_endpoints
+from coreeval.models import ModelClient, ModelPool
 
 
 class LogprobRunner:
@@ -112,8 +116,7 @@ REPEAT_TEMPERATURE = 1.0
 
 
 async def ask_series(
-    runner: QuestionRunner,
-    exchange: ModelPool,
+    campaign: Campaign,
     audit: TargetAudit,
     taught: Sequence[Series],
     *,
@@ -123,28 +126,26 @@ async def ask_series(
     """Return a target's answer to each question, in the order of the questions.
 
     Args:
-        runner: The shared state of asking.
-        exchange: The exchange that opens models; personas need none.
+        campaign: Asks models; personas are not asked through it.
         audit: The target and its questions.
         taught: The data that a persona learns, up to its cutoff.
         seed: The seed of a persona's learning and answers.
         stage: The stage shown as progress.
 
     Raises:
-        Stopped: a signal stopped the run.
+        CampaignStopped: a signal stopped the run.
         RunError: some questions failed.
         CoreEvalError: no more questions can be asked: no budget, no key, no such model.
     """
     if audit.target.is_embedded:
-        return await asyncio.to_thread(_by_persona, runner, audit, taught, seed, stage)
+        return await asyncio.to_thread(_by_persona, campaign, audit, taught, seed, stage)
     questions = [question for asked in audit.asked for question in asked.questions]
-    said = await _by_model(runner, exchange, audit, questions, stage)
+    said = await _by_model(campaign, audit, questions, stage)
     return [_build_reply(question, audit.target.model, said[question]) for question in questions]
 
 
 async def _by_model(
-    runner: QuestionRunner,
-    exchange: ModelPool,
+    campaign: Campaign,
     audit: TargetAudit,
     questions: Sequence[SeriesQuestion],
     stage: str,
@@ -155,14 +156,14 @@ async def _by_model(
     """
     target = audit.target
     warm = target.model_copy(update={"temperature": REPEAT_TEMPERATURE, "seed": None})
-    sampler = exchange.open_client(warm, SERIES_ROLE, max_draws=1, settle=True)
+    sampler = campaign.models.open_client(warm, SERIES_ROLE, max_draws=1, settle=True)
     askers = {
-        room: exchange.open_client(
+        room: campaign.models.open_client(
             allow_tokens(target, room), find_question_role(room), max_draws=1, settle=True
         )
         for room in {0, *(question.room for question in questions)}
     }
-    reading = LogprobRunner(exchange, audit, askers[0])
+    reading = LogprobRunner(campaign.models, audit, askers[0])
 
     async def ask(question: SeriesQuestion) -> TextAnswer:
         if question.logprobs:
@@ -171,7 +172,7 @@ async def _by_model(
             return await ask_text(sampler, question.messages, draw=question.draw + 1)
         return await ask_text(askers[question.room], question.messages)
 
-    return await runner.gather(target.model, stage, questions, ask, lambda words: words.kind)
+    return await campaign.gather(target.model, stage, questions, ask, lambda words: words.kind)
 
 
 def _build_reply(question: SeriesQuestion, model: str, said: TextAnswer) -> Reply:
@@ -185,13 +186,13 @@ def _build_reply(question: SeriesQuestion, model: str, said: TextAnswer) -> Repl
 
 
 def _by_persona(
-    runner: QuestionRunner, audit: TargetAudit, taught: Sequence[Series], seed: int, stage: str
+    campaign: Campaign, audit: TargetAudit, taught: Sequence[Series], seed: int, stage: str
 ) -> list[Reply]:
     from coreeval.evaluation.numleak.personas import PersonaQuestion, open_persona  # numpy
 
     model, replies = audit.target.model, list[Reply]()
     total = sum(len(asked.questions) for asked in audit.asked)
-    runner.watch(Progress(stage=stage, note=model))
+    campaign.watch(Progress(stage=stage, note=model))
     persona = open_persona(model, [_cut_series(each, audit.cutoff) for each in taught], seed=seed)
     for asked in audit.asked:
         for one in asked.questions:
@@ -210,7 +211,7 @@ def _by_persona(
             kept = _find_persona_refusal(model, one)
             replies.append(one.reply(model, kept or persona.answer(question)))
         counts = {"answered": len(replies)}
-        runner.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
+        campaign.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
     return replies
 
 
@@ -266,15 +267,16 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = ignore_progress) -> Numleak
         RunError: questions got no answer, or a model cannot be used; the answers received are kept.
     """
     folder = plan.workspace.numleak / plan.config.name
-    session = CampaignSession(
+    campaign = CampaignPlan(
         source=plan.source,
-        lock=folder / "numleak.lock",
-        calls=plan.workspace.calls,
+        config=plan.config,
+        workspace=plan.workspace,
         payer=plan.payer,
-        concurrency=plan.config.run.concurrency,
-        watch=watch,
+        lock=folder / "numleak.lock",
     )
-    replies, utility = session.run(lambda runner, calls: _ask_targets(plan, runner, calls, folder))
+    replies, utility = run_campaign(
+        campaign, lambda opened: _ask_targets(plan, opened, folder), watch=watch
+    )
     return NumleakAnswers(
         replies=tuple(replies),
         file=folder / RESPONSES,
@@ -285,16 +287,14 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = ignore_progress) -> Numleak
 
 
 async def _ask_targets(
-    plan: NumleakPlan, runner: QuestionRunner, calls: CallStore, folder: Path
+    plan: NumleakPlan, campaign: Campaign, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
-    trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed
-        replies += await ask_series(runner, exchange, audit, taught, seed=seed)
+        replies += await ask_series(campaign, audit, taught, seed=seed)
         if audit.judged:
-            utility += await ask_utility(runner, exchange, audit.target, audit.judged)
+            utility += await ask_utility(campaign, audit.target, audit.judged)
     await asyncio.to_thread(write_replies, folder / RESPONSES, replies)
     if utility:
         await asyncio.to_thread(write_utility, folder / UTILITY, utility)
