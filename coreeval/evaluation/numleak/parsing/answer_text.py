@@ -18,7 +18,7 @@ _ASIDE: Final = frozenset({
     "max", "lower_bound", "upper_bound", "ci_low", "ci_high", "std", "error", "margin", "id",
     "seed", "index", "n", "count", "rank", "page", "decimals", "unit", "units",
 })  # fmt: skip
-"""Keys whose numbers are not the value."""
+"""Words for keys whose numbers are not the value."""
 _REASONS: Final = frozenset({
     "reason", "reasoning", "explanation", "rationale", "analysis", "thought", "thoughts", "notes",
     "note", "comment", "justification", "context", "source",
@@ -275,7 +275,7 @@ _IN_WORDS: Final = re.compile(
 
 
 LONGEST_ANSWER: Final = 8000
-"""Characters of an answer that are read, from its end: some 2,000 tokens of thinking aloud."""
+"""The number of characters read from the end of an answer: some 2,000 tokens of reasoning."""
 
 
 def normalise_text(response: str) -> str:
