@@ -101,7 +101,7 @@ def audit_replies(
         replies: The answers; `series` contains every series that they name.
         series: The series by id.
         settings: How answers are resampled.
-        cutoffs: The last day of each model's training data; None if not known or missing.
+        cutoffs: The last day of each model's training data; a missing model has none.
         signals: The user's signals, to compare with what each model recalls.
     """
     groups = _group_replies(one for one in replies if one.variant not in DEFENCE_VARIANTS)
@@ -241,7 +241,7 @@ Document = dict[str, Any]
 _OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
 
 _OF_BASIS = ("exactness", "follows_p", "follows_p_adjusted")
-"""Fields of `SeriesMeasurements` that are reported for the basis of the verdict only."""
+"""Fields of `SeriesMeasurements` that are reported only for the verdict's basis."""
 
 
 def numleak_document(

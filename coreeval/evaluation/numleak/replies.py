@@ -217,7 +217,7 @@ Side = Literal["first", "second"]
 NEAR_MONTHS: Final = 6.0
 """Months from the cutoff within which a date is neither before nor after it.
 
-Source: research: numleak, appendix O.
+See research: numleak, appendix O.
 """
 LARGEST_VALUE: Final = 1e15
 """Largest absolute size of a value or an answer.

@@ -267,7 +267,7 @@ class MemoryCase:
 
     @property
     def may_be_recall(self) -> bool:
-        """Return whether there may be relevant recall; exact answers count as it, whatever r is."""
+        """Return whether there may be relevant recall; exact answers count, whatever r is."""
         if self.measured.modal.estimate == 1:
             return False  # the same number each time follows nothing
         if self.is_exact:

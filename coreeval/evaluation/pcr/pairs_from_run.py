@@ -25,7 +25,7 @@ from coreeval.evaluation.pcr.study import PcrSettings
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 Labels = Mapping[str, Mapping[str, str]]
-"""The items to compare in each split: the name of the label by item id."""
+"""The items to compare in each split: the names of their labels by item id."""
 SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "train": ("train", "train_semantic"),
     "test": ("original", "semantic"),

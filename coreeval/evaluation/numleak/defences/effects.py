@@ -88,8 +88,8 @@ def measure_defences(
     Args:
         replies: Answers about series; only those under a defence count.
         utility: Answers to ordinary questions, with their scores.
-        series: By id.
-        cutoffs: The last day of each model's training data, by the model.
+        series: The series by id.
+        cutoffs: The last day of each model's training data; None if it is not known.
     """
     read, bad = read_defence_answers(replies, series, cutoffs)
     if not read and not bad and not utility:

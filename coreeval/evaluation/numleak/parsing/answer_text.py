@@ -18,7 +18,7 @@ _ASIDE: Final = frozenset({
     "max", "lower_bound", "upper_bound", "ci_low", "ci_high", "std", "error", "margin", "id",
     "seed", "index", "n", "count", "rank", "page", "decimals", "unit", "units",
 })  # fmt: skip
-"""Words for keys whose numbers are not the value."""
+"""Keys whose numbers are not the value."""
 _REASONS: Final = frozenset({
     "reason", "reasoning", "explanation", "rationale", "analysis", "thought", "thoughts", "notes",
     "note", "comment", "justification", "context", "source",

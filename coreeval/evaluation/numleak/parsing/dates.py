@@ -261,14 +261,14 @@ _REFERENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _SEEN: Final = 300
-"""The number of characters before a number in which its date is searched."""
+"""The number of characters before a number in which its date is searched for."""
 _HEADING_WORDS: Final = 4
 
 
 def find_owners(
     text: str, dates: Sequence[DateMark], numbers: Sequence[AnswerNumber]
 ) -> list[DateRelation | None]:
-    """Return the date of each number: one in its clause, or in the heading above.
+    """Return the relation of each number's date, taken from its clause or the heading above.
 
     A date right before a number belongs to it. If there is none, the date right after the number
     does ("3.5% in February"), and otherwise the nearest date before it in its clause that is not

@@ -91,7 +91,7 @@ _SENTENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _SEEN: Final = 300
-"""The number of characters before a number in which its sentence is searched."""
+"""The number of characters before a number in which the start of its sentence is searched for."""
 
 
 def declines(text: str) -> bool:
@@ -252,7 +252,7 @@ def _own_names(name: str) -> list[str]:
 
 
 def strike(found: re.Match[str]) -> str:
-    """Return as many placeholder characters as the match is long."""
+    """Return a run of placeholder characters as long as the match."""
     return _STRUCK * len(found[0])
 
 

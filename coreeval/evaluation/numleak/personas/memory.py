@@ -363,7 +363,7 @@ def gives_way(persona: str, defence: str, suffix: str | None, date: Period) -> b
     """Return whether a persona answers despite a defence; deterministic for the same question.
 
     Args:
-        persona: Its name, such as `offline:memorizing`.
+        persona: The persona's name, such as `offline:memorizing`.
         defence: The defence's name.
         suffix: The suffix's name; None for the plain question.
         date: The date asked about.

@@ -135,8 +135,7 @@ def draw_windows(
         dates: The dates that may be asked about.
         count: The maximum number of windows.
         seed: Seed of the choice; the order of the windows does not change if the file grows.
-        cutoff: The last day of the model's training data; None
-            allows all lines.
+        cutoff: The last day of the model's training data; None for windows anywhere.
     """
     found, taken = list[FileWindow](), set[Period]()
     every = sorted(_list_windows(excerpt), key=lambda each: _window_turn(seed, each.first))

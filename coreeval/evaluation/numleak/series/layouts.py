@@ -14,7 +14,7 @@ from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 
 MOST_BYTES: Final = 32 << 20
-"""Maximum size of a file, compressed and uncompressed; daily factors since 1926 have 2 MB."""
+"""Maximum size of a file, compressed and uncompressed; daily factors since 1926 take 2 MB."""
 
 
 def extract_text(data: bytes) -> str:

@@ -45,7 +45,7 @@ _HALF_A_YEAR: Final[dict[Frequency, int]] = {
 }  # fmt: skip
 """The fewest values of a year for its mean.
 
-With fewer, each value would be half of the mean asked about.
+With fewer, a single value would be half of its year's mean, and so half of the answer.
 """
 
 
@@ -296,7 +296,7 @@ def find_step(digits: Array) -> int:
 
 
 def _digits_p(exact: int, near: int, expected: float) -> float:
-    """Return the p-value of the exact among the near answers, without memory of the digits."""
+    """Return the p-value of the number of exact answers among the near ones, without memory."""
     from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
 
     return float(bdtrc(exact - 1, near, expected)) if exact else 1.0
