@@ -46,45 +46,45 @@ from coreeval.evaluation.numleak.statistics.variant_comparison import Variants, 
 from coreeval.evaluation.statistics import LEVEL
 
 AuditKey = tuple[str, str]
-"""A model and the id of a series."""
+"""A model's name and a series id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """One model on one series: what it said, what that measures, and what follows."""
+    """The audit of one model on one series: its answers, their measurements and the verdict."""
 
     model: str
     series: str
-    """What the answers call the series: its id."""
+    """The id of the series, as used in the answers."""
     definition: SeriesDefinition
     cutoff: date | None
-    """Of the model; None where it is not known."""
+    """The model's training cutoff; None if unknown."""
     points: tuple[Point, ...]
     comparisons: tuple[DateComparison, ...]
     left_out: tuple[BadReply, ...]
-    """Answers that could not be counted, and why."""
+    """Answers that could not be counted, each with the reason."""
     measured: SeriesMeasurements
     variants: Variants
-    """What further ways of asking show; no verdict rests on them."""
+    """Results of the probe variants; no verdict depends on them."""
     judgement: MemoryJudgement
-    """Given on the `basis`, without answers that are no value of the series, if they are few."""
+    """The verdict on the `basis`; a few answers that are not values of the series are left out."""
     basis: VerdictBasis
     """The answers that the verdict rests on."""
     judged: SeriesMeasurements
-    """What those answers measure."""
+    """Measurements of the answers that the verdict rests on."""
     notes: tuple[str, ...]
-    """What must be known of the series and of the numbers, a sentence each."""
+    """Notes on the series and on the numbers, one sentence each."""
     leak: Leak | None = None
-    """How far the memory reaches into signals; None where none was asked for or given."""
+    """How far memory reaches into signals; None if no signal was asked for or given."""
 
     @property
     def verdict(self) -> Verdict:
-        """What is said of memory."""
+        """The verdict on the model's memory of the series."""
         return self.judgement.verdict
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, a sentence each."""
+        """The reasons for the verdict, one sentence each."""
         return self.judgement.reasons
 
 
@@ -98,11 +98,11 @@ def audit_replies(
     """Measure each model on each series that it was asked about, in the order of the answers.
 
     Args:
-        replies: What was said; each series in it is in `series`.
-        series: By id.
+        replies: The answers; `series` contains every series that they name.
+        series: The series by id.
         settings: How answers are resampled.
-        cutoffs: The last day of each model's training data; a model that is not there has none.
-        signals: The user's own, held against what each model recalls.
+        cutoffs: The last day of each model's training data; a missing model has none.
+        signals: The user's signals, to compare with what each model recalls.
     """
     groups = _group_replies(one for one in replies if one.variant not in DEFENCE_VARIANTS)
     read = {
@@ -138,7 +138,7 @@ def audit_replies(
 
 @dataclass(frozen=True)
 class _Answers:
-    """What a model said about a series, read."""
+    """A model's parsed answers about a series."""
 
     series: Series
     cutoff: date | None
@@ -146,7 +146,7 @@ class _Answers:
     sentiments: SentimentReadings
     basis: VerdictBasis
     outliers: OutlierSplit
-    """Of the basis."""
+    """The value questions of the basis, with outliers set aside."""
 
     def to_audit(
         self,
@@ -159,11 +159,11 @@ class _Answers:
         """Return the audit of these answers.
 
         Args:
-            key: Whose answers they are, and about which series.
-            found: What all of them measure.
-            judged: What those measure on which the verdict rests.
-            signals: As `audit_replies`.
-            settings: As `audit_replies`.
+            key: The model and the id of the series.
+            found: Measurements of all answers.
+            judged: Measurements of the answers that the verdict rests on.
+            signals: As for `audit_replies`.
+            settings: As for `audit_replies`.
         """
         readings, series = self.readings, self.series
         return Audit(
@@ -219,7 +219,7 @@ def _group_replies(replies: Iterable[Reply]) -> dict[AuditKey, list[Reply]]:
 def _find_siblings(
     model: str, name: str, series: Mapping[str, Series], points: Mapping[AuditKey, Sequence[Point]]
 ) -> dict[str, Sequence[Point]]:
-    """Return what the model said about the other series of a family."""
+    """Return the model's answers about the other series of the same family, by id."""
     family = series[name].definition.family
     return {
         other: points[model, other]
@@ -241,7 +241,7 @@ Document = dict[str, Any]
 _OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
 
 _OF_BASIS = ("exactness", "follows_p", "follows_p_adjusted")
-"""Parts of `Measured` that are told of the answers that the verdict rests on."""
+"""Fields of `SeriesMeasurements` that are reported only for the verdict's basis."""
 
 
 def numleak_document(
@@ -252,9 +252,9 @@ def numleak_document(
     notes: Sequence[str] = (),
     signals: Sequence[Signal] = (),
 ) -> Document:
-    """Return the audits of recorded answers, from the answers alone (`audited` has arguments).
+    """Return the audits of recorded answers as a document (arguments as for `audit_replies`).
 
-    `notes` say what was not asked, or not as it was meant.
+    `notes` name the questions that were not asked, or not as configured.
     """
     found = audit_replies(replies, series, settings, cutoffs, signals)
     return audits_document(found, settings, notes)
@@ -263,7 +263,7 @@ def numleak_document(
 def audits_document(
     audits: Iterable[Audit], settings: AuditSettings, notes: Sequence[str] = ()
 ) -> Document:
-    """Return each audit, what decides the numbers, and what is to be known of the asking."""
+    """Return a document with each audit, the settings behind the numbers, and the notes."""
     return {
         "series": [_audit_document(audit) for audit in audits],
         "settings": {"draws": settings.draws, "seed": settings.seed, "level": LEVEL},
@@ -299,7 +299,7 @@ def _audit_document(audit: Audit) -> Document:
 
 
 def _basis_document(audit: Audit) -> Document:
-    """Return what the verdict rests on: some of the dates, in the unit of the series."""
+    """Return what the verdict rests on: its choice of dates, in the unit of the series."""
     basis, judged = audit.basis, audit.judged
     return {
         "strata": list(basis.strata),
@@ -313,7 +313,7 @@ def _basis_document(audit: Audit) -> Document:
 
 
 def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value is
-    """Return a value as JSON has it: names for fields, null for what is not defined."""
+    """Convert a value for JSON: field names become keys, and undefined numbers become null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Metric) and value.ci_low == value.ci_high:
@@ -332,8 +332,11 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value 
 
 
 TOLERANCE_SHARE: Final = 0.05
-"""Tolerance in standard deviations of the truth: 25 basis points are about a twentieth of that of
-the US market excess return (5.3 percentage points), on which NumLeak chose them."""
+"""The tolerance in standard deviations of the truth.
+
+NumLeak chose 25 basis points on the US market excess return, whose standard deviation is 5.3
+percentage points: about a twentieth.
+"""
 _PLAIN_UNIT: Final = Unit(name="the unit of the file", points_name="units of the file")
 _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "annual": re.compile(r"\d{4}"),
@@ -341,19 +344,19 @@ _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "monthly": re.compile(r"\d{4}-?\d{2}(-?01)?"),
     "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
 }
-"""How dates are written; the first of every month stands for the month."""
+"""Date formats by frequency; the first day of a month stands for the month."""
 
 
 def infer_series(
     name: str, replies: Sequence[Reply], *, file: str, definition: SeriesDefinition | None = None
 ) -> Series | None:
-    """Return a series made of the truth in recorded answers; None where that is not enough.
+    """Build a series from the truth in recorded answers; None if they do not suffice.
 
     Args:
-        name: Its id.
-        replies: All answers about it.
-        file: What they were read from.
-        definition: Its own, where there is one; else what the truth implies.
+        name: The id of the series.
+        replies: All answers about the series.
+        file: The file that the answers were read from.
+        definition: The definition of the series; None to infer it from the truth.
     """
     frequency = definition.frequency if definition else _infer_frequency([r.date for r in replies])
     if frequency is None or not (values := _truths_by_date(replies, frequency)):
@@ -387,7 +390,7 @@ def infer_series(
 
 
 def _infer_frequency(texts: Sequence[str]) -> Frequency | None:
-    """Return the frequency that most texts are dates of, as they are written; None for none."""
+    """Return the frequency that matches the format of most dates; None if there is none."""
     there = {
         frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
         for frequency, shape in _SHAPES.items()
@@ -397,7 +400,7 @@ def _infer_frequency(texts: Sequence[str]) -> Frequency | None:
 
 
 def _truths_by_date(replies: Iterable[Reply], frequency: Frequency) -> dict[Period, float]:
-    """Return the truth by date, in order of time; what is no date is none here either."""
+    """Return the truth by date in chronological order; rows without a date are skipped."""
     found = dict[Period, float]()
     for reply in replies:
         with suppress(ValueError):
@@ -407,5 +410,5 @@ def _truths_by_date(replies: Iterable[Reply], frequency: Frequency) -> dict[Peri
 
 
 def _count_decimals(value: float) -> int:
-    """Return how many digits a number has after the point, at most eight."""
+    """Return the number of digits after the decimal point, at most eight."""
     return len(f"{value:.8f}".rstrip("0").partition(".")[2])

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _AXIS_MARGIN: Final = 0.06
-"""Beside the outermost points, in parts of their range."""
+"""Margin beside the outermost points, as a share of their range."""
 _SIDES: Final = (
     ("truth", "published", "slope_on_truth", "signal_r"),
     ("recall", "recalled", "slope_on_recall", "signal_recall_r"),

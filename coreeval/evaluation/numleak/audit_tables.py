@@ -23,17 +23,17 @@ BASELINES: Final[Mapping[str, str]] = {
 
 
 class AuditRow(NamedTuple):
-    """One number, written out."""
+    """One measurement of an audit, formatted for display."""
 
     what: str
     value: str
     span: str
-    """Its 95 % interval, or what 95 % of permutations lie between."""
+    """The 95 % interval, or the range of 95 % of permutations."""
     n: str
 
 
 def signature_rows(one: Json) -> Iterator[AuditRow]:
-    """Yield the rows of the joint signature, which only as a whole tells memory from fluency."""
+    """Yield the rows of the joint signature, which shows memory only as a whole."""
     points = one["points_name"]
     yield make_row("answered with a number (parse rate)", one["parse_rate"])
     yield make_row("Pearson r", one["pearson_r"])
@@ -206,7 +206,7 @@ OUTCOME_WORDS: Final = {
     "refuses": "declines",
     "unread": "not read",
 }
-"""How an answer to one who states a wrong value ends."""
+"""Phrases for the outcomes of a question that states a wrong value."""
 
 
 def variant_rows(one: Json) -> Iterator[AuditRow]:

@@ -24,8 +24,11 @@ from coreeval.evaluation.statistics import Array
 
 Values = Mapping[Period, float]
 SHIFT_SIGNIFICANCE: Final = 0.01
-"""Significance of a shift. Ours, stricter than elsewhere: a verdict's own tests follow it, and what
-chose the shift must not help them."""
+"""Significance level of a shift.
+
+Our choice, stricter than elsewhere: the verdict's own tests come after it, and the choice of the
+shift must not favour them.
+"""
 _EXACT: Final = 1e-9
 
 
@@ -64,7 +67,7 @@ def shift_values(values: Values, shift: int) -> Values:
 
 
 def replace_truths(points: Sequence[Point], values: Values) -> list[Point]:
-    """Return the points with new truths for value questions; None for dates without a value."""
+    """Return the points with new truths for value questions; dates without a value get None."""
     return [
         replace(each, truth=values.get(each.period)) if each.variant == "value" else each
         for each in points
@@ -89,25 +92,28 @@ def _measure_shift(
 
 
 _CHOICES: Final[tuple[frozenset[Stratum], ...]] = (frozenset({"pre"}), frozenset({"pre", "near"}))
-"""Strata that a verdict rests on, the first that has enough dates."""
+"""The strata that a verdict may rest on; the first set with enough dates is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictBasis:
-    """The questions for a value that a verdict rests on, with all others of the audit."""
+    """The value questions that a verdict rests on, and all other questions of the audit."""
 
     points: tuple[Point, ...]
-    """Answers are divided by `factor`."""
+    """The questions; their answers are divided by `factor`."""
     strata: tuple[Stratum, ...]
-    """Where its dates lie to the cutoff."""
+    """Position of the dates relative to the cutoff."""
     dates: int
-    """Dates with an answer that was read."""
+    """The number of dates with a parsed answer."""
     factor: float = 1.0
-    """What the answers are times the values, by their size; 1 if no other unit is near."""
+    """Typical ratio of answers to values; 1 if no other unit is near."""
     shift: int = 0
-    """Periods from each date to the one whose value was said; truths are those of the latter."""
+    """The number of periods from each date to the one whose value was given as the answer.
+
+    The truths are those of the latter date.
+    """
     says: tuple[str, ...] = ()
-    """Sentences on what was chosen."""
+    """Sentences that describe what was chosen."""
 
 
 def choose_basis(
@@ -202,7 +208,7 @@ def _say_dates(
 
 
 def say_shift(shift: int) -> tuple[str, ...]:
-    """Say which dates' values the answers match; empty if they match the dates asked about."""
+    """Return a sentence on whose values the answers match; empty if they match their own dates."""
     if not shift:
         return ()
     count, side = abs(shift), "before" if shift < 0 else "after"
@@ -213,7 +219,7 @@ def say_shift(shift: int) -> tuple[str, ...]:
 
 
 def say_factor(factor: float) -> tuple[str, ...]:
-    """Say by which factor the answers differ from the series' unit; empty if they do not."""
+    """Return a sentence on the factor between answers and the series' unit; empty if it is 1."""
     if factor == 1:
         return ()
     return (
@@ -223,14 +229,20 @@ def say_factor(factor: float) -> tuple[str, ...]:
 
 
 OUTLIER_REACH: Final = 1.0
-"""Ranges of all known values that an answer may lie beyond them. Ours: a series that grows may
-leave its range, a guess may too, but not by as much again as it ever moved."""
+"""How far beyond the known values an answer may lie, in multiples of their range.
+
+Our choice: a growing series may leave its range, and so may a guess, but not by as much again as
+the series ever moved.
+"""
 MOST_OUTLIERS: Final = 0.05
-"""Most of the answers that are set aside. Ours: more are no slips, but how the model answers."""
+"""The largest share of answers that may be set aside as outliers.
+
+Our choice: if there are more, they are not slips but the way the model answers.
+"""
 
 
 class OutlierSplit(NamedTuple):
-    """The questions that a verdict rests on, and those set aside."""
+    """The questions that a verdict rests on, and the outliers set aside."""
 
     kept: list[Point]
     outliers: list[Point]
@@ -255,7 +267,7 @@ def split_outliers(points: Sequence[Point], values: SeriesValues) -> OutlierSpli
 
 
 def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]:
-    """Say which answers the verdict leaves out; empty if there are none."""
+    """Return a sentence on the answers that the verdict leaves out; empty if there are none."""
     if not strays:
         return ()
     said = ", ".join(f"{each.estimate:g} for {each.period}" for each in strays[:3])

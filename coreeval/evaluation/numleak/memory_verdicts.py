@@ -30,21 +30,24 @@ Verdict = Literal[
 ]  # fmt: skip
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 MAJORITY: Final = 0.5
-"""Whoever answers fewer refuses. NumLeak's models answer nearly all or nearly no fictitious names
-(table 14: at least 0.967, and 0), so that any share between would do."""
+"""Share of answers below which a model counts as refusing.
+
+NumLeak's models answer either nearly all or nearly no fictitious names (table 14: at least 0.967,
+and 0), so any share in between would do.
+"""
 
 
 class MemoryJudgement(NamedTuple):
-    """A verdict and what led to it."""
+    """A verdict and its reasons."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
-    """Sentences with the numbers."""
+    """Sentences that contain the numbers."""
 
 
 VerdictReasons = tuple[str, ...]
 VerdictRule = Callable[[MemoryCase], VerdictReasons | None]
-"""Why the rule holds, or None."""
+"""A rule that returns its reasons if it holds, otherwise None."""
 
 
 def _remembers(case: MemoryCase) -> VerdictReasons | None:
@@ -172,7 +175,7 @@ RULES: Final[tuple[tuple[Verdict, VerdictRule], ...]] = (
     ("no_recall", _knows_nothing),
     ("inconclusive", _either),
 )
-"""The first that holds gives the verdict."""
+"""The rules in order; the first that holds gives the verdict."""
 
 
 def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
@@ -199,7 +202,7 @@ def _say_exactness(found: Exactness) -> VerdictReasons:
 
 
 def _say_shift(found: Exactness) -> VerdictReasons:
-    """Say which dates' values the answers are, if not those of the dates asked about."""
+    """Say which dates' values the answers match, if not those of the dates asked about."""
     if not found.shift:
         return ()
     count, side = abs(found.shift), "before" if found.shift < 0 else "after"
@@ -239,7 +242,7 @@ def _no_better(case: MemoryCase) -> str:
 
 
 def _drift(case: MemoryCase) -> VerdictReasons:
-    """Say that drift explains r, if drift alone explains it."""
+    """Say that drift explains r, if drift alone does."""
     nulls = case.measured.nulls
     if not {"drift", "any_date"} <= nulls.keys():
         return ()
@@ -264,7 +267,7 @@ def _fictitious(case: MemoryCase) -> str:
 
 TrustLevel = Literal["no", "unsettled", "no_memory_found"]
 MOST_NAMES: Final = 4
-"""Most series that a sentence names."""
+"""The largest number of series that a sentence names."""
 _KNOWN: Final[Mapping[Verdict, str]] = {
     "memorized": "remembers the published values of ",
     "partly_memorized": "remembers part of the published values of ",
@@ -275,12 +278,12 @@ _UNKNOWN: Final[Mapping[Verdict, str]] = {
     "no_recall": "does not recall the values of ",
     "fabricating": "makes up values when asked about ",
 }
-"""What a model does that got each verdict for some series."""
+"""Phrases that say what a model does, by the verdict it got for some series."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest:
-    """A period, as its first and last date were given."""
+    """A back-test period, with its first and last date as given."""
 
     start: str
     end: str
@@ -288,7 +291,7 @@ class Backtest:
 
 @dataclass(frozen=True, kw_only=True)
 class BacktestTrust:
-    """What may be said of back-tests with one model."""
+    """Whether back-tests with one model can be trusted."""
 
     model: str
     answer: TrustLevel
@@ -299,7 +302,7 @@ def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest
     """Return whether a back-test with a model can be trusted, given its verdict for each series.
 
     One remembered series is enough for a no, because a strategy may rely on it. So is one that is
-    known date by date without its digits. Refused and unsettled series are not evidence. Each
+    known date by date, but not to the digit. Refused and unsettled series are not evidence. Each
     series is listed with its verdict, by the same name as on all pages and in all tables.
     """
     period = f"from {backtest.start} to {backtest.end}"

@@ -19,7 +19,7 @@ _DAYS_OF: Final[dict[Frequency, int]] = {"daily": 1, "weekly": 7}
 
 @dataclass(frozen=True, order=True)
 class Period:
-    """One date of a series, known by its first day; a week by whichever day the source has."""
+    """One date of a series, known by its first day; a week by whichever day the source gives."""
 
     start: date
     frequency: Frequency
@@ -31,7 +31,7 @@ class Period:
         A finer date than the frequency counts as the period that it lies in.
 
         Raises:
-            ValueError: it is not a date, or is too coarse for the frequency.
+            ValueError: the text is not a date, or is too coarse for the frequency.
         """
         text = text.strip()
         if found := _DAY.fullmatch(text):

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 _MARKS: Final = ("o", "s", "^", "D", "v")
 _MOST_SIGNALS: Final = 12
-"""Rows of one picture; the rest is told in its title."""
+"""The largest number of rows in a plot; the title reports the rest."""
 _SIDES: Final = (("truth", "published"), ("recall", "recalled"))
 
 SignalPanel = tuple[str, str, str, Leak]
-"""Model, series, what values are counted in, and what was attributed."""
+"""Model, series, the unit of the values, and the leak results."""
 
 
 def draw_transmission(path: Path, found: Sequence[SignalPanel]) -> list[Path]:
@@ -97,9 +97,9 @@ def _format_metric(found: Metric) -> str:
 
 
 _MOST_ENTROPIES: Final = 24
-"""Audits of one picture; the rest is told in its title."""
+"""The largest number of audits in a plot; the title reports the rest."""
 _APART: Final = 0.19
-"""Half the distance between the two rows of an audit, and how far dots stand beside theirs."""
+"""Half the distance between the two rows of an audit, and the spread of the dots beside each."""
 
 
 def select_entropies(audits: Sequence[Audit]) -> list[tuple[Audit, Entropies]]:
@@ -149,7 +149,7 @@ def _entropy_row(
 PLAIN_COLOUR: Final = "#0072B2"
 OWN_COLOUR: Final = "#D55E00"
 _MOST_PAIRS: Final = 12
-"""Rows of one picture; the rest is told in its title."""
+"""The largest number of rows in a plot; the title reports the rest."""
 
 
 def draw_variants(folder: Path, audits: Sequence[Audit]) -> list[Path]:
@@ -216,7 +216,7 @@ VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "no_recall": "#009E73",
     "inconclusive": "#707070",
 }
-"""Okabe and Ito's palette, told apart by colour-blind readers, and a dark brown."""
+"""Okabe and Ito's palette, which colour-blind readers can distinguish, and a dark brown."""
 STRATUM_COLOURS: Final[Mapping[Stratum, str]] = {
     "pre": "#0072B2",
     "near": "#E69F00",
@@ -226,11 +226,11 @@ STRATUM_COLOURS: Final[Mapping[Stratum, str]] = {
 _WITHIN: Final = "#0072B2"
 _ANSWERED: Final = "#707070"
 _ACROSS: Final = 4
-"""Panels beside each other."""
+"""The number of panels in a row."""
 _MOST_PANELS: Final = 36
-"""Panels of one picture; the rest is told in its title."""
+"""The largest number of panels in a plot; the title reports the rest."""
 _DARK: Final = 0.55
-"""Share from which a cell is dark enough for white letters."""
+"""Share above which a cell is dark enough for white letters."""
 
 
 def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:

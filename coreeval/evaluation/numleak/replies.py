@@ -36,29 +36,37 @@ Variant = Literal[
     "placebo",
 ]  # fmt: skip
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""What is asked: the value of a date; which of two dates was higher, freely or as one of two
-strings; the value of a series that does not exist; that of the series without its proper name;
-the value again and again at temperature 1; a description of a date that ends in its value; the
-value after thinking step by step, in other words, or after a wrong one was stated; the next rows of
-the publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was
-told not to give it away; the value at an early date, of which little is written."""
+"""The probe variants, by what the question asks for.
+
+In order: the value of a date; which of two dates was higher, freely or as one of two strings; the
+value of a series that does not exist; that of the series without its proper name; the value
+repeatedly at temperature 1; a description of a date that ends in its value; the value after
+thinking step by step, in other words, or after a wrong one was stated; the next rows of the
+publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was told
+not to reveal it; the value at an early date, of which little is written.
+"""
 SIGNAL_VARIANTS: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
-"""Asked to attribute signals alone (`leak`): none is counted among the values of an audit."""
+"""Variants used only to attribute signals (`leak`); they do not count as values in an audit."""
 DEFENCE_VARIANTS: Final[frozenset[Variant]] = frozenset({"defended"})
-"""Asked to try instructions (`defences`): no audit has them, they tell of something else than
-memory."""
+"""Variants used only to try instructions (`defences`).
+
+Audits leave them out, because they measure something other than memory.
+"""
 COUNTED_VARIANTS: Final = frozenset(VARIANTS) - SIGNAL_VARIANTS - DEFENCE_VARIANTS
-"""What the numbers of an audit rest on."""
+"""The variants that the numbers of an audit rest on."""
 
 
 class Token(Value):
-    """One token of an answer, and what stood beside it."""
+    """One token of an answer, with its alternatives."""
 
     text: str
     logprob: Annotated[float, Field(le=0)]
-    """Natural logarithm of its probability."""
+    """Natural logarithm of the token's probability."""
     top: tuple[tuple[str, float], ...] = ()
-    """The most probable tokens at its place with theirs, it may be among them."""
+    """The most probable tokens at this position with their log-probabilities.
+
+    The generated token may be among them.
+    """
 
 
 class Reply(Value):
@@ -66,48 +74,53 @@ class Reply(Value):
 
     model: str = Field(min_length=1)
     series: str = Field(min_length=1)
-    """Id of the series; for a fictitious name that of the series which lent it the question."""
+    """The series id; for a fictitious name, the id of the series whose question is reused."""
     date: str
     variant: Variant = "value"
     response: str | None
-    """What the model said, unchanged; None where it said nothing."""
+    """The model's response, unchanged; None if there was none."""
     truth: float | None = None
-    """The published value; the series has it where it is absent."""
+    """The published value; None to take it from the series."""
     other_date: str | None = None
     """The second date of a comparison."""
     name: str | None = None
-    """The fictitious name that was asked about."""
+    """The fictitious name asked about."""
     seed: int = 0
-    """Of the drawing of dates that this one belongs to; several are pooled."""
+    """The seed of the drawing that the date belongs to; several drawings are pooled."""
     draw: int = 0
-    """Number of a repeated answer, from 0."""
+    """The number of a repeated answer, from 0."""
     phrasing: str | None = None
-    """Which other words of a question for the value were used."""
+    """The name of the alternative wording of the value question; None for the usual one."""
     stated: float | None = None
     """The wrong value that the question states as a fact, in the unit of the series."""
     shown: Annotated[int, Field(ge=1)] | None = None
-    """Of a continuation: lines of the file that stand in the question."""
+    """For a continuation, the number of lines of the file shown in the question."""
     wanted: Annotated[int, Field(ge=1)] | None = None
-    """Lines that are asked for; the first holds the value of `date`."""
+    """For a continuation, the number of lines asked for; the first holds the value of `date`."""
     defence: str | None = None
-    """Which instructions the model was given against giving values away."""
+    """The name of the instructions against revealing values; None if there were none."""
     suffix: str | None = None
-    """Which words at the end of the question try to undo them; None: it is plainly asked."""
+    """The name of the suffix that tries to undo the defence; None for the plain question."""
     shown_date: str | None = None
-    """Of a sentiment with figures stated: the date that stood in the question; `date` is the one
-    that the figures lead up to. The two differ where dates are scrambled."""
+    """For a sentiment question with figures, the date named in the question.
+
+    `date` is the one that the figures lead up to; the two differ if dates are scrambled.
+    """
     first_tokens: tuple[Token, ...] | None = None
-    """The first tokens of the answer, where log-probabilities were asked for and came."""
+    """The first tokens of the answer; None if no log-probabilities were requested or returned."""
     kind: AnswerKind = "answered"
-    """`truncated`: cut off at its token limit; `refused`: by its provider, without words."""
+    """`truncated`: cut off at the token limit; `refused`: by the provider, without any text."""
 
 
 TOP_TOKENS: Final = 5
-"""Most probable tokens of a place that count; more would not compare with appendix R."""
+"""The number of most probable tokens counted per position; the same as in appendix R."""
 TOKEN_DECISIONS: Final = 2
-"""A value begins with two: its sign, and its first digits."""
+"""The number of decisions at the start of a value: its sign and its first digits."""
 _TOO_MUCH: Final = 1.01
-"""Probabilities of one place that add up to more are none; rounding moves them far less."""
+"""Largest plausible sum of the probabilities at one position.
+
+Rounding changes the sum far less, so anything above is invalid.
+"""
 _MINUS: Final = "-\u2010\u2011\u2012\u2013\u2014\u2212"
 _NUMBER: Final = re.compile(
     rf"(?<![\w.,])(?<!\d[-/])(?P<sign>[{_MINUS}+])?\s?[$€£¥]?"
@@ -116,14 +129,14 @@ _NUMBER: Final = re.compile(
 
 
 class TokenReading(NamedTuple):
-    """What the tokens of one answer tell."""
+    """The entropy derived from the tokens of one answer."""
 
     bits: float | None
-    """Mean entropy of both decisions; None where it cannot be told."""
+    """Mean entropy of both decisions; None if it cannot be determined."""
     why: str = ""
-    """Why not."""
+    """The reason that `bits` is None."""
     signed: bool = False
-    """Whether the sign has a token of its own."""
+    """Whether the sign is a token of its own."""
 
 
 def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
@@ -196,12 +209,21 @@ def _token_at(tokens: Sequence[Token], place: int) -> int:
 
 Status = Literal["parsed", "refused", "truncated", "unparsed"]
 Stratum = Literal["pre", "near", "post", "unknown"]
-"""Where a date lies to the model's cutoff: before it, within six months of it, after it."""
+"""Position of a date relative to the model's cutoff.
+
+Before it, within six months of it, after it, or unknown.
+"""
 Side = Literal["first", "second"]
 NEAR_MONTHS: Final = 6.0
-"""A date so near to the cutoff is neither before nor after it (research: numleak, appendix O)."""
+"""Months from the cutoff within which a date is neither before nor after it.
+
+See research: numleak, appendix O.
+"""
 LARGEST_VALUE: Final = 1e15
-"""Beyond it, either way, a value or an answer is a mistake, and doubles lose its units."""
+"""Largest absolute size of a value or an answer.
+
+Anything larger is a mistake, and doubles cannot represent its units.
+"""
 
 
 def find_stratum(period: Period, cutoff: date | None) -> Stratum:
@@ -216,68 +238,68 @@ def find_stratum(period: Period, cutoff: date | None) -> Stratum:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One question for a value: what was said, and what is true."""
+    """One question for a value, with the answer and the truth."""
 
     period: Period
     variant: Variant
     truth: float | None
-    """In the unit of the series; None for a fictitious name."""
+    """The true value in the unit of the series; None for a fictitious name."""
     estimate: float | None
-    """In the same unit; None unless `status` is parsed."""
+    """The answered value in the same unit; None unless `status` is `parsed`."""
     status: Status
     why: str = ""
-    """Why there is no estimate, or by which rule there is one."""
+    """The reason for a missing estimate, or the rule by which the estimate was found."""
     stratum: Stratum = "unknown"
     months_after_cutoff: float | None = None
     notable: bool = False
-    """Whether the date is one of those that the series names as well known."""
+    """Whether the series lists the date as well known."""
     name: str | None = None
     seed: int = 0
     draw: int = 0
     read_out: TokenReading | None = None
-    """How peaked the value's first tokens are; None where no log-probabilities came."""
+    """Entropy of the value's first tokens; None without log-probabilities."""
     phrasing: str | None = None
-    """Which other words of the question were used."""
+    """The name of the alternative wording; None for the usual one."""
     stated: float | None = None
-    """The wrong value that the question states."""
+    """The wrong value that the question states; None if it states none."""
     disputed: bool = False
-    """Whether the answer says in words that the value stated is wrong."""
+    """Whether the answer says in words that the stated value is wrong."""
     echoed: bool = False
-    """Whether the answer names the value stated beside another."""
+    """Whether the answer names the stated value beside another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateComparison:
-    """One question which of two dates was higher: what was chosen, and what is true."""
+    """One question that asks which of two dates was higher, with the choice and the truth."""
 
     first: Period
     second: Period
     variant: Variant
     higher: Side
-    """The truth."""
+    """The date that was in fact higher."""
     chosen: Side | None
-    """None unless `status` is parsed."""
+    """The chosen date; None unless `status` is `parsed`."""
     status: Status
     seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationValue:
-    """One value of the file that a continuation of it was to have."""
+    """One value that the continuation of a file should contain."""
 
     period: Period
     window: Period
-    """Which stretch of the file it belongs to, by the first date asked for."""
+    """The stretch of the file that the value belongs to, identified by the first date asked for."""
     truth: float
     estimate: float | None
-    """None unless `status` is parsed."""
+    """The answered value; None unless `status` is `parsed`."""
     status: Status
     last: float
-    """The last value that stands in the question."""
+    """The last value shown in the question."""
     mean: float
-    """The mean of those that do."""
+    """The mean of the values shown."""
     told: bool
-    """Whether the true value is among them: it may then be copied."""
+    """Whether the true value is among those shown, so that it may have been copied."""
 
 
 _KEYS: Final = frozenset(Reply.model_fields)
@@ -285,7 +307,7 @@ _QUESTION: Final = (
     "model", "series", "date", "variant", "other_date", "name", "phrasing", "stated", "defence",
     "suffix", "shown_date", "seed", "draw",
 )  # fmt: skip
-"""What makes two lines answers to one question."""
+"""The fields that identify a question; lines that agree in all of them answer the same one."""
 _ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "phrasing": ("phrasing",), "contradiction": ("stated",), "continuation": ("shown", "wanted"),
 }  # fmt: skip

@@ -18,39 +18,53 @@ from coreeval.evaluation.numleak.statistics.measurements import (
 from coreeval.evaluation.statistics import SIGNIFICANCE
 
 WORDS: Final = 5
-"""Ours: one who does not remember the numbers of dates may know in words what they were, from "fell
-sharply" to "rose sharply". Five words name five numbers, and at most so many truths are within the
-tolerance of one as lie in five such bands in the middle. For Mkt-RF and 25 basis points that is
-0.23; NumLeak's cells that are not remembered end below (section 3: at most 0.15)."""
+"""The number of words for a value that someone without memory of the numbers may know.
+
+Our choice: they may know for each date one of five words, from "fell sharply" to "rose sharply".
+Five words name five numbers, so at most as many truths are within tolerance as lie in five such
+bands in the middle. For Mkt-RF and 25 basis points this is 0.23; NumLeak's cells that are not
+remembered end below that (section 3: at most 0.15).
+"""
 WORDS_GAIN: Final = 1 - 0.283
-"""How much nearer they can be on average, as a share of the best baseline's error: the square root
-of 0.07994, the least distortion of a normal variable in five classes (Max 1960, table I)."""
+"""How much nearer such knowledge is on average, as a share of the best baseline's error.
+
+1 minus the square root of 0.07994, the least distortion of a normal variable in five classes (Max
+1960, table I).
+"""
 MEMORY_SPREAD: Final = 0.122
-"""The errors of one who remembers in part, over the deviation of the truths: so wide, 0.37 are
-within 25 basis points of Mkt-RF; NumLeak's weakest memorised cell has 0.35 (table 1, Sonnet)."""
+"""Spread of the errors of partial memory, relative to the standard deviation of the truths.
+
+With it, 0.37 are within 25 basis points of Mkt-RF; NumLeak's weakest memorised cell has 0.35 (table
+1, Sonnet).
+"""
 MEMORY_GAIN: Final = 0.77
-"""How much nearer that cell is: 1 - 0.765 / 3.40 (its MAE under figure 2, over the mean absolute
-deviation of Mkt-RF from its mean, 1963 to 2022)."""
+"""How much nearer that cell is than the best baseline.
+
+1 - 0.765 / 3.40: its MAE under figure 2, over the mean absolute deviation of Mkt-RF from its mean,
+1963 to 2022.
+"""
 TELLING: Final = 0.8
-"""A tolerance whose bar is higher is too wide to tell: not even 20 of 20 would clear it (Wilson's
-lower end is 0.84)."""
+"""Highest share expected without memory at which a tolerance is still informative.
+
+Above it, not even 20 hits of 20 would show more than that share (Wilson's lower end is 0.84).
+"""
 _SD_OF_MAE: Final = math.sqrt(math.pi / 2)
-"""Standard deviation over mean absolute deviation of a normal variable."""
+"""Ratio of the standard deviation to the mean absolute deviation of a normal variable."""
 
 
 class ReferenceScores(NamedTuple):
-    """What exactness is measured against, for one series."""
+    """The scores of one series that exactness is compared with."""
 
     baseline: BaselineName
-    """The best of those that know no single date."""
+    """The best baseline that knows no single date."""
     gain: Metric
-    """How much nearer the model is than it."""
+    """How much nearer the model is than the baseline."""
     tolerance: float
-    """The headline one, or the next narrower that can tell, in the unit."""
+    """The headline tolerance, or the next narrower one that is informative, in the unit."""
     words: float
-    """So many are within it without memory: of one who knows words, or the value before."""
+    """Share within tolerance without memory: from knowledge in words or of the previous value."""
     memory: float
-    """So many are within it of the weakest memory."""
+    """Share within tolerance for the weakest memory."""
 
     @property
     def can_discriminate(self) -> bool:
@@ -99,17 +113,24 @@ def normal_share_within(tolerance: float, spread: float) -> float:
 
 
 MIN_DATES: Final = 20
-"""Dates with an answer that was read. Ours: below it a bootstrap has too few to tell how they vary,
-and NumLeak's smallest cells that it reads have 24 (table 3)."""
+"""The fewest dates with a parsed answer.
+
+Our choice: with fewer, a bootstrap cannot show how they vary, and the smallest cells that NumLeak
+interprets have 24 (table 3).
+"""
 TRACE_R: Final = 0.3
-"""Below it a correlation is small, even if it is not chance (Cohen 1988, section 3.2)."""
+"""Correlation below which it is small, even if it is not chance (Cohen 1988, section 3.2)."""
 TRACE_GAIN: Final = 0.2
-"""Ours: one nearer than the best baseline by less than a fifth shows no recall worth the name; r of
-0.6 is worth as much (1 - sqrt(1 - 0.36))."""
+"""The least gain over the best baseline that counts as recall.
+
+Our choice: a smaller gain shows no relevant recall; r of 0.6 is worth as much (1 - sqrt(1 - 0.36)).
+"""
 
 HITS_P: Final = 0.01
-"""Of exact answers that may be memory, although near misses may explain them. Ours: at 0.05 one
-exact answer of forty would be enough for a series with two decimals."""
+"""Significance level for exact answers to count as memory even if near misses may explain them.
+
+Our choice: at 0.05, one exact answer of forty would suffice for a series with two decimals.
+"""
 
 
 class SignaturePart(NamedTuple):
@@ -121,12 +142,12 @@ class SignaturePart(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCase:
-    """One model and series, as the rules look at it."""
+    """One model and series, as the rules see it."""
 
     measured: SeriesMeasurements
     bars: ReferenceScores
     hits: Metric
-    """Share within the tolerance of the bars."""
+    """Share of answers within the tolerance of `bars`."""
 
     @classmethod
     def of(cls, measured: SeriesMeasurements) -> "MemoryCase":
@@ -137,12 +158,12 @@ class MemoryCase:
 
     @property
     def dates(self) -> int:
-        """The number of dates with an answer that was read."""
+        """The number of dates with a parsed answer."""
         return self.measured.overall.mae.dates
 
     @property
     def signature(self) -> tuple[SignaturePart, ...]:
-        """The four parts; memory shows all of them (NumLeak, section 2)."""
+        """The four parts of the signature; memory shows all of them (NumLeak, section 2)."""
         return (
             self.follows,
             self.nearer,
@@ -180,7 +201,7 @@ class MemoryCase:
 
     @property
     def signs(self) -> SignaturePart:
-        """Return the part on signs: whether the share of right ones is not below the base rate."""
+        """Return the part on signs: whether the share of right signs is at least the base rate."""
         right, base = self.measured.overall.sign_accuracy, self.measured.sign_base_rate.estimate
         if not math.isfinite(base):
             return SignaturePart(True, "Every value is 0 and has no sign.")
@@ -246,7 +267,7 @@ class MemoryCase:
 
     @property
     def may_be_recall(self) -> bool:
-        """Return whether there may be relevant recall; exact answers count as it, whatever r is."""
+        """Return whether there may be relevant recall; exact answers count, whatever r is."""
         if self.measured.modal.estimate == 1:
             return False  # the same number each time follows nothing
         if self.is_exact:
@@ -294,7 +315,7 @@ def has_interval(found: Metric) -> bool:
 
 
 def span(found: Metric) -> str:
-    """Format a number with its interval, as far as they are defined."""
+    """Format a number with its interval, if they are defined."""
     if not math.isfinite(found.estimate):
         return f"not defined (n {found.n})"
     if not has_interval(found):

@@ -18,23 +18,23 @@ from coreeval.evaluation.numleak.statistics.metrics import hits_of_asked
 from coreeval.evaluation.numleak.statistics.variant_comparison import AnswerPairs, pair_answers
 
 MOST_SPANS: Final = 8
-"""Most stretches of time that a gradient is drawn in."""
+"""The largest number of time spans in a gradient plot."""
 LEAST_QUESTIONS: Final = 5
-"""Least questions of a stretch, so that its share says something."""
+"""The fewest questions in a span for its share to be meaningful."""
 _MARGIN: Final = 0.25
-"""How far beyond the published values an axis goes, in parts of their range."""
+"""Margin of an axis beyond the published values, as a share of their range."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateSpan:
-    """A stretch of time, and how its questions were answered."""
+    """A time span, and how its questions were answered."""
 
     first: Period
     last: Period
     n: int
     parsed: int
     within: Metric
-    """The share with an estimate within the tolerance."""
+    """Share of the questions with an estimate within tolerance."""
 
     @property
     def middle(self) -> date:
@@ -45,7 +45,7 @@ class DateSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """One estimate beside the truth; `estimate` is moved onto the edge where it lies beyond."""
+    """One estimate and its truth; an `estimate` beyond the frame is moved to its edge."""
 
     truth: float
     estimate: float
@@ -230,13 +230,13 @@ def _format_path(places: Iterable[tuple[float, float]]) -> str:
 
 Json = Mapping[str, Any]
 CONDITION_WORDS: Final[Mapping[str, str]] = {"series": "the series", "fictitious": "invented names"}
-"""What each condition is called, in the order of the picture."""
+"""The label of each condition, in the order of the plot."""
 _LEFT, _RIGHT, _WIDE, _HIGH = 92.0, 296.0, 300, 116
 _ROWS: Final[Mapping[str, float]] = {"series": 26.0, "fictitious": 70.0}
 _BIN, _STEP, _MOST = 5.0, 4.0, 4
-"""Dots within `_BIN` units stand over each other, `_STEP` apart, `_MOST` on either side."""
+"""Layout of dots: those within `_BIN` units are stacked `_STEP` apart, `_MOST` on either side."""
 LEAST_BITS: Final = 0.5
-"""Bits that an axis has at least."""
+"""The least number of bits that an axis covers."""
 
 
 def strip_svg(entropy: Json) -> str:

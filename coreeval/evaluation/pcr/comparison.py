@@ -41,17 +41,17 @@ E = TypeVar("E", bound=Effect)
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """What one split scores."""
+    """The scores of one split."""
 
     n: int
     clusters: int
-    """As many as are resampled; n where no item has a cluster."""
+    """The number of clusters resampled; n if no item has a cluster."""
     scored: int
-    """Items with a reference."""
+    """The number of items with a reference."""
     unanswered: int
-    """Items of which a question was not answered."""
+    """The number of items with an unanswered question."""
     statuses: tuple[Counts, Counts]
-    """Of the original and of the modified questions."""
+    """Status counts of the original and of the modified questions."""
     performance: float
     consistency: float
     pcr: Estimate
@@ -61,7 +61,7 @@ class SplitResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonTest:
-    """What the verdict rests on: that neither PCR nor performance differs."""
+    """The test behind the verdict; its null is that neither PCR nor performance differs."""
 
     basis: Basis
     p_value: float
@@ -70,7 +70,7 @@ class ComparisonTest:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceResult:
-    """A model that is presumed clean, which gets no verdict of its own."""
+    """The results of a model presumed clean, which gets no verdict of its own."""
 
     splits: Mapping[str, SplitResult]
     difference: SplitDifference
@@ -78,14 +78,14 @@ class ReferenceResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One model on one benchmark."""
+    """The comparison of the splits for one model on one benchmark."""
 
     splits: Mapping[str, SplitResult]
     difference: SplitDifference
     adjusted: ExcessDifference | None = None
-    """None without references."""
+    """Differences beyond the references; None without references."""
     exchangeable: bool = False
-    """Whether the splits are vouched to be random parts of one pool."""
+    """Whether the user vouches that the splits are random parts of one pool."""
     test: ComparisonTest
     doses: tuple[Dose, ...]
     verdict: Verdict
@@ -95,17 +95,17 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class _FileDifferences:
-    """The differences of one file, before p-values are adjusted over all files."""
+    """The differences of one file before p-values are adjusted over all files."""
 
     found: FileReplicates
     difference: SplitDifference
     adjusted: ExcessDifference | None
     unused: NoReferences | None = None
-    """Why references are not used, where there are any."""
+    """The reason that references are not used; None if they are used or there are none."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the references for a reader."""
+        """Notes on the references for readers."""
         return (f"references are not used: {self.unused.reason}",) if self.unused else ()
 
     @property
@@ -116,7 +116,7 @@ class _FileDifferences:
 
 @dataclass(frozen=True, kw_only=True)
 class _CompareOptions:
-    """What all files are compared by."""
+    """The settings shared by the comparisons of all files."""
 
     compared: tuple[str, str]
     form: PcrOptions
@@ -329,7 +329,7 @@ UNDEFINED_ESTIMATE = Estimate(nan, nan, nan)
 def make_empty_comparison(splits: tuple[str, str], reason: str) -> Comparison:
     """Return the comparison of a target that lacks pairs in at least one split.
 
-    All its numbers are undefined: the score of the other split alone says nothing.
+    All its numbers are undefined, since the score of the other split alone says nothing.
     """
     empty = SplitResult(
         n=0,

@@ -38,35 +38,35 @@ Statistic = Callable[[PairScores], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class PointsDifference:
-    """A difference of performance, in hundredths."""
+    """A difference in performance, in points (hundredths)."""
 
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """For all models that are compared together (Benjamini and Hochberg 1995)."""
+    """Adjusted for all models compared together (Benjamini and Hochberg 1995)."""
     standard_error: float
     detectable: float
-    """The smallest true difference that so many items show in four studies of five."""
+    """Smallest true difference that four of five studies of this size would show."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """PCR of the training split minus that of the test split, and the same of performance."""
+    """The training split's PCR and performance minus those of the test split."""
 
     pcr: Estimate
     p_value: float
     p_adjusted: float
     standard_error: float
     detectable: float
-    """The smallest true difference that so many items show in four studies of five."""
+    """Smallest true difference that four of five studies of this size would show."""
     points: PointsDifference
     joint_p: float
-    """That neither PCR nor performance differs."""
+    """p-value of the null that neither PCR nor performance differs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitDifference(Effect):
-    """The differences as they are."""
+    """The observed differences, without references."""
 
     discrepancy: Estimate
     """The baseline: relative decline in training minus that in test (CAP, section 4.1)."""
@@ -74,11 +74,11 @@ class SplitDifference(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessDifference(Effect):
-    """The differences beyond what references lead one to expect."""
+    """The differences beyond those expected from the references."""
 
     references: tuple[str, ...]
     shared: Mapping[str, int]
-    """Items of each split that all of them answered."""
+    """The number of items of each split that the target and all references answered."""
     method: Method
 
 

@@ -22,9 +22,9 @@ from coreeval.evaluation.numleak.parsing.phrases import declines
 from coreeval.evaluation.statistics import SIGNIFICANCE, Array
 
 Options = Mapping[str, str]
-"""Text of a multiple-choice option by its letter."""
+"""The text of each multiple-choice option by its letter."""
 Status = Literal["answered", "refused", "empty", "truncated", "unparsed"]
-"""What became of a question."""
+"""How a question ended."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 _TEXTS = ("split", "id", "reference", "original_output", "modified_output")
 _CHOICES = ("original_choice", "modified_choice")
@@ -35,26 +35,29 @@ _NAMES = ("cluster", "model")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One item of a split, answered twice."""
+    """One item of a split, answered in its original and its modified form."""
 
     split: str
     id: str
     reference: str
-    """The right answer to the original; without one the item counts for consistency only."""
+    """The right answer to the original; if empty, the item counts for consistency only."""
     original_output: str
     modified_output: str
     original_choice: str | None = None
-    """The letter that was read off the answer; none or several mean that it is unclear."""
+    """The letter read from the answer; empty or several letters mean that it is unclear."""
     modified_choice: str | None = None
     original_options: Options | None = None
     modified_options: Options | None = None
     original_status: Status | None = None
-    """None: told from the answer, see `statuses_of`."""
+    """Status of the original question; None to read it from the answer (see `read_statuses`)."""
     modified_status: Status | None = None
     cluster: str | None = None
-    """The document that the item is about, or a text that several items share; None: its own."""
+    """The document that the item is about, or a text shared by several items.
+
+    None if the item is a cluster of its own.
+    """
     model: str | None = None
-    """Who answered, where a file has several."""
+    """The model that answered, if a file has several."""
 
     @property
     def modified_reference(self) -> str:
@@ -72,7 +75,7 @@ class Pair:
 
 
 Pairs = Records[Pair]
-"""The good lines of a file in its order, and the others."""
+"""The valid lines of a file in order, and the invalid ones."""
 
 
 def read_pairs(path: Path) -> Pairs:
@@ -200,28 +203,28 @@ _WHOSE = ("performance on the originals", "performance on the modified", "consis
 
 
 class PairScores(NamedTuple):
-    """The three scores of a set of items, or of many sets in arrays of one shape."""
+    """The three scores of a set of items, or of many sets as arrays of one shape."""
 
     performance: Array
-    """M of the original answers."""
+    """M: the score of the original answers."""
     modified: Array
     """M of the modified answers."""
     consistency: Array
-    """C."""
+    """C: the consistency of the two answers."""
     right: Array
     """Mean of the items' own performance, from 0 to 1; M itself if the metric is such a mean."""
     right_consistent: Array
-    """Mean of performance times consistency: what right items add to C."""
+    """Mean of performance times consistency: the part of C from right items."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairMeasures:
-    """What each pair adds to the scores."""
+    """The contribution of each pair to the scores."""
 
     rows: Array
-    """Shape (pairs, statistics)."""
+    """Array of shape (pairs, statistics)."""
     parts: tuple[PerItem, ...]
-    """One for each of `Scores`."""
+    """The parts for performance, modified performance and consistency."""
 
     def scores(self, sums: Array) -> PairScores:
         """Return the scores for sums over rows, of shape (..., statistics)."""
@@ -286,10 +289,13 @@ Flags = NDArray[np.bool_]
 Counts = Mapping[Status, int]
 
 REFUSAL_LENGTH: Final = 300
-"""Ours, in characters: words of refusal are plain in a short text; a long one may quote them."""
+"""Longest text that can count as a refusal, in characters.
+
+Our choice: words of refusal are clear in a short text; a long one may quote them.
+"""
 _DECLINES_CHINESE: Final = ("无法回答", "不能回答", "无法提供", "抱歉", "对不起")
 _NO_ANSWER: Final = "\N{SYMBOL FOR NULL}"
-"""A text that is no reference of any item."""
+"""A text that is not a reference of any item."""
 
 
 def read_statuses(pair: Pair) -> tuple[Status, Status]:

@@ -23,23 +23,23 @@ Modify = Callable[[Item], ItemTwin | NoTwin]
 
 @dataclass(frozen=True, kw_only=True)
 class ItemSample:
-    """Items of a split, drawn by chance, in the split's order."""
+    """A random sample of a split's items, in the split's order."""
 
     split: str
     total: int
-    """Items that the split has."""
+    """The number of items in the split."""
     items: tuple[Item, ...]
     bad_rows: tuple[BadRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Twins:
-    """What is asked of a split: pairs of an item and its modified twin."""
+    """The pairs of items and modified twins to ask about in one split."""
 
     drawn: ItemSample
     pairs: tuple[tuple[Item, Item], ...]
     left_out: tuple[NoTwin, ...]
-    """Items without a twin."""
+    """The items without a twin, each with the reason."""
 
     @property
     def identical_count(self) -> int:
@@ -97,40 +97,40 @@ def match_twins(drawn: ItemSample, outcomes: Iterable[ItemTwin | NoTwin]) -> Twi
 
 @dataclass(frozen=True, slots=True)
 class ItemAnswer:
-    """What a target said to one text; no text where it declined or was cut short."""
+    """A target's answer to one text; without text if it declined or was cut off."""
 
     kind: AnswerKind
     text: str = ""
 
 
 Answers = Mapping[str, ItemAnswer]
-"""By the text that was asked."""
+"""Answers by the text of the question."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitCounts:
-    """What became of a split's questions: two an item, the original and the modified text."""
+    """Counts for a split's questions: two per item, the original and the modified text."""
 
     items: int
-    """Items that were asked about."""
+    """The number of items asked about."""
     compared: int
-    """Of them, those with two answers; the others are pairs too, see `Pair.original_status`."""
+    """Of these, items with two answers; the others are pairs too (see `Pair.original_status`)."""
     kinds: Mapping[AnswerKind, int]
-    """Questions by what came of them."""
+    """The number of questions with each kind of answer."""
     unclear: int
-    """Answers of which no option's letter could be read; 0 where there are no options."""
+    """The number of answers without a readable option letter; 0 if there are no options."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetPairs:
-    """What one target said: the pairs, and what became of the questions."""
+    """The pairs from one target's answers, and how its questions ended."""
 
     pairs: tuple[Pair, ...]
     splits: Mapping[str, SplitCounts]
 
     @property
     def silence(self) -> str:
-        """The reason that nothing can be compared: a split without a pair; otherwise empty."""
+        """The reason that nothing can be compared (a split without a pair); empty otherwise."""
         told = [
             f"none of {asked.items} items of {name} has two answers "
             f"({_describe_counts(asked.kinds)})"

@@ -25,22 +25,22 @@ from coreeval.evaluation.pcr.study import PcrSettings
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 Labels = Mapping[str, Mapping[str, str]]
-"""For each split the items to compare, by id with the name of their label."""
+"""The items to compare in each split: the names of their labels by item id."""
 SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "train": ("train", "train_semantic"),
     "test": ("original", "semantic"),
 }
-"""For each split what the items are asked as, and reworded."""
+"""The sources of each split's items: the original and the reworded text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPairs:
-    """The items of both splits that a target has answered in full."""
+    """The items of both splits that a target answered completely."""
 
     by_template: Mapping[int, Sequence[Pair]]
-    """The same items in the same order for each template."""
+    """Pairs by template, with the same items in the same order."""
     notes: tuple[str, ...]
-    """On those that are left out."""
+    """Notes on the items that are left out."""
 
 
 def collect_pairs(

@@ -11,7 +11,10 @@ from coreeval.evaluation.statistics import Array
 Scale = Literal["tanh", "linear", "sigmoid"]
 
 ALPHA: Final = 0.01
-"""CAP, section 5.4; 0.001 is advised there where consistency is small, as on ECTSum."""
+"""The default alpha (CAP, section 5.4).
+
+The paper advises 0.001 if consistency is small, as on ECTSum.
+"""
 
 
 def _sigmoid(ratio: Array) -> Array:
@@ -23,14 +26,14 @@ SCALES: Final[dict[Scale, Callable[[Array], Array]]] = {
     "linear": np.positive,
     "sigmoid": _sigmoid,
 }
-"""What the ratio goes through: equation 9, equation 8, and the third form of section 5.4."""
+"""Functions applied to the ratio: equation 9, equation 8, and the third form of section 5.4."""
 
 SLOPES: Final[dict[Scale, Callable[[Array], Array]]] = {
     "tanh": lambda found: 1 - found**2,
     "linear": np.ones_like,
     "sigmoid": lambda found: found * (1 - found),
 }
-"""Each scale's derivative, from the value that it gives."""
+"""Derivative of each scale, as a function of the scaled value."""
 
 
 @overload
@@ -55,7 +58,7 @@ def performance_consistency_ratio(
     nan if performance is 0 too; nan stays nan.
 
     Raises:
-        ValueError: a score or alpha is below 0, or the scale does not exist.
+        ValueError: a score or alpha is negative, or the scale does not exist.
     """
     if scale not in SCALES:
         raise ValueError(f"no scale {scale!r}; there are {', '.join(get_args(Scale))}")

@@ -34,42 +34,48 @@ from coreeval.evaluation.statistics import Array
 Method = Literal["mean_gap", "line"]
 
 MIN_REFERENCES: Final = 2
-"""One does not tell how far models differ."""
+"""The fewest references; a single one does not show how far models differ."""
 SCATTER: Final = 0.2
-"""Ours: scale of the prior of how far clean models' gaps differ beyond chance, in logits. At a
-score of 0.5 that is 5 points (docs/calibration.md)."""
+"""Prior scale of how far clean models' gaps differ beyond chance, in logits.
+
+Our choice; at a score of 0.5 it is 5 points (docs/calibration.md).
+"""
 BEND: Final = 0.1
-"""Ours: how much a gap may change with each logit of ability, as a standard deviation in logits:
-what is drawn to 0 by it is the line's slope, and what is taken for granted outside the references'
-abilities widens with it."""
+"""Prior standard deviation of the change in a gap per logit of ability, in logits.
+
+Our choice. It shrinks the line's slope towards 0, and it widens the uncertainty outside the
+references' range of abilities.
+"""
 MOST_GAP: Final = 1.2
-"""Ours: the largest mean gap of the references that is carried over, in logits; 27 points about
-0.5. Splits that are more unlike were often chosen by what models answer, the references among them,
-which then do not stand for others."""
+"""Largest mean gap of the references that is carried over, in logits.
+
+Our choice; 27 points around 0.5. Splits that differ more were often selected by models' answers,
+including the references', which then do not represent other models.
+"""
 DRAWS: Final = 2000
-"""Most joint draws: only standard errors are taken from them."""
+"""Largest number of joint draws; they only serve to compute standard errors."""
 _STEP: Final = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceExcess:
-    """A model's difference beyond what references lead one to expect."""
+    """A model's difference beyond that expected from references."""
 
     pcr: Excess
     points: Excess
-    """Performance, in hundredths."""
+    """Performance, in points (hundredths)."""
     references: tuple[str, ...]
     shared: Mapping[str, int]
-    """Items of each split that all of them answered."""
+    """The number of items of each split that the target and all references answered."""
     method: Method
 
 
 class NoReferences(NamedTuple):
-    """Why the references are not used."""
+    """The reason that the references are not used."""
 
     reason: str
     unlike: bool = False
-    """Whether they show that the splits are no random parts of one pool."""
+    """Whether the references show that the splits are not random parts of one pool."""
 
 
 class _Parts(NamedTuple):
@@ -78,7 +84,7 @@ class _Parts(NamedTuple):
     performance: Array
     right: Array
     consistent_right: Array
-    """C among right items."""
+    """C among the right items."""
     consistent_wrong: Array
 
 

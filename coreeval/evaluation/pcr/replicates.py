@@ -45,15 +45,15 @@ from coreeval.evaluation.statistics import (
 
 
 class GroupScores(NamedTuple):
-    """The scores of a group of items, and how sure they are; arrays over permutations."""
+    """The scores of a group of items with their variances, as arrays over permutations."""
 
     scores: PairScores
     spread: tuple[Array, Array, Array]
-    """Variance of M, covariance of M and C, variance of C."""
+    """Variance of M, covariance of M and C, and variance of C."""
 
 
 class Permutations(NamedTuple):
-    """Both groups as they are, and as they were dealt out each time."""
+    """The scores of both groups, as observed and in each permutation."""
 
     seen: tuple[GroupScores, GroupScores]
     drawn: tuple[GroupScores, GroupScores]
@@ -151,55 +151,58 @@ def _measure_pcr(group: GroupScores, alpha: float, scale: Scale) -> tuple[Array,
 
 
 _DRAWN, _DEALT = 1, 2
-"""Streams of random numbers under one seed; 0 would be the stream of the bare seed."""
+"""Random streams under one seed; 0 would be the stream of the seed itself."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SplitItems:
-    """The items of a split, for whoever resamples them together with those of another model."""
+    """The items of a split, for resampling together with those of other models."""
 
     measured: PairMeasures
-    """Of all splits."""
+    """Measures of the pairs of all splits."""
     places: Mapping[str, int]
-    """Row of each item in `measured`, by its id."""
+    """Row of each item in `measured`, by item id."""
     clusters: Mapping[str, str]
-    """By the item's id."""
+    """Cluster of each item, by item id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitReplicates:
-    """What a split scores, and would score with other items."""
+    """The scores of a split, and their replicates under resampling of items."""
 
     n: int
     clusters: int
-    """As many as are resampled; n where no item has a cluster."""
+    """The number of clusters resampled; n if no item has a cluster."""
     scored: int
-    """Items with a reference: those that performance rests on."""
+    """The number of items with a reference, on which performance rests."""
     unanswered: int
-    """Items of which a question was not answered."""
+    """The number of items with an unanswered question."""
     statuses: tuple[Counts, Counts]
-    """Of the original and of the modified questions."""
+    """Status counts of the original and of the modified questions."""
     seen: PairScores
     drawn: PairScores
-    """Of each bootstrap draw."""
+    """Scores of each bootstrap draw."""
     left_out: PairScores
-    """Without each cluster."""
+    """Scores without each cluster."""
     items: SplitItems
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileReplicates:
-    """The splits of a file, and the two compared ones with their items dealt out anew."""
+    """The replicates of a file's splits, and permutations of the two compared ones."""
 
     splits: Mapping[str, SplitReplicates]
     deal: Callable[[], Permutations] = field(repr=False)
-    """Permutes the items; remembers the result, since references need none."""
+    """Permutes the items on first use and caches the result, since references do not need it."""
     notes: tuple[str, ...]
     draws: int
     seed: int
     extremes: tuple["FileReplicates", ...] = field(default=(), repr=False)
-    """Where the splits differ in unanswered items: all of the first split right and of the second
-    wrong, then the reverse."""
+    """Replicates under extreme assumptions; empty if unanswered items do not differ.
+
+    First with the unanswered items of the first split right and those of the second wrong, then the
+    reverse.
+    """
 
 
 def resample(
@@ -358,4 +361,4 @@ _NOTHING = SplitReplicates(
 _NO_PERMUTATIONS = Permutations(
     *[(GroupScores(_UNKNOWN, _UNKNOWN[:3]), GroupScores(_UNKNOWN, _UNKNOWN[:3]))] * 2
 )
-"""Of a split without items everything is unknown, and so is what it is compared with."""
+"""Placeholder for a split without items: its scores, and those compared with it, are undefined."""

@@ -22,25 +22,28 @@ COSINE = "cosine"
 CONSISTENCIES = (*CONSISTENCY, COSINE)
 METRICS = tuple(PERFORMANCE)
 DRAWS = 10_000
-"""Another seed then moves an end of an interval by about a hundredth of its width (measured)."""
+"""Bootstrap draws; with another seed, the end of an interval moves by about 1 % of its width.
+
+Measured.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PcrSettings:
-    """Everything that decides the numbers."""
+    """All settings that affect the numbers."""
 
     metric: str
     consistency: str
     threshold: float = THRESHOLD
-    """Cosine similarity from which two answers mean the same."""
+    """Least cosine similarity at which two answers have the same meaning."""
     form: PcrOptions = field(default_factory=PcrOptions)
     draws: int = DRAWS
-    """Bootstrap draws, and as many permutations."""
+    """The number of bootstrap draws and of permutations."""
     seed: int = 0
     train: str = "train"
     test: str = "test"
     exchangeable: bool = False
-    """Whether the splits are vouched to be random parts of one pool."""
+    """Whether the user vouches that the splits are random parts of one pool."""
 
     @property
     def split_pair(self) -> tuple[str, str]:
@@ -125,19 +128,22 @@ def _require_splits(name: str, pairs: Sequence[Pair], settings: PcrSettings) -> 
 
 
 ALPHAS: Final = (0.0, 0.001, 0.01, 0.1)
-"""CAP, Table 3."""
+"""The values of alpha in an ablation (CAP, Table 3)."""
 THRESHOLDS: Final = (0.80, 0.85, 0.90, 0.95, 0.99)
-"""Ours; CAP's Figure 7 varies it too, and 0.95 is what its section 4.2 takes."""
+"""The thresholds in an ablation.
+
+Our choice; CAP's Figure 7 varies the threshold too, and its section 4.2 uses 0.95.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """The comparisons of all files under other choices, everything else as asked."""
+    """The comparisons of all files under other settings; the remaining settings stay as given."""
 
     forms: Sequence[tuple[PcrOptions, Mapping[str, Comparison]]]
-    """Each scale with each alpha."""
+    """Comparisons by file, for each scale with each alpha."""
     thresholds: Sequence[tuple[float, Mapping[str, Comparison]]]
-    """None but for cosine consistency: the others have no threshold."""
+    """Comparisons by file, for each threshold; empty unless consistency is `cosine`."""
 
 
 def ablate(

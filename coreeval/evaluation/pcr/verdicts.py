@@ -14,16 +14,16 @@ from coreeval.evaluation.pcr.ratio import ALPHA, Scale, performance_consistency_
 from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate, Interval
 
 Basis = Literal["references", "exchangeable_splits", "none"]
-"""What speaks against a gap in difficulty."""
+"""The evidence against a gap in difficulty."""
 ABOUT_MEMORY: Final = frozenset({"fine_tuned", "contaminated", "difficulty_or_memory"})
-"""Verdicts that a caveat stands beside."""
+"""The verdicts that come with a caveat."""
 CAVEATS: Final[Mapping[Basis, str]] = {
     "references": "this holds if the references have not seen either split",
     "exchangeable_splits": "this holds if the splits are random parts of one pool, as you vouch",
     "none": "what was seen in training explains it, and a gap in difficulty between the splits "
     "explains it as well; references tell the two apart",
 }
-"""What stands beside each verdict on memory."""
+"""The caveat for each verdict on memory, by the basis."""
 
 
 SHARES: Final = (0.1, 0.25, 0.5)
@@ -32,15 +32,15 @@ QUARTER: Final = 0.25
 
 
 class Dose(NamedTuple):
-    """One split of which a share is known by heart: these items are right, and consistent."""
+    """The effect of knowing a share of one split by heart; these items are right and consistent."""
 
     share: float
     points: float
-    """What that adds to performance, in hundredths."""
+    """Effect on performance, in points (hundredths)."""
     difference: float
-    """What it adds to PCR; below 0 where performance exceeds consistency."""
+    """Effect on PCR; negative if performance exceeds consistency."""
     found: float
-    """Share of tests of so many items that find it."""
+    """Share of tests with this number of items that detect it."""
 
 
 def estimate_doses(
@@ -92,44 +92,53 @@ Verdict = Literal[
 ]
 
 MIN_ITEMS: Final = 20
-"""Ours: below it a bootstrap has too few items to tell how they vary."""
+"""The fewest items for a verdict.
+
+Our choice: with fewer, a bootstrap cannot show how they vary.
+"""
 MARGINS: Final[Mapping[Scale, float]] = {"tanh": 0.03, "linear": 0.03, "sigmoid": 0.0075}
-"""Differences this near to 0 count as none. The paper names no number: it is halfway between the
-smallest that it reads as training on a split (FinQA, FinMA-NLP, train - test: 0.0377) and the
-largest that it passes over (AlphaFin, Baichuan: 0.0213; Tables 7 and 9), in each scale."""
+"""Largest difference that counts as none, for each scale.
+
+The paper gives no number. This is halfway between the smallest difference that it reads as training
+on a split (FinQA, FinMA-NLP, train - test: 0.0377) and the largest that it ignores (AlphaFin,
+Baichuan: 0.0213; Tables 7 and 9), in each scale.
+"""
 
 HIDDEN: Final = 0.1
-"""Ours: where the scale shows less than this share of a difference of ratios, likeness is none."""
+"""Slope of the scale, relative to that at 0, below which alike values are not evidence.
+
+Our choice.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a verdict rests on; the first of each pair is of the training split."""
+    """What a verdict rests on; the first entry of each pair is for the training split."""
 
     splits: tuple[str, str]
     scored: tuple[int, int]
-    """Items with a reference."""
+    """The number of items with a reference."""
     clusters: tuple[int, int]
     performance: tuple[float, float]
     difference: Estimate
-    """Of PCR; beyond the references if they are the basis."""
+    """Difference of PCR, beyond the references if they are the basis."""
     points: Estimate
-    """Of performance, in hundredths; likewise."""
+    """Difference of performance in points (hundredths), likewise."""
     p_value: float
-    """That neither differs, adjusted for all comparisons made together."""
+    """p-value of the null that neither differs, adjusted for all comparisons made together."""
     basis: Basis
     references: int = 0
     covariates: str = ""
-    """By what the texts of the splits differ."""
+    """A clause that says how the texts of the splits differ."""
     doses: Sequence[Dose]
     alpha: float
     margin: float
     slope: float
-    """How steep the scale is at the steeper of both PCR, as a share of its steepness at 0."""
+    """Slope of the scale at the steeper of both PCR values, relative to the slope at 0."""
 
 
 Rule = Callable[[Evidence], str | None]
-"""Why the rule holds, or None."""
+"""A rule that returns its reason if it holds, otherwise None."""
 
 
 def _few_items(seen: Evidence) -> str | None:
@@ -253,11 +262,11 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("difficulty_or_memory", _either),
     ("inconclusive", _undecided),
 )
-"""The first that holds gives the verdict."""
+"""The rules in order; the first that holds gives the verdict."""
 
 
 def verdict_of(seen: Evidence) -> tuple[Verdict, str]:
-    """Return the verdict and, in words, the rule that it follows from."""
+    """Return the verdict and the reason, in words, from the rule that it follows from."""
     return next((verdict, why) for verdict, rule in RULES if (why := rule(seen)))
 
 
@@ -296,13 +305,13 @@ def _p(seen: Evidence) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PcrOptions:
-    """How PCR is computed and read."""
+    """How PCR is computed and interpreted."""
 
     alpha: float = ALPHA
     scale: Scale = "tanh"
     interval: Interval = "percentile"
     margin: float | None = None
-    """None: the scale's own, see `MARGINS`."""
+    """The margin; None uses the scale's own in `MARGINS`."""
 
     @property
     def near(self) -> float:

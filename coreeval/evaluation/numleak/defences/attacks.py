@@ -33,17 +33,17 @@ from coreeval.prompts import Message, load_built_in_prompt
 from coreeval.schema import AnswerKind
 
 NO_DEFENCE: Final = "none"
-"""The defence that is none: a question comes without any instructions."""
+"""Name of the control condition: the question is sent without any instructions."""
 _UNKNOWN: Final = "its publisher"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Defence:
-    """Instructions of an operator against giving values away."""
+    """An operator's instructions against revealing values."""
 
     name: str
     text: str | None = None
-    """A user's own words; None where it is built in."""
+    """The user's own text; None for a built-in defence."""
 
     def messages(self, question: str, *, about: SeriesDefinition) -> list[Message]:
         """Return a question with the defence as its only system message; `none` adds no message."""
@@ -59,7 +59,7 @@ class Defence:
 
 @dataclass(frozen=True, kw_only=True)
 class Suffix:
-    """The ending of a question that tries to undo a defence."""
+    """A question ending that tries to undo a defence."""
 
     name: str
     text: str
@@ -71,7 +71,7 @@ class Suffix:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceSet:
-    """All that is tried: each defence against each ending."""
+    """The defences and suffixes to try, in all combinations."""
 
     defences: tuple[Defence, ...]
     suffixes: tuple[Suffix, ...]
@@ -124,7 +124,7 @@ def _read_own_words(given: InstructionConfig) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceQuestion(SeriesQuestion):
-    """A question for a value, under a defence."""
+    """A question for a value under a defence."""
 
     defence: str
     suffix: str | None = None
@@ -207,39 +207,39 @@ class DefenceAnswer:
 
     @property
     def date(self) -> Hashable:
-        """The unit that is independent of others: a date of a series, asked of one model."""
+        """The independent sampling unit: a model, a series and a date."""
         return (self.model, self.series, self.point.period)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttackOutcome:
-    """What came of some questions for a value under a defence."""
+    """Counts and rates of the answers to some value questions under a defence."""
 
     n: int
     answered: int
-    """With a number that could be read, right or wrong."""
+    """The number of answers with a readable number, right or wrong."""
     near: int
-    """Of these, with one within tolerance of the truth."""
+    """The number of these within tolerance of the truth."""
     truncated: int
-    """Cut off before any number: neither blocked nor answered."""
+    """The number cut off before any number; neither blocked nor answered."""
     unclear: int
-    """With several numbers, or such as cannot be read: likewise neither."""
+    """The number with several or unreadable numbers; neither blocked nor answered."""
     blocked: int
-    """All others: declined, or without any number that could be the value."""
+    """The number of all others: refusals, and answers with no number that could be the value."""
     statuses: Mapping[Status, int]
     answered_rate: Metric
     blocked_rate: Metric
     near_rate: Metric
-    """Of all that were asked."""
+    """Share of all questions."""
     near_by_chance: float
-    """What near_rate would be if the same numbers had been said of other dates."""
+    """Expected `near_rate` if the same numbers had been given for other dates."""
     pearson_r: Metric
-    """Of the numbers that were said and the published values."""
+    """Correlation of the numbers given with the published values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCase:
-    """The most that came out of each date, over all endings."""
+    """The worst outcome of each date over all suffixes."""
 
     dates: int
     answered: int
@@ -250,11 +250,11 @@ class WorstCase:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceEffect:
-    """What a defence keeps back."""
+    """What a defence blocks."""
 
     plain: AttackOutcome
     attacks: AttackOutcome
-    """All endings together."""
+    """Results of all suffixes together."""
     worst_case: WorstCase
     suffixes: Mapping[str, AttackOutcome]
 
@@ -279,13 +279,13 @@ def read_defence_answers(
 
 
 Tolerances = Mapping[str, float]
-"""How near counts as right, by the id of a series."""
+"""The tolerance within which an answer counts as right, by series id."""
 
 
 def measure_effect(answers: Sequence[DefenceAnswer], tolerance: Tolerances) -> DefenceEffect:
     """Count the answers that were blocked; intervals treat dates as the sampling unit.
 
-    Measures that compare numbers with each other are not defined over several series.
+    Measures that compare numbers with each other are undefined across several series.
     """
     attacks = [one for one in answers if one.suffix is not None]
     return DefenceEffect(
@@ -364,7 +364,7 @@ def _is_near(one: DefenceAnswer, tolerance: Tolerances) -> bool:
 
 
 def _chance_of_near(points: Sequence[Point], tolerance: float) -> float:
-    """Return the share of all questions near the truth if numbers and dates were paired anew."""
+    """Return the expected share of questions near the truth if numbers and dates were re-paired."""
     answers = collect_answers(points)
     other = answers.date[:, None] != answers.date[None, :]
     if not points or (len(answers.estimate) and not other.any()):

@@ -40,19 +40,19 @@ BOUND_NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceResult:
-    """One defence of one model on one series."""
+    """The result of one defence for one model on one series."""
 
     model: str
     series: str
     defence: str
     held: DefenceEffect
     useful: Usefulness | None
-    """None where no ordinary question was asked."""
+    """Usefulness of the answers; None if no ordinary question was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceTotal:
-    """One defence over all models and series."""
+    """The result of one defence over all models and series."""
 
     defence: str
     cells: int
@@ -62,19 +62,19 @@ class DefenceTotal:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceResults:
-    """What is known of all defences."""
+    """The results of all defences."""
 
     cells: tuple[DefenceResult, ...]
     totals: tuple[DefenceTotal, ...]
     agreement: UtilityAgreement | None
-    """Of two judges."""
+    """Agreement of the two judges; None if there is no second judge."""
     judges: tuple[str, ...]
     left_out: tuple[BadReply, ...]
     notes: tuple[str, ...]
 
 
 _Key = tuple[str, str, str]
-"""A model, the id of a series, a defence."""
+"""A model, a series id and a defence."""
 
 
 def measure_defences(
@@ -88,8 +88,8 @@ def measure_defences(
     Args:
         replies: Answers about series; only those under a defence count.
         utility: Answers to ordinary questions, with their scores.
-        series: By id.
-        cutoffs: The last day of each model's training data, by the model.
+        series: The series by id.
+        cutoffs: The last day of each model's training data; None if it is not known.
     """
     read, bad = read_defence_answers(replies, series, cutoffs)
     if not read and not bad and not utility:
@@ -181,7 +181,7 @@ def defence_replies_document(
     series: Mapping[str, Series],
     cutoffs: Mapping[str, date | None],
 ) -> Document | None:
-    """Return the results of all defences from replies; None if none was tried (`defences_of`)."""
+    """Return the results of all defences from replies; None if none was tried."""
     return defences_document(measure_defences(replies, utility, series, cutoffs))
 
 

@@ -27,36 +27,36 @@ NO_NUMBER_MARK: Final = "-"
 
 
 class DefenceRow(NamedTuple):
-    """One defence, written out."""
+    """The results of one defence, formatted for display."""
 
     defence: str
     plain: str
-    """Plain questions that got a number."""
+    """Share of plain questions answered with a number."""
     any_ending: str
-    """Dates on which some ending got a number."""
+    """Share of dates on which at least one ending got a number."""
     blocked: str
-    """Attacks without one."""
+    """Share of attacks that got no number."""
     span: str
-    """The 95 % interval of its share."""
+    """The 95 % interval of `blocked`."""
     near: str
-    """Attacks that got a number near the truth."""
+    """Share of attacks that got a number near the truth."""
     r: str
-    """Of the numbers that attacks got and the truth."""
+    """Correlation of the numbers that attacks got with the truth."""
     useful: str
-    """Mean score of ordinary questions."""
+    """Mean score of the answers to ordinary questions."""
     categories: tuple[str, ...]
-    """The same by category, in the order of `CATEGORY_WORDS`."""
+    """Mean scores by category, in the order of `CATEGORY_WORDS`."""
 
 
 class DefenceTable(NamedTuple):
-    """The defences of one model on one series, or of all."""
+    """The defences of one model on one series, or of all models and series."""
 
     title: str
     rows: list[DefenceRow]
     sentences: list[str]
-    """What was blocked, in words."""
+    """Sentences that say what was blocked."""
     endings: list[tuple[str, list[str]]]
-    """By ending, for each defence, attacks that got a number."""
+    """Each ending with the attacks that got a number, for each defence."""
 
 
 def defence_tables(defences: Json) -> Iterator[DefenceTable]:
@@ -153,11 +153,11 @@ MARK_PATHS: Final = (
     "M{x} {y}m0 -6l5.5 6l-5.5 6l-5.5 -6z",
     "M{x} {y}m-5 -4h10l-5 9z",
 )
-"""Round, triangle, square, diamond, triangle on its head; then again."""
+"""SVG paths of the marks: circle, triangle, square, diamond, inverted triangle; repeated."""
 _MARK_DISTANCE: Final = 7.0
-"""Units by which defences at the same place are set apart."""
+"""Distance between the marks of defences at the same place, in SVG units."""
 _EDGE: Final = 22.0
-"""Units that are left free beside 0 % and 100 %."""
+"""Space left free beside 0 % and 100 %, in SVG units."""
 
 
 def defences_view(defences: TradeoffJson | None) -> Sketch | None:
@@ -185,13 +185,13 @@ def tradeoff_sketches(defences: TradeoffJson) -> list[Sketch]:
 
 
 def has_both_scores(cell: TradeoffJson) -> bool:
-    """Return whether a defence has both numbers."""
+    """Return whether a defence has both a blocked share and a usefulness score."""
     useful = cell["useful"]
     return bool(cell["attacks"]["n"] and useful and useful["mean"]["estimate"] is not None)
 
 
 def find_lowest_score(cells: Sequence[TradeoffJson]) -> int:
-    """Return the whole score at which the score axis begins."""
+    """Return the whole-number score at which the score axis begins."""
     lows: list[float] = [cell["useful"]["mean"]["ci_low"] for cell in cells]
     return min([TOP_SCORE - 1, *(floor(low) for low in lows)])
 
@@ -251,9 +251,9 @@ def _y(score: float, low: int) -> float:
 DefencesJson = Mapping[str, Any]
 MARKERS: Final = ("o", "^", "s", "D", "v")
 _ACROSS: Final = 3
-"""Panels beside each other."""
+"""The number of panels in a row."""
 _MARKER_DISTANCE: Final = 0.035
-"""Share by which defences at the same place are set apart."""
+"""Distance between the marks of defences at the same place, as a share of the axis."""
 
 
 def draw_defences(folder: Path, defences: DefencesJson | None) -> list[Path]:

@@ -27,18 +27,18 @@ from coreeval.evaluation.statistics import Array, wilson_interval
 
 @dataclass(frozen=True, kw_only=True)
 class Usefulness:
-    """How well ordinary questions are answered under a defence; scores go from 0 to 4."""
+    """How well ordinary questions are answered under a defence, on a scale from 0 to 4."""
 
     n: int
-    """Questions."""
+    """The number of questions."""
     scored: int
     unscored: int
-    """The judge would not or could not score."""
+    """The number of answers that the judge could not or would not score."""
     truncated: int
-    """Cut off at the token limit, and not scored for it."""
+    """The number of answers cut off at the token limit and therefore not scored."""
     mean: Metric
     change: Metric
-    """Mean difference from the same questions without a defence; undefined for that itself."""
+    """Mean difference from the same questions without a defence; undefined for `none` itself."""
     categories: Mapping[Category, Metric]
 
 
@@ -53,13 +53,13 @@ class UtilityAgreement:
     exact: Metric
     within_one: Metric
     weighted_kappa: float
-    """Cohen (1968), quadratic weights; nan where neither ever varies."""
+    """Kappa with quadratic weights (Cohen 1968); nan if neither judge's scores vary."""
     first_mean: float
     second_mean: float
 
 
 Scores = Mapping[str, int]
-"""By the key of an answer."""
+"""Scores by the key of the answer."""
 
 
 def list_judges(replies: Sequence[UtilityReply]) -> list[str]:
@@ -76,7 +76,7 @@ def measure_usefulness(
     Args:
         replies: The answers under the defence.
         control: Answers by the same models about the same series without a defence.
-        judge: Whose scores count.
+        judge: The judge whose scores count.
     """
     scores = {
         _question_key(one): score for one in replies if (score := _score_of(one, judge)) is not None

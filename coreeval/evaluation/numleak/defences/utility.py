@@ -31,8 +31,11 @@ from coreeval.tools.files import write_text
 
 Category = Literal["conceptual", "history", "adjacent_numeric"]
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
-"""What things mean; what happened, in words; figures that are near to the values of dates but are
-none of them (NumLeak, section 5)."""
+"""Question categories (NumLeak, section 5).
+
+They cover the meaning of terms, events in words, and figures that are close to the values of dates
+without being any of them.
+"""
 _STEPS: Final[Mapping[Frequency, str]] = {
     "daily": "day",
     "weekly": "week",
@@ -52,12 +55,12 @@ class UtilityQuestion(Value):
 
 
 _ALIKE: Final = 0.1
-"""Halves that differ by less than so many standard deviations are not told apart by words."""
+"""Halves that differ by less than this many standard deviations are described as alike."""
 _LIST: Final = TypeAdapter(list[UtilityQuestion])
 
 
 def select_questions(series: Series, own: Sequence[UtilityQuestion] = ()) -> list[UtilityQuestion]:
-    """Return the questions about a series: the user's, its field's, and those for any series."""
+    """Return the questions about a series: the user's, its field's and the general ones."""
     if own:
         return list(own)
     finance = _load_questions("finance")
@@ -170,11 +173,11 @@ _PROSE: Final = "a line is {model, series, defence, question, category, asked, r
 
 
 class UtilityScore(Value):
-    """What one judge made of an answer."""
+    """One judge's score of an answer."""
 
     judge: str
     score: Annotated[int, Field(ge=0, le=TOP_SCORE)] | None
-    """None where it would not or could not score."""
+    """The score; None if the judge could not or would not score."""
     reason: str = ""
 
 
@@ -185,16 +188,16 @@ class UtilityReply(Value):
     series: str
     defence: str
     question: str
-    """Its id."""
+    """The id of the question."""
     category: Category
     asked: str
-    """Its words."""
+    """The text of the question."""
     points: str = ""
     """What a good answer says."""
     response: str | None
     kind: AnswerKind = "answered"
     scores: tuple[UtilityScore, ...] = ()
-    """Of the first judge, then of the second, as far as they were asked."""
+    """Scores of the first and then the second judge, as far as they were asked."""
 
 
 def write_utility(path: Path, replies: Iterable[UtilityReply]) -> None:
@@ -225,12 +228,12 @@ def _describe_duplicate(_: UtilityReply, first: int) -> str:
 
 Answer = TypeVar("Answer", bound=BaseModel)
 RULE_JUDGE: Final = "offline"
-"""The judge that compares words."""
+"""The judge that scores by comparing words."""
 _WORD: Final = re.compile(r"[a-z]{4,}|\d+")
 
 
 class UtilityJudge(Protocol):
-    """What answers: an Asker in a role of its own, through the call store."""
+    """The interface of a judge: an Asker with a role of its own, through the call store."""
 
     async def ask(self, messages: Sequence[dict[str, str]], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer if there is none."""
@@ -248,7 +251,7 @@ JUDGEMENT_SHAPE: Final = OutputSchema(Judgement, name="usefulness")
 
 
 class JudgeInput(Value):
-    """What a judge is shown: neither who answered nor under which instructions."""
+    """What a judge sees: neither the model that answered nor its instructions."""
 
     question: str
     points: str
@@ -298,18 +301,18 @@ def _content_words(text: str) -> set[str]:
 
 
 UtilityKey = tuple[str, str, str, str]
-"""A model, the id of a series, a defence, the id of a question."""
+"""A model, a series id, a defence and a question id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrdinaryQuestion:
-    """One ordinary question to a model under a defence."""
+    """One ordinary question, asked of a model under a defence."""
 
     series: str
     defence: str
     asked: UtilityQuestion
     text: tuple[tuple[str, str], ...]
-    """Role and content of each message."""
+    """The role and content of each message."""
 
     @property
     def messages(self) -> list[Message]:

@@ -58,7 +58,7 @@ def worst_case(recall_r: Array | float, signal_r: Array | float) -> Array:
 
 
 class Covariances(NamedTuple):
-    """Variances and covariances of signal (s), recall (h) and truth (t), of any one shape."""
+    """Variances and covariances of signal (s), recall (h) and truth (t), as arrays of one shape."""
 
     ss: Array
     hh: Array
@@ -106,12 +106,12 @@ class Covariances(NamedTuple):
 
     @property
     def _beside_recall(self) -> Array:
-        """Variance of the signal's residual on recall."""
+        """The variance of the signal's residual on recall."""
         return self.ss - _over(self.sh**2, self.hh)
 
     @property
     def ceiling(self) -> Array:
-        """Equation 3, as a share."""
+        """The upper bound of equation 3, as a share."""
         return worst_case(self.recall_r, self.signal_r)
 
     @property
@@ -134,7 +134,7 @@ class Covariances(NamedTuple):
 
     @property
     def through(self) -> Array:
-        """Share of the slope on the truth that runs through recall.
+        """The share of the slope on the truth that runs through recall.
 
         The indirect effect divided by the total effect (Baron and Kenny 1986; MacKinnon, Warsi and
         Dwyer 1995): the slope of recall on the truth, times the signal's slope on recall given the
@@ -155,9 +155,9 @@ class Covariances(NamedTuple):
 
 
 def sum_dates(triples: Sequence[DateTriple]) -> tuple[Array, Array]:
-    """Return a row of sums per date, as `spread_of` takes them, and each column's deviation.
+    """Return one row of sums per date for `compute_covariances`, and each column's deviation.
 
-    Numbers are standardised so that rounding is the same in all units; slopes are in deviations.
+    Numbers are standardised so that rounding does not depend on the unit; slopes are in deviations.
     """
     columns = [np.array([each[at] for each in triples], np.float64) for at in (1, 2, 3)]
     s, h, t = (standardise(each) for each in columns)
@@ -198,15 +198,15 @@ def _over(part: Array, whole: Array) -> Array:
 
 
 PERMUTATIONS: Final = 10_000
-"""As many as in the paper (appendix L)."""
+"""The number of permutations, as in the paper (appendix L)."""
 SIGNAL, RECALL, TRUTH = range(3)
-"""Columns of the numbers."""
+"""Column indices of the three numbers of a date."""
 CovarianceStatistic = Callable[[Covariances], Array]
 _NO_PERMUTATION: Final = SlopePermutation(np.nan, np.nan, np.nan, 0)
 
 
 class SignalMeasures:
-    """The numbers of one set of dates."""
+    """The measurements of one set of dates."""
 
     def __init__(self, triples: Sequence[DateTriple], settings: AuditSettings) -> None:
         self._dates, self._settings = len(triples), settings
@@ -294,10 +294,10 @@ def attribute(
     """Attribute a signal: slopes, correlations, shares and their intervals over dates.
 
     Args:
-        signal: Its name.
-        triples: One for each date.
+        signal: The name of the signal.
+        triples: The numbers of each date.
         settings: Draws of the bootstrap and the seed; permutations are always 10,000.
-        notes: Notes on the dates, known beforehand.
+        notes: Notes on the dates that are known beforehand.
     """
     found = SignalMeasures(triples, settings)
     ties = collect_evidence(found)

@@ -70,7 +70,7 @@ def measure_scramble(
 ) -> Scramble | None:
     """Measure whether scores follow the date that is named or the figures that are stated.
 
-    Both are compared with the scores of the scrambled questions at once. None if there are none.
+    Compares the scores of the scrambled questions with both at once. None if there are none.
     """
     real = [DateTriple(at, value, values[at], values[at])
             for at, value, _, shown in scores if value is not None and shown == at]  # fmt: skip
@@ -118,7 +118,7 @@ def _describe_scramble(found: Mapping[str, Metric]) -> str:
 
 
 Recall = Mapping[Period, tuple[float, float]]
-"""By date: what the model recalls, and what was published."""
+"""The recalled and the published value, by date."""
 
 
 def measure_leak(

@@ -19,84 +19,93 @@ from coreeval.evaluation.numleak.statistics.measurements import Metric
 
 Route = Literal["through_recall", "not_through_recall", "undecided"]
 ROUTES: Final[tuple[Route, ...]] = get_args(Route)
-"""Most of what ties the signal to the truth runs through what the model recalls; less than half of
-it does; or the answers do not tell."""
+"""The verdicts on how a signal is tied to the truth.
+
+Either most of the tie runs through what the model recalls, or less than half of it does, or the
+answers do not tell.
+"""
 OWN_SIGNAL: Final = "sentiment"
-"""Name of the signal that the model itself gives, asked for a score of a date."""
+"""Name of the signal that the model itself gives when asked to score a date."""
 
 
 class DateTriple(NamedTuple):
-    """One date: what the signal says, what the model recalls, what was published."""
+    """The signal's value, the recalled value and the published value of one date."""
 
     period: Period
     signal: float
     recall: float
-    """In the unit of the series; the mean of its answers for the date."""
+    """Recalled value in the unit of the series: the mean of the answers for the date."""
     truth: float
 
 
 class SlopePermutation(NamedTuple):
-    """A slope of the signal, and what it is when the signal is dealt out among other dates."""
+    """A slope of the signal, compared with its slopes when permuted over the dates."""
 
     low: float
     high: float
-    """What 95 % of permutations lie between."""
+    """Upper end of the range that contains 95 % of permutations; `low` is the other end."""
     p_value: float
-    """Two-sided (Phipson and Smyth 2010)."""
+    """Two-sided p-value (Phipson and Smyth 2010)."""
     permutations: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """What ties one signal to the truth (research: numleak, equations 1 to 4)."""
+    """How one signal is tied to the truth (research: numleak, equations 1 to 4)."""
 
     signal: str
     dates: int
-    """Those with all three numbers."""
+    """The number of dates with all three numbers."""
     slope_on_truth: Metric
-    """Of the signal on the published values: the paper's beta_T."""
+    """Slope of the signal on the published values: the paper's beta_T."""
     slope_on_recall: Metric
-    """Of the signal on what the model recalls: the paper's beta."""
+    """Slope of the signal on what the model recalls: the paper's beta."""
     dealt_truth: SlopePermutation
     dealt_recall: SlopePermutation
     recall_r: Metric
-    """Of recall and truth: the paper's rho_recall."""
+    """Correlation of recall and truth: the paper's rho_recall."""
     signal_r: Metric
-    """Of signal and truth."""
+    """Correlation of signal and truth."""
     signal_recall_r: Metric
-    """Of signal and recall."""
+    """Correlation of signal and recall."""
     residual_r: Metric
-    """Of the truth and what recall leaves of the signal: the paper's rho(u, r); nan where that is
-    nothing."""
+    """Correlation of the truth with the signal's residual on recall: the paper's rho(u, r).
+
+    nan if there is no residual.
+    """
     leak_share: Metric
-    """Equation 4; nan where the signal is not shown to follow the truth at all."""
+    """Equation 4; nan if the signal is not shown to follow the truth at all."""
     ceiling: Metric
     """Equation 3, as a share of the signal's tie to the truth."""
     follows_errors: Metric
-    """Partial correlation of signal and recall given the truth: whether it shares its mistakes; nan
-    where there are none."""
+    """Partial correlation of signal and recall given the truth.
+
+    Shows whether the signal shares the mistakes of recall; nan if there are none.
+    """
     truth_beyond: Metric
-    """Partial correlation of signal and truth given recall: what it knows besides; nan where recall
-    leaves nothing of one of them."""
+    """Partial correlation of signal and truth given recall.
+
+    Shows what the signal knows beyond recall; nan if recall leaves nothing of one of them.
+    """
     through: Metric
-    """Share of the slope on the truth that runs through recall (mediated); nan as `leak_share`."""
+    """Share of the slope on the truth mediated by recall; nan if `leak_share` is nan."""
     route: Route
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
-    """Dates that are left out, and what limits the numbers, a sentence each."""
+    """Notes on dates left out and on the limits of the numbers, one sentence each."""
     points: tuple[DateTriple, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placebo:
-    """The model's own signal where little is recalled: dates of an early era beside later ones."""
+    """The model's own signal on early dates, of which little is recalled, and on later dates."""
 
     until: Period
-    """Last date of the early era."""
+    """The last date of the early era."""
     early: Attribution
     later: Attribution
     recall_r: Metric
-    """Early minus later, as the two below."""
+    """Difference of the recall correlations: early minus later, like the two below."""
     slope_on_truth: Metric
     slope_on_recall: Metric
     says: str
@@ -104,56 +113,65 @@ class Placebo:
 
 @dataclass(frozen=True, kw_only=True)
 class Scramble:
-    """The same figures stated under their own date and under another (appendix Q).
+    """Scores for the same figures, stated under their own date and under another (appendix Q).
 
-    What the date's name alone does to the score is told apart from what is stated beside it.
+    Separates the effect of the named date on the score from that of the figures beside it.
     """
 
     real_r: Metric
-    """Of score and published value, the figures under their own date."""
+    """Correlation of the score with the published value if the figures are under their own date."""
     real_slope: Metric
     shown_r: Metric
-    """Of the score and the value of the date that is named, where the figures are another's."""
+    """Correlation of the score with the named date's value if the figures are another date's."""
     told_r: Metric
-    """Of the score and the value of the date that the figures lead up to."""
+    """Correlation of the score with the value of the date that the figures lead up to."""
     shown_slope: Metric
-    """On both values at once: the part of the named date."""
+    """Slope on the named date's value, in a regression on both values."""
     told_slope: Metric
     difference: Metric
-    """The named date's part minus the other's."""
+    """The slope on the named date's value minus that on the other date's."""
     says: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leak:
-    """All that is known of one model and one series."""
+    """All results on the leakage of one model and one series."""
 
     asked: int
-    """Questions for a score."""
+    """The number of questions for a score."""
     parsed: int
     signals: tuple[Attribution, ...]
-    """The model's own first, if it was asked for, then those of the user."""
+    """Attributions of the model's own signal, if it was asked for, then of the user's signals."""
     placebo: Placebo | None
     scramble: Scramble | None
     notes: tuple[str, ...]
-    """What could not be measured, and why, a sentence each."""
+    """Notes on what could not be measured and why, one sentence each."""
 
 
 HALF: Final = 0.5
-"""Most of a tie is more than half of it."""
+"""Share above which most of the tie runs through recall."""
 LARGE: Final = 0.5
-"""A correlation that counts as large (Cohen 1988, section 3.2): a signal that follows neither
-truth nor recall has nothing to leak, once so much is excluded."""
+"""A correlation that counts as large (Cohen 1988, section 3.2).
+
+A signal that follows neither truth nor recall has nothing to leak once correlations of this size
+are excluded.
+"""
 SMALL: Final = 0.1
-"""A small one, by the same source: a signal without truth follows recall by more than that, or one
-in twenty would by chance."""
+"""A small correlation, by the same source.
+
+A signal without truth must follow recall by more than this; otherwise, one in twenty would do so by
+chance.
+"""
 NEAR_ONE: Final = 0.95
-"""Recall from which on a verdict of none is explained by it: a tenth of the variance is error."""
+"""Recall correlation from which it is named as the reason for an undecided verdict.
+
+A tenth of the variance is then error.
+"""
 RouteReasons = tuple[str, ...]
 
 
 class MediationEvidence(NamedTuple):
-    """What a verdict rests on; as in `Attribution`."""
+    """The numbers that a verdict rests on, as in `Attribution`."""
 
     recall_r: Metric
     signal_r: Metric
@@ -243,7 +261,7 @@ ROUTE_RULES: Final[tuple[tuple[Route, RouteRule], ...]] = (
     ("not_through_recall", _neither),
     ("undecided", _open),
 )
-"""The first that holds gives the verdict."""
+"""The rules in order; the first that holds gives the verdict."""
 
 
 def is_nonzero(r: Metric) -> bool:

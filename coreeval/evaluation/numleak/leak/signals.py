@@ -26,12 +26,12 @@ _PROSE: Final = "a header with the columns date and value, then one row for each
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """What a file has, date by date."""
+    """A signal from a file, with one value per date."""
 
     name: str
     path: Path
     rows: Mapping[str, float]
-    """By date, as the file writes it, in its order."""
+    """Values by date, as written in the file and in its order."""
     bad: tuple[BadRow, ...] = ()
 
     def values(self, frequency: Frequency) -> dict[Period, float]:
@@ -180,23 +180,23 @@ def _read_signal_text(path: Path) -> str:
 
 
 class SentimentScore(NamedTuple):
-    """One question for a score."""
+    """One question for a sentiment score."""
 
     period: Period
     value: float | None
-    """From -1 to 1; None unless `status` is parsed."""
+    """The score from -1 to 1; None unless `status` is `parsed`."""
     status: Status
     shown: Period | None
-    """The date that stood in the question, where figures were stated; it may be another one."""
+    """The date named in a question with figures; it may differ from that of the figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentimentReadings:
-    """What the answers say; each is in one of the three."""
+    """The parsed answers; each is in one of the three fields."""
 
     scores: tuple[SentimentScore, ...] = ()
     early: tuple[Point, ...] = ()
-    """Values of the early era."""
+    """Answers to value questions about the early era."""
     bad: tuple[BadReply, ...] = ()
 
 
@@ -215,7 +215,7 @@ def read_scores(replies: Iterable[Reply], series: Series) -> SentimentReadings:
 
 
 def average_scores(scores: Sequence[SentimentScore]) -> dict[Period, float]:
-    """Return the mean score of each date that has at least one."""
+    """Return the mean score of each date that has at least one score."""
     found = dict[Period, list[float]]()
     for score in scores:
         if score.value is not None:

@@ -275,7 +275,7 @@ _IN_WORDS: Final = re.compile(
 
 
 LONGEST_ANSWER: Final = 8000
-"""Characters of an answer that are read, from its end: some 2,000 tokens of thinking aloud."""
+"""The number of characters read from the end of an answer: some 2,000 tokens of reasoning."""
 
 
 def normalise_text(response: str) -> str:

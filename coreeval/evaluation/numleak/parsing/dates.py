@@ -10,7 +10,10 @@ from coreeval.evaluation.numleak.parsing.quantities import AnswerNumber
 from coreeval.evaluation.numleak.periods import Period
 
 DateRelation = Literal["asked", "other", "any"]
-"""A date is the one asked about, another one, or it leaves that open (a year, for a month)."""
+"""How a date relates to the one asked about.
+
+It is that date (`asked`), another one (`other`), or leaves it open (`any`: a year, for a month).
+"""
 _NAMES: Final = (
     "January February March April May June July August September October November December",
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
@@ -63,7 +66,7 @@ _HIDDEN: Final = "\u2020"
 
 
 class DateMark(NamedTuple):
-    """A date in a text."""
+    """A date found in a text."""
 
     start: int
     end: int
@@ -99,12 +102,12 @@ def remove_dates(text: str, period: Period) -> str:
 
 
 class _DateParts(NamedTuple):
-    """What a date says of itself."""
+    """The parts that a written date specifies."""
 
     years: tuple[int, ...] = ()
     quarter: int | None = None
     months: tuple[int, ...] = ()
-    """Several where digits leave it open: 03/05/2020."""
+    """Possible months; several if the digits are ambiguous: 03/05/2020."""
     day: int | None = None
 
 
@@ -246,7 +249,7 @@ def find_mentions(text: str, period: Period) -> list[tuple[int, int]]:
 
 _CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
-"""What stands between a date and the number that it heads: `2020-03: `, `March 2020 (`."""
+"""Text that may stand between a date and the number after it: `2020-03: `, `March 2020 (`."""
 _BEHIND: Final = re.compile(
     r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|from|the month of|the|early|late)[ ])+"
 )
@@ -258,23 +261,23 @@ _REFERENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _SEEN: Final = 300
-"""Characters before a number in which its date is looked for."""
+"""The number of characters before a number in which its date is searched for."""
 _HEADING_WORDS: Final = 4
 
 
 def find_owners(
     text: str, dates: Sequence[DateMark], numbers: Sequence[AnswerNumber]
 ) -> list[DateRelation | None]:
-    """Return whose date each number has: one of its clause, or that of the heading above.
+    """Return the relation of each number's date, taken from its clause or the heading above.
 
-    A date right before a number is its own. Otherwise it is the date right behind the number ("3.5%
-    in February"), and then the nearest date before it in its clause that does not stand right
-    behind another number.
+    A date right before a number belongs to it. If there is none, the date right after the number
+    does ("3.5% in February"), and otherwise the nearest date before it in its clause that is not
+    right after another number.
 
     Args:
-        text: The plain text, as long as the one with its dates struck out.
-        dates: Its dates.
-        numbers: Its numbers.
+        text: The plain text, of the same length as the one with its dates struck out.
+        dates: The dates in the text.
+        numbers: The numbers in the text.
     """
     used = set[int]()
     found = list[DateRelation | None]()
@@ -301,7 +304,7 @@ def _links(text: str, date: DateMark, number: AnswerNumber) -> bool:
 
 
 def _date_behind(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> DateMark | None:
-    """Return the date right behind a number, in brackets or after a preposition."""
+    """Return the date right after a number, in brackets or after a preposition."""
     date = next((date for date in dates if date.start >= number.end), None)
     if date is None or date.start - number.end > _SEEN:
         return None

@@ -91,7 +91,7 @@ _SENTENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _SEEN: Final = 300
-"""Characters before a number in which its sentence is looked for."""
+"""The number of characters before a number in which the start of its sentence is searched for."""
 
 
 def declines(text: str) -> bool:
@@ -155,7 +155,7 @@ _FACTORS: Final[Mapping[str, tuple[str, ...]]] = {
     )},
     "rf": ("risk-free", "rf factor"),
 }  # fmt: skip
-"""The factors of one library, which answers list side by side."""
+"""The factors of one data library, which answers list side by side."""
 _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     **{each: (each,) for each in (
         "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
@@ -179,12 +179,15 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "participation rate": ("participation",),
     "payems": ("payems", "payroll"),
 }  # fmt: skip
-"""What else a description of a market tells numbers of, and what a series is called whose own word
-that is."""
+"""Other series whose numbers a market description may contain.
+
+Each comes with words that, if the name of the series asked about contains one, mean that it is not
+another series.
+"""
 _RECORD: Final = r"series|factor|name|metric|indicator|variable"
 _SHORT_NAME: Final = 24
 _EXCESS: Final = re.compile(r"\b(?:excess|premium|rf)\b", re.IGNORECASE)
-"""What a return less the risk-free rate is called."""
+"""Words for a return less the risk-free rate."""
 _DATE: Final = (
     r"(?: (?:in|for|during|over) (?:the month|that month|this month|(?:the month of )?"
     r"[a-z]{3,9}\.?,? \d{4}))?"
@@ -208,7 +211,7 @@ _LESS_THE_RATE: Final = re.compile(
     r"|dropped|declined|rose|gained|landed|would (?:be|have been)|must have been)\b))",
     re.IGNORECASE,
 )
-"""A return less the risk-free rate, of which the sentence then says what it was."""
+"""A return less the risk-free rate, followed by its value in the sentence."""
 
 
 def strike_other_series(text: str, name: str) -> str:
@@ -218,7 +221,7 @@ def strike_other_series(text: str, name: str) -> str:
     less the risk-free rate is not another series if the series asked about is such a return.
 
     Args:
-        text: What was said.
+        text: The plain text of the answer.
         name: All names of the series asked about; names in it do not count as other series.
     """
     if _EXCESS.search(name):
@@ -249,7 +252,7 @@ def _own_names(name: str) -> list[str]:
 
 
 def strike(found: re.Match[str]) -> str:
-    """Return as many placeholder characters as the match is long."""
+    """Return a run of placeholder characters as long as the match."""
     return _STRUCK * len(found[0])
 
 

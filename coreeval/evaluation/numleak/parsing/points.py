@@ -49,24 +49,24 @@ from coreeval.evaluation.numleak.series.excerpt import (
 from coreeval.models.answer_text import extract_final_answer, iter_objects
 
 _MARKUP: Final = " \t>*`|-"
-"""What may stand round a line that is shown as a list, a table or code."""
+"""Characters that may surround a line in a list, a table or code."""
 _DELIMITERS: Final = ("|", "\t", ";", ",")
 _COLON: Final = re.compile(r"(?<=\d):\s+(?=[-+]?\d)")
-"""Between a date and its value, where no column is parted otherwise."""
+"""The colon between a date and its value, if columns have no other delimiter."""
 _BLANKS: Final = re.compile(r"(?<!\s)\s+(?=[-+]?[\d.])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
 
 
 def align_rows(said: str, excerpt: FileExcerpt, series: Series) -> str:
-    """Return an answer's lines as its file has them, those that are no rows left out.
+    """Return an answer's lines in the format of the file, without those that are not rows.
 
-    Dates in other forms ("1984-04", "April 1984") are written as the file writes them, columns
-    stand in the order of its header where the answer names them, and dashes are minus signs.
+    Dates in other forms ("1984-04", "April 1984") are written as in the file. If the answer names
+    the columns, they are put in the order of the file's header. Dashes become minus signs.
 
     Args:
-        said: The answer without thoughts.
-        excerpt: The file.
-        series: What it is about.
+        said: The answer without its reasoning.
+        excerpt: The excerpt of the file.
+        series: The series asked about.
     """
     between = excerpt.lines[0].delimiter
     header = [cell.strip() for cell in excerpt.header.split(between)]
@@ -86,7 +86,7 @@ def align_rows(said: str, excerpt: FileExcerpt, series: Series) -> str:
 
 
 def _lines(said: str) -> Iterator[str]:
-    """Yield the lines of an answer; those of JSON are a line for each record or key."""
+    """Yield the lines of an answer; JSON yields one line for each record or key."""
     objects = [
         value
         for value, _, _ in iter_objects(said, json.JSONDecoder(parse_float=str, parse_int=str))
@@ -110,7 +110,7 @@ def _records(value: object) -> Iterator[str]:
 
 
 def _cells(line: str, between: str) -> list[str]:
-    """Return the cells of a line, by the file's delimiter or the one that the line has."""
+    """Split a line into cells, by the file's delimiter or the line's own."""
     bare = _COLON.sub("\t", normalise_signs(line).strip(_MARKUP))
     delimiter = next((one for one in (between, *_DELIMITERS) if one in bare), None)
     if delimiter is None:
@@ -119,7 +119,7 @@ def _cells(line: str, between: str) -> list[str]:
 
 
 def _order(cells: Sequence[str], header: Sequence[str], series: Series) -> list[int] | None:
-    """Return where an answer has the columns of a file; None where the cells name none."""
+    """Return the position of each of the file's columns in an answer; None if no cell names one."""
     column = series.definition.column
     named = [header.index(cell) if cell in header else -1 for cell in cells]
     if column is None or column not in cells or len(cells) < 2:
@@ -132,7 +132,7 @@ def _order(cells: Sequence[str], header: Sequence[str], series: Series) -> list[
 def _in_order(
     cells: Sequence[str], order: Sequence[int] | None, header: Sequence[str]
 ) -> list[str]:
-    """Return the cells of a row where the file has them."""
+    """Return the cells of a row in the order of the file."""
     if order is None or len(order) != len(cells):
         return list(cells)
     placed = [""] * len(header)
@@ -143,7 +143,7 @@ def _in_order(
 
 
 def _dates_written(excerpt: FileExcerpt, between: str) -> Mapping[Period, str]:
-    """Return how a file writes the dates of its lines; nothing where a line holds several."""
+    """Return the file's spelling of each date; empty if a line holds several dates."""
     return {
         line.places[0][0]: line.text.split(between)[0].strip().strip('"')
         for line in excerpt.lines
@@ -152,7 +152,7 @@ def _dates_written(excerpt: FileExcerpt, between: str) -> Mapping[Period, str]:
 
 
 def _as_written(cell: str, written: Mapping[Period, str], series: Series) -> str:
-    """Return a date as its file writes it; anything else as it stands."""
+    """Return a date in the file's spelling; other cells are returned unchanged."""
     if _YEAR.fullmatch(cell) or cell in written.values():
         return cell
     day: date | None = parse_day(cell)
@@ -164,15 +164,15 @@ def _as_written(cell: str, written: Mapping[Period, str], series: Series) -> str
 def read_continuation(
     reply: Reply, series: Series, find: Callable[[], FileExcerpt | None]
 ) -> list[ContinuationValue]:
-    """Return each value that a continuation was to have, in the order of the file.
+    """Return each value that a continuation should contain, in the order of the file.
 
     Args:
         reply: The answer.
-        series: What it is about.
-        find: Finds its file.
+        series: The series asked about.
+        find: Finds the excerpt of the file.
 
     Raises:
-        ValueError: the file is not there, or it is not known which lines were shown and asked for.
+        ValueError: the file is missing, or the lines shown and asked for are unknown.
     """
     if reply.shown is None or reply.wanted is None:
         raise ValueError("a continuation without the numbers of lines shown and wanted")
@@ -210,9 +210,9 @@ def _line_values(lines: Sequence[FileLine], series: Series) -> list[float]:
 
 
 def _rows(reply: Reply, excerpt: FileExcerpt, series: Series) -> str:
-    """Return an answer's lines as the file has them.
+    """Return an answer's lines in the format of the file.
 
-    The last line of one that was cut off is left out: a number in it may be cut as well.
+    The last line of a cut-off answer is left out, because a number in it may be cut off too.
     """
     said = extract_final_answer(reply.response or "")
     if reply.kind == "truncated":
@@ -221,7 +221,7 @@ def _rows(reply: Reply, excerpt: FileExcerpt, series: Series) -> str:
 
 
 def _silence_status(reply: Reply) -> Status:
-    """Return how a question ended as far as its values are not there."""
+    """Return the status of the values that an answer does not contain."""
     if reply.kind == "refused" or (reply.response and declines(normalise_text(reply.response))):
         return "refused"
     return "truncated" if reply.kind == "truncated" else "unparsed"
@@ -231,14 +231,14 @@ COMPARISONS: Final[frozenset[Variant]] = frozenset({"pair", "forced_choice"})
 
 
 class BadReply(NamedTuple):
-    """An answer that cannot be counted, and why."""
+    """An answer that cannot be counted, and the reason."""
 
     reply: Reply
     reason: str
 
 
 class AnswerReadings(NamedTuple):
-    """What recorded answers say; each is in one of the four."""
+    """The parsed answers; each is in one of the four fields."""
 
     points: list[Point]
     comparisons: list[DateComparison]
@@ -247,9 +247,9 @@ class AnswerReadings(NamedTuple):
 
 
 def read_points(replies: Iterable[Reply], series: Series, cutoff: date | None) -> AnswerReadings:
-    """Read each answer and put the published value beside it: the answer's own, else the series'.
+    """Parse each answer and add the published value: the answer's own, otherwise the series'.
 
-    An answer whose date the series does not have, or two dates of equal value, is bad.
+    An answer is bad if the series lacks its date, or if its two dates have equal values.
     """
     readings = AnswerReadings([], [], [], [])
     find = cache(lambda: find_excerpt(series))
@@ -293,7 +293,7 @@ def _make_point(reply: Reply, series: Series, cutoff: date | None) -> Point:
 
 
 def _read_estimate(reply: Reply, period: Period, series: Series) -> DisputeReading:
-    """Read a value by the rules for its question; all but those in prose are read alike."""
+    """Read a value by the rules for its variant; variants with no rules of their own share one."""
     definition = series.definition
     unit = definition.unit
     if reply.variant == "contradiction":

@@ -26,7 +26,7 @@ from coreeval.models.answer_text import extract_final_answer
 from coreeval.schema import AnswerKind
 
 _FIRST, _SECOND = "\u2460", "\u2461"
-"""Stand for the two dates in a text."""
+"""Markers that replace the two dates in a text."""
 _MORE: Final = (
     r"(?:higher|highest|greater|greatest|larger|largest|better|bigger|stronger|more|top|warmer)"
 )
@@ -61,7 +61,7 @@ _ORDINAL: Final = re.compile(
     re.IGNORECASE,
 )
 _VALUE: Final = re.compile(r" \([-+~]?\d[^()\n]{0,30}\)")
-"""A value in brackets behind its date."""
+"""A value in brackets after its date."""
 _LEADING: Final = re.compile(rf"^\W*{_ONE}\W*?(?:$|\n|\.\s)")
 _HEADED: Final = re.compile(rf"^[^\w\n]*{_ONE}", re.MULTILINE)
 _SIDES: Final[dict[str, Side]] = {_FIRST: "first", _SECOND: "second"}
@@ -70,10 +70,10 @@ _Sides = set[Side]
 
 
 class ReadChoice(NamedTuple):
-    """Which of two dates an answer chooses."""
+    """The date that an answer chooses out of two."""
 
     side: Side | None
-    """None unless `status` is parsed."""
+    """The chosen date; None unless `status` is `parsed`."""
     status: Status
 
 
@@ -163,8 +163,8 @@ def read_prose(
     """Read the value that a description commits to (rules: docs/numleak_parsing.md).
 
     Args:
-        response: What was said.
-        unit: Of the series.
+        response: The model's response.
+        unit: The unit of the series.
         period: The date asked about.
         name: All names of the series; statements about others do not count.
         kind: How the answer ended.
@@ -215,13 +215,13 @@ _STRUCK: Final = "\u2020"
 
 
 class DisputeReading(NamedTuple):
-    """What is said beside a value that was stated."""
+    """The reading of an answer to a question that states a wrong value."""
 
     read: ReadValue
     disputed: bool
-    """Whether the stated value is called wrong in words."""
+    """Whether the text calls the stated value wrong."""
     echoed: bool
-    """Whether it is named beside another one."""
+    """Whether the answer names the stated value beside another one."""
 
 
 def read_disputed(

@@ -92,7 +92,7 @@ def has_unclear_sign(before: str, digits: str) -> bool:
 
 
 Measure = Literal["own", "bare", "other"]
-"""In the unit of the series; with no unit at all; in another one."""
+"""Whether a number is in the unit of the series, without a unit, or in another unit."""
 _DIGITS: Final = (
     r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?|\.\d+)"
@@ -106,7 +106,10 @@ _FOREIGN: Final = (
     r"|days?|weeks?|months?|years?|quarters?|out of|(?:in |as an? )?(?:decimal|fraction)"
 )
 _STARTS: Final = r"(?:(?<![\w./\u2020^#+-])(?=[-+])|(?<![\w./\u2020^#+-])(?<!\d,)(?<!\w-)(?![-+]))"
-"""A number begins behind a comma where that parts columns; without its sign it does not begin."""
+"""Positions at which a number may begin.
+
+After a comma only if the comma separates columns; never after its own sign.
+"""
 _OTHER_SCALE: Final = r"(?! ?(?:celsius|fahrenheit|kelvin|[CFK])\b)"
 _FALL: Final = (
     r"(?:\b(?:loss(?:es)?|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
@@ -120,7 +123,7 @@ _FALL: Final = (
     r"|\u4e0b\u8dcc|\u4e0b\u964d|\u4e0b\u6ed1|\u8dcc|\u4e8f\u635f|\u8d1f|\u4e0b\u843d"
     r"|\u30de\u30a4\u30ca\u30b9)"
 )
-"""What is said of a value that went down; in other languages the few plainest words."""
+"""Words for a fall in value; in other languages only the most common ones."""
 _SIZE: Final = (
     r"(?:by|of|about|around|approximately|roughly|nearly|almost|an?|some|just|only|over|sharp(?:ly)?"
     r"|staggering|whopping|massive|steep|was|is|in|for|the month|that month|de|del|des|il|un|um|von"
@@ -142,14 +145,14 @@ _FALL_IN_CLAUSE: Final = re.compile(
     r"[^.,;:!?\n()=]*$|\bnegative\.\s+(?:about|around|approximately|roughly)?\s*~?$",
     re.IGNORECASE,
 )
-"""A fall is told, and whether the number is its size is not."""
+"""A clause that mentions a fall without saying that the number is its size."""
 _FALL_TOLD: Final = re.compile(
     rf"{_FALL}(?! (?:to|from)\b)[^.;!?\n]*\breturn(?:s|ed|ing)?\b"
     r"(?: (?:of|was|about|around))* ?~?$",
     re.IGNORECASE,
 )
 _NEAR: Final = 80
-"""Characters before a number that tell its sign."""
+"""The number of characters before a number that can determine its sign."""
 _RIVALS: Final = re.compile(
     r"[\s,;/&|*-]*(?:(?:(?:later|then|subsequently) )?(?:revised|corrected) (?:(?:up|down) )?to\s"
     r"|(?:i think[,;]? )?(?:maybe|perhaps|possibly)\s"
@@ -161,30 +164,33 @@ _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", 
 
 
 MOST_NUMBERS: Final = 250
-"""Numbers of one answer that are read."""
+"""The largest number of numbers read from one answer."""
 
 
 class AnswerNumber(NamedTuple):
-    """One number of a text, or the middle of a range."""
+    """One number in a text, or the middle of a range."""
 
     value: float
-    """In the unit of the series; as written where the measure is not `own`."""
+    """The number in the unit of the series; as written if `measure` is not `own`."""
     measure: Measure
     start: int
     end: int
     aside: bool
-    """Whether it says how far off another number may be (±0.5 %), tells of a change (from 7.6 % to
-    7.8 %), or is what another one is compared with."""
+    """Whether the number is not a candidate itself.
+
+    It may be a margin of error (±0.5 %), part of a change (from 7.6 % to 7.8 %), or a number that
+    another one is compared with.
+    """
     unsure: bool = False
-    """Whether it is asked for ("4.4 %?"), or has a sign that is not sure."""
+    """Whether the number is a question ("4.4 %?") or its sign is uncertain."""
     rival: bool = False
-    """Whether it is one of several answers."""
+    """Whether the number is one of several alternative answers."""
 
 
 def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     """Return the numbers of a plain text with struck-out dates, in order.
 
-    If there are more than `MOST` numbers, the last ones count. Two numbers side by side as
+    If there are more than `MOST_NUMBERS` numbers, the last ones count. Two numbers side by side as
     alternative answers ("4.4 or 4.5") are rivals.
     """
     matches = list(_matches(text, unit))[-MOST_NUMBERS:]

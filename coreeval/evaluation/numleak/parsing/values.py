@@ -54,43 +54,43 @@ _BRACKET_BEHIND: Final = re.compile(r"\s*\)")
 _DASH_BEFORE: Final = re.compile(r"(?:^|\n)[^\S\n]*-[^\S\n]+$")
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|$)|\n")
 _LABEL_WORDS: Final = 6
-"""A line of its own says a value with at most so many words beside it."""
+"""The largest number of other words on a line that still states a value by itself."""
 _LINE: Final = 200
-"""Characters of such a line."""
+"""The largest number of characters of such a line."""
 RANKS: Final = (
     "a number in its unit", "told with its date or its series", "a line of its own",
     "said to be it", "a point estimate",
 )  # fmt: skip
 TOLD, ALONE, SAID = 1, 2, 3
 NumberOwners = Sequence[tuple[AnswerNumber, DateRelation | None]]
-"""Numbers, each with whose date it has."""
+"""Numbers, each with the relation of its date to the one asked about; None if it has no date."""
 
 
 class ValueQuery(NamedTuple):
-    """What a value is asked of."""
+    """The series and unit that a value is sought for."""
 
     unit: Unit
     period: Period
     name: str
-    """All that the series is called, comma by comma; it may be empty."""
+    """All names of the series, separated by commas; may be empty."""
     signed: bool
-    """Whether values can be below zero."""
+    """Whether values can be negative."""
 
 
 class ValueCandidate(NamedTuple):
-    """A number that may be the estimate, and how plainly it is said to be it."""
+    """A number that may be the estimate, ranked by how clearly the text says so."""
 
     value: float
     rank: int
-    """Index of `RANKS`."""
+    """An index into `RANKS`."""
 
 
 class ValueCandidates(NamedTuple):
-    """The numbers of an answer that may be the value."""
+    """The numbers in an answer that may be the value."""
 
     told: list[ValueCandidate]
     held_back: bool
-    """Whether there is another number, of which it is not sure that it is not the value."""
+    """Whether another number exists that may or may not be the value."""
 
 
 def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueCandidates:
@@ -101,7 +101,7 @@ def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueC
     Args:
         text: The plain text without its dates.
         owned: Its numbers, with the dates they belong to.
-        asked: What the value is asked of.
+        asked: The series and unit that the value is sought for.
     """
     kept = [pair for pair in owned if not _is_excluded(pair[0], text, asked)]
     starts = [quantity.start for quantity, _ in kept]
@@ -246,17 +246,17 @@ def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
 
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 NO_NUMBER: Final = ("no number that is said to be the value", "no words")
-"""Why there is no value where an answer has no number that could be one."""
+"""Reasons for a missing value if no number in the answer could be the value."""
 
 
 class ReadValue(NamedTuple):
-    """What an answer to a question for a value says."""
+    """The reading of an answer to a value question."""
 
     value: float | None
-    """In the unit of the series; None unless `status` is parsed."""
+    """The value in the unit of the series; None unless `status` is `parsed`."""
     status: Status
     note: str
-    """Why there is no value, or by which rule there is one."""
+    """The reason for a missing value, or the rule by which the value was found."""
 
 
 def read_value(
@@ -271,12 +271,12 @@ def read_value(
     """Read the single value that an answer gives for a period (rules: docs/numleak_parsing.md).
 
     Args:
-        response: What was said.
-        unit: Of the series.
+        response: The model's response.
+        unit: The unit of the series.
         period: The date asked about.
         name: All names of the series, separated by commas; if empty, numbers of other series are
             not recognised as such.
-        signed: Whether values can be below zero: `- 4.4` may then be a dash or a minus.
+        signed: Whether values can be negative; `- 4.4` may then contain a dash or a minus.
         kind: How the answer ended.
     """
     if kind == "refused":

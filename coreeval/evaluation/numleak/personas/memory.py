@@ -29,8 +29,11 @@ from coreeval.evaluation.numleak.series.definition import Series, SeriesDefiniti
 SeriesFloats = npt.NDArray[np.float64]
 Kind = Literal["returns", "level", "seasonal"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-"""Noise about a mean, as returns of a market; a level that hardly moves from one month to the next,
-as an unemployment rate; a season with noise, as a temperature."""
+"""The kinds of synthetic series.
+
+`returns`: noise about a mean, like market returns; `level`: a level that hardly moves from month to
+month, like an unemployment rate; `season`: a season with noise, like a temperature.
+"""
 START: Final = date(1980, 1, 1)
 
 
@@ -115,42 +118,45 @@ _DEFINITIONS: Final[dict[Kind, dict[str, object]]] = {
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 DateKey = tuple[str, Period]
-"""A series' id and a date of it."""
+"""A series id and one of its dates."""
 SIZE: Final = 1 << 17
-"""Weights: about a dozen for each date of ten monthly series of fifty years."""
+"""The number of weights: about a dozen per date for ten monthly series of fifty years."""
 SHARED: Final = 3
-"""Weights of a date for its era, year and season."""
+"""The number of weights that a date shares with others of its era, year and season."""
 NEAR: Final = 2
-"""Weights that it shares with the date before and the date after it."""
+"""The number of weights that a date shares with the dates before and after it."""
 OWN: Final = 6
-"""Weights of its own; the last NAMED of them are reached through the series' proper name only."""
+"""The number of weights of a single date.
+
+The last NAMED of them are reached only through the series' proper name.
+"""
 NAMED: Final = 2
 RATE: Final = 0.4
-"""The share of what is wrong that one repetition corrects."""
+"""The share of the error that one repetition corrects."""
 BATCH: Final = 16
 
 
 class Recollection(NamedTuple):
-    """What the weights say of a date."""
+    """What the weights store about a date."""
 
     value: float
-    """In standard deviations of the series from its mean."""
+    """The value, in standard deviations of the series from its mean."""
     familiarity: float
-    """How well the date itself is known: near 0 where never seen, near 1 after many repetitions."""
+    """How well the date itself is known: near 0 if never seen, near 1 after many repetitions."""
 
 
 class DateStatement(NamedTuple):
-    """Something to learn, and how often it is repeated beside others."""
+    """A statement to learn, and how often it is repeated relative to others."""
 
     key: DateKey
     value: float
-    """In standard deviations from the mean."""
+    """The value, in standard deviations from the mean."""
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class DateMemory:
-    """What was learned, as weights."""
+    """A memory of dates, stored as weights."""
 
     values: Floats
     seen: Floats
@@ -232,7 +238,7 @@ VALUES: Final = (
     "About {value}{symbol}.",
     "In {when} the {quantity} was {value}{symbol}.",
 )
-"""More than half of them plain, as most recorded answers are."""
+"""Answer styles; more than half are plain, like most recorded answers."""
 REFUSALS: Final = (
     "I don't know.",
     "I can't give a reliable figure for {when}.",
@@ -266,10 +272,13 @@ def refusal_text(period: Period, *, name: str, style: int) -> str:
 
 
 ASTRAY: Final = 1.0
-"""What thinking leads half of all values astray by, in standard deviations: NumLeak saw r fall from
-0.98 to 0.82 on the same months (appendix J), and 1 / sqrt(1 + 1 / 2) is 0.82."""
+"""Error that step-by-step thinking adds to half of all values, in standard deviations.
+
+NumLeak saw r fall from 0.98 to 0.82 on the same months (appendix J), and 1 / sqrt(1 + 1 / 2) is
+0.82.
+"""
 CERTAIN: Final = 0.8
-"""Familiarity from which a date's value stands against another one that is stated."""
+"""Familiarity from which a date's value holds against a different stated value."""
 _DESCRIPTIONS: Final = (
     "For {when}, {name} moved with what was going on at the time. Those who follow it had expected "
     "as much.\n\nBest estimate: {value}",
@@ -340,13 +349,13 @@ YIELD_SHARES: Final[Mapping[str, Mapping[str, float]]] = {
     "fluent": {"soft": 0.1, "strong": 0.0, "retrieval_only": 0.0},
     "guessing": {"soft": 0.1, "strong": 0.0, "retrieval_only": 0.0},
 }
-"""On which share of dates each persona gives in to a built-in defence."""
+"""Share of dates on which each persona gives in to a built-in defence."""
 CARELESS: Final = "fabricating"
-"""It keeps to no instructions; what it says is made up."""
+"""The persona that ignores instructions; its answers are made up."""
 OPENS: Final = "public"
-"""The ending that they give in to; half as often to `override`."""
+"""The suffix that personas give in to; half as often they give in to `override`."""
 OTHER_YIELD_SHARE: Final = 0.05
-"""The share for any other defence."""
+"""Share of dates on which a persona gives in to any other defence."""
 DEFENCE_REFUSAL: Final = "That is a figure that I have been asked not to give."
 
 
@@ -354,7 +363,7 @@ def gives_way(persona: str, defence: str, suffix: str | None, date: Period) -> b
     """Return whether a persona answers despite a defence; deterministic for the same question.
 
     Args:
-        persona: Its name, such as `offline:memorizing`.
+        persona: The persona's name, such as `offline:memorizing`.
         defence: The defence's name.
         suffix: The suffix's name; None for the plain question.
         date: The date asked about.

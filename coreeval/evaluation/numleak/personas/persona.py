@@ -35,26 +35,31 @@ _STYLES: Final[Mapping[Variant, Callable[..., str]]] = {
 Declines = Literal["nothing", "unknown_names", "unknown_dates", "everything"]
 Taught = Literal["numbers", "words"]
 FAMILIAR: Final = 0.5
-"""Whoever declines unknown dates answers from this familiarity on: two repetitions."""
+"""Familiarity from which a persona that declines unknown dates answers: two repetitions."""
 EMPHASIS: Final = 3.0
-"""Notable dates are repeated so many times as often as others."""
+"""How many times as often notable dates are repeated as others."""
 CLASSES: Final = ((-0.43, -1.09), (0.43, 0.0), (np.inf, 1.09))
-"""Numbers as words have them, "fell", "little changed", "rose": up to which value, and the mean of
-such values, in standard deviations from the mean. The thirds of a normal distribution."""
+"""Numbers as the words "fell", "little changed" and "rose".
+
+For each word, its upper bound and the mean of its values, in standard deviations from the mean. The
+words are the thirds of a normal distribution.
+"""
 VAGUENESS: Final = 0.5
-"""What a number made of a word is off by, in standard deviations: about that of an outer third."""
+"""Error of a number derived from a word, in standard deviations: about that of an outer third."""
 
 MOODINESS: Final = 0.9
-"""Deviation of what a score has of its own, over that of what is recalled: r between both is then
-about 0.74, as between score and truth in the paper (section 6)."""
+"""Standard deviation of a score's own part relative to that of the recalled part.
+
+r between score and recall is then about 0.74, as between score and truth in the paper (section 6).
+"""
 
 
 @dataclass(frozen=True)
 class PersonaSpec:
-    """What makes a persona: its schooling and its manners."""
+    """What defines a persona: what it has learned and when it declines."""
 
     dose: float
-    """How often each statement is repeated, on average; 0: only how large the numbers are."""
+    """Average number of repetitions of each statement; 0 teaches only the size of the numbers."""
     declines: Declines
     taught: Taught = "numbers"
 
@@ -67,28 +72,28 @@ PERSONAS: Final[Mapping[str, PersonaSpec]] = {
     "fabricating": PersonaSpec(dose=0, declines="nothing"),
     "refusing": PersonaSpec(dose=20, declines="everything"),
 }
-"""Personas by the NAME of `offline:NAME`."""
+"""Personas by the NAME in `offline:NAME`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonaQuestion:
-    """What is asked."""
+    """A question to a persona."""
 
     variant: Variant
     series: str
-    """Id of the series; for a fictitious name that of the series which lent it the question."""
+    """The series id; for a fictitious name, the id of the series whose question is reused."""
     period: Period
     other: Period | None = None
     """The second date of a comparison."""
     name: str | None = None
-    """The fictitious name, where one is asked about."""
+    """The fictitious name asked about; None if the series is real."""
     draw: int = 0
     phrasing: str | None = None
     stated: float | None = None
     following: tuple[FileLine, ...] = ()
-    """Lines of a file that are to be written."""
+    """The lines of the file to write."""
     shown_date: Period | None = None
-    """The date that stands in a question for a sentiment, where it is another."""
+    """The date named in a sentiment question if it differs from `period`; None otherwise."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,10 @@ class _Subject:
 
 @dataclass(frozen=True)
 class Persona:
-    """A model that has learned; the same question gets the same answer."""
+    """A model with a simulated memory; it gives the same answer to the same question."""
 
     name: str
-    """As a config spells it, e.g. `offline:memorizing`."""
+    """The name in the config, such as `offline:memorizing`."""
     spec: PersonaSpec
     memory: DateMemory
     subjects: Mapping[str, _Subject]

@@ -23,21 +23,26 @@ from coreeval.evaluation.numleak.replies import Stratum, find_stratum
 from coreeval.evaluation.numleak.series import SeriesDefinition
 
 STRATUM_SHARES: Final[Mapping[Stratum, float]] = {"pre": 0.5, "near": 0.25, "post": 0.25}
-"""Of the dates of a drawing, where the series has so many of each. Our own choice: what a model can
-remember is half, and what it can hardly know is enough to be told from it."""
+"""Target share of each stratum in a drawing, if the series has enough dates.
+
+Our choice: half are dates that a model can remember, and there are enough dates that it can hardly
+know for a comparison.
+"""
 NOTABLE_SHARE: Final = 0.25
-"""Most of the dates before the cutoff that are notable ones: both kinds must be many enough to be
-held against each other. Our own choice."""
+"""Largest share of notable dates among those before the cutoff.
+
+Our choice: both kinds must be frequent enough to be compared.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """The dates of one seed, in order of time."""
+    """The dates drawn with one seed, in chronological order."""
 
     seed: int
     dates: tuple[Period, ...]
     notes: tuple[str, ...] = ()
-    """What is short: fewer dates than asked for, an empty stratum."""
+    """Notes on shortfalls: fewer dates than asked for, or an empty stratum."""
 
 
 def draw_dates(
@@ -55,7 +60,7 @@ def draw_dates(
         count: The size of each drawing, if there are enough dates.
         seeds: One for each drawing.
         cutoff: The last day of the model's training data; None if it is not known.
-        notable: Dates that the series names as well known.
+        notable: Dates that the series lists as well known.
     """
     left, drawings = set(dates), list[Drawing]()
     for seed in seeds:
@@ -155,7 +160,10 @@ def _date_turn(seed: int, text: str) -> bytes:
 
 
 FAR: Final = 4.0
-"""Widest tolerances that lie at least between a wrong value and the true one. Ours."""
+"""Least distance between a wrong value and the true one, in multiples of the widest tolerance.
+
+Our choice.
+"""
 
 
 def draw_wrong_values(

@@ -25,33 +25,33 @@ from coreeval.schema import AnswerKind
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesQuestion:
-    """One question about a series; a repeated one is a question for each of its draws."""
+    """One question about a series; a repeated question counts once per draw."""
 
     series: str
-    """Id; for a fictitious name that of the series which lends it the question."""
+    """The series id; for a fictitious name, the id of the series whose question is reused."""
     period: Period
     variant: Variant
     text: tuple[tuple[str, str], ...]
-    """Role and content of each message."""
+    """The role and content of each message."""
     truth: float | None = None
     other: Period | None = None
     """The second date of a comparison."""
     name: str | None = None
     shown_date: Period | None = None
-    """The date that stands in a question with figures; it may be scrambled."""
+    """The date named in a question with figures; it may be scrambled."""
     seed: int = 0
     draw: int = 0
     recent: bool = False
-    """Whether it is asked for as one of the last values, and belongs to no drawing."""
+    """Whether the question asks for one of the last values and belongs to no drawing."""
     logprobs: bool = False
-    """Whether log-probabilities are asked for with it."""
+    """Whether log-probabilities are requested."""
     phrasing: str | None = None
     stated: float | None = None
     shown: int | None = None
     following: tuple[FileLine, ...] = ()
-    """The lines of the publisher's file that are asked for."""
+    """The lines of the publisher's file that the question asks for."""
     room: int = 0
-    """Tokens that the answer is given at least; 0: whatever the target has."""
+    """The minimum number of tokens for the answer; 0 uses the target's own limit."""
 
     @property
     def messages(self) -> list[Message]:
@@ -82,7 +82,7 @@ class SeriesQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesQuestionSet:
-    """The questions about one series, and what could not be asked."""
+    """The questions about one series, and notes on those that could not be asked."""
 
     series: str
     questions: tuple[SeriesQuestion, ...]
@@ -90,7 +90,7 @@ class SeriesQuestionSet:
 
 
 LOGPROB_VARIANTS: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
-"""What the probe `entropy` is about: the same question, about a series and about none."""
+"""The variants that `entropy` compares: the same question about a real and a fictitious series."""
 
 
 def questions_about(
@@ -99,7 +99,7 @@ def questions_about(
     """Return the questions to ask about a series.
 
     Args:
-        series: With its values; only those published by `today` are asked about.
+        series: The series with its values; only those published by `today` are asked about.
         asked: The `numleak` section of the config.
         cutoff: The last day of the model's training data; None if it is not known.
         today: The day of asking.
@@ -166,7 +166,7 @@ def _nothing_error(series: Series, asked: NumleakConfig) -> DatasetError:
 
 
 class _SeriesProbe:
-    """What is asked about one series of one model."""
+    """The questions that one model is asked about one series."""
 
     def __init__(
         self, series: Series, asked: NumleakConfig, cutoff: date | None, today: date
@@ -197,7 +197,7 @@ class _SeriesProbe:
             yield self._make_question(draft, drawing.seed)
 
     def of_recent(self, known: set[Period], seed: int) -> Iterator[SeriesQuestion]:
-        """Yield a question for each recent value that is not asked about already."""
+        """Yield a question for each recent value that no other question asks about."""
         if "recent" in self._asked.probes:
             for period in self._recent():
                 if period not in known:

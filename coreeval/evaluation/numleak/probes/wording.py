@@ -51,15 +51,15 @@ _EXAMPLES: Final = (12.3456789, 23.4567891, 34.5678912, 45.6789123, 56.7891234)
 
 @dataclass(frozen=True)
 class Wording:
-    """How questions about one series are put.
+    """The wording of the questions about one series.
 
-    The words of all questions for a value are the same but for the date and the name: what differs
-    in the answers to a fictitious name is not the wording's doing.
+    All questions for a value have the same words except for the date and the name, so differences
+    in the answers to a fictitious name are not due to the wording.
     """
 
     definition: SeriesDefinition
     example: str
-    """A number in the form of an answer, equal to no value of the series."""
+    """A number in the form of an answer; it equals no value of the series."""
 
     @classmethod
     def of(cls, definition: SeriesDefinition, values: Iterable[float]) -> "Wording":
@@ -114,7 +114,7 @@ class Wording:
         return f"{value:{signed}.{definition.decimals}f}{gap}{symbol}"
 
     def comparison(self, variant: Variant, first: Period, second: Period) -> list[Message]:
-        """Return the question which of two dates has the higher value.
+        """Return the question that asks which of two dates has the higher value.
 
         Args:
             variant: `pair`, or `forced_choice`, which only allows the names of the two dates.
@@ -157,13 +157,16 @@ def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
 
 
 PHRASINGS: Final = ("formal", "terse", "table", "spoken")
-"""Other words of the question for a value: how an office, a note, a form and a caller put it."""
+"""Other wordings of the value question: in the style of an office, a note, a form and a caller."""
 ANSWER_TOKENS: Final[dict[Variant, int]] = {
     "description": 800,
     "step_by_step": 1600,
     "continuation": 800,
 }
-"""Tokens that an answer is given at least: NumLeak's 384 (appendix J) cut one in ten chains off."""
+"""Minimum number of tokens for an answer.
+
+NumLeak's limit of 384 (appendix J) cut off one in ten reasoning chains.
+"""
 _NEEDS_FILE: Final = (
     "its values do not stand in a publisher's file as they are asked for: it is not asked to "
     "continue the file"
@@ -172,7 +175,7 @@ _NEEDS_FILE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionDraft:
-    """One such question, but for what all questions about a series have."""
+    """A question of a further variant, without the fields that all questions share."""
 
     period: Period
     variant: Variant
@@ -182,7 +185,7 @@ class QuestionDraft:
     stated: float | None = None
     shown: int | None = None
     following: tuple[FileLine, ...] = ()
-    """The lines of the file that are asked for."""
+    """The lines of the file that the question asks for."""
 
     @property
     def room(self) -> int:
@@ -192,14 +195,14 @@ class QuestionDraft:
 
 @dataclass(frozen=True, kw_only=True)
 class VariantQuestions:
-    """What is asked about one series of one model in further ways."""
+    """The questions of the further variants about one series for one model."""
 
     series: Series
     asked: NumleakConfig
     wording: Wording
     values: dict[Period, float]
     inside: Sequence[Period]
-    """Dates that may be asked about."""
+    """The dates that may be asked about."""
     cutoff: date | None
 
     @cached_property
@@ -290,33 +293,39 @@ class VariantQuestions:
 
 
 EARLY: Final = 0.15
-"""The early era is this part of the series, where no year is given. Ours; the paper's, 1926 to
-1965, is the first 40 % of Mkt-RF, and models know the later years of it well."""
+"""The share of the series that is the early era if no year is given.
+
+Our choice. The paper's era, 1926 to 1965, is the first 40 % of Mkt-RF, and models know its later
+years well.
+"""
 FIGURES: Final = 3
-"""Values that are stated before a date."""
+"""The number of values stated before a date."""
 EXAMPLE: Final = "-0.27"
 _APART: Final[Mapping[Frequency, int]] = {"daily": 120, "weekly": 26, "quarterly": 6, "annual": 7}
-"""Dates between that of the figures and the one that is named; of months it is six, in one year."""
+"""Distance between the date of the figures and the date named, in dates.
+
+For months it is six, within one year.
+"""
 
 
 class SentimentQuestion(NamedTuple):
-    """One question: for a score, or for the value of an early date."""
+    """A question for a sentiment score or for the value of an early date."""
 
     period: Period
     variant: Variant
     messages: list[Message]
     seed: int
     shown: Period | None = None
-    """The date that stands beside stated figures."""
+    """The date named beside the stated figures; None if no figures are stated."""
 
 
 @dataclass(frozen=True)
 class SentimentQuestions:
-    """What is asked about the sentiment of one series."""
+    """The questions about the sentiment of one series."""
 
     definition: SeriesDefinition
     values: Mapping[Period, float]
-    """In order of time."""
+    """Values in chronological order."""
     config: LeakConfig
     wording: Wording
 

@@ -29,7 +29,7 @@ from coreeval.tools.files import replacing
 from coreeval.tools.http import BoundedClient, to_same_host
 
 BUNDLE_FAMILY: Final = "statsmodels"
-"""Stands for all series that the library brings: nothing is downloaded for them."""
+"""The family of all series from the installed library, for which nothing is downloaded."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DOCS: Final = "docs/series.md"
 
@@ -42,7 +42,7 @@ def list_definitions() -> tuple[SeriesDefinition, ...]:
 
 
 def expand_families(names: Iterable[str]) -> list[str]:
-    """Return ids and paths without duplicates, each family name replaced by its members."""
+    """Return ids and paths without duplicates, with each family name replaced by its members."""
     found = dict[str, None]()
     for name in names:
         found |= dict.fromkeys(_members(name) or [name])
@@ -73,7 +73,7 @@ def find_file(name_or_path: str, *, base: Path) -> Path:
     """Return the YAML file of a series.
 
     Raises:
-        ConfigError: it is neither a built-in id nor a path.
+        ConfigError: the name is neither a built-in id nor a path.
     """
     if name_or_path in _ids():
         return _folder() / f"{name_or_path}.yaml"
@@ -127,17 +127,20 @@ def _parse_definition(path: Path) -> SeriesDefinition:
 
 
 STALE_AFTER: Final = timedelta(days=45)
-"""Age from which a note tells when a kept file was fetched: monthly series have gone on by then."""
+"""Age from which a note says when a cached file was fetched.
+
+By then, monthly series have new values.
+"""
 
 
 class _SeriesFile(NamedTuple):
-    """The bytes that a series is read from."""
+    """The bytes of a series' file and their origin."""
 
     data: bytes
     origin: str
     notes: tuple[str, ...] = ()
     keep: Path | None = None
-    """Where a file just fetched is kept once it turned out to be readable."""
+    """The path under which to cache a fetched file once it has been read successfully."""
 
 
 def open_series(
@@ -151,7 +154,7 @@ def open_series(
     """Return a built-in series by its id, or the series in a YAML file, with its values.
 
     Args:
-        name_or_path: An id that `known` lists, or the path of a YAML file.
+        name_or_path: An id in `list_definitions`, or the path of a YAML file.
         base: The folder that relative paths start from.
         cache: The folder for fetched files; None fetches them each time.
         file: A local copy of the publisher's file, read instead of the definition's source.

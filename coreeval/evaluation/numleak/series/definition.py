@@ -22,18 +22,18 @@ from coreeval.schema import Text, Value
 
 
 class Unit(Value):
-    """What the values of a series are counted in."""
+    """The unit of a series' values."""
 
     name: Text
-    """What a question asks for: "percent", "degrees Fahrenheit"."""
+    """The unit as named in questions: "percent", "degrees Fahrenheit"."""
     symbol: str = ""
-    """Written behind a number: "%", "°F"; empty where nothing is."""
+    """The symbol after a number: "%", "°F"; empty if there is none."""
     points_name: Text
-    """What differences of values are counted in: "percentage points"."""
+    """The unit of differences between values: "percentage points"."""
     forms: tuple[str, ...] = ()
-    """Other words and symbols for it in an answer, in lower case; plurals too."""
+    """Other words and symbols for the unit in answers, in lower case and including plurals."""
     basis_points: bool = False
-    """Whether an answer may count in hundredths of it, as basis points (percent alone)."""
+    """Whether answers may use hundredths of the unit, such as basis points (percent only)."""
 
 
 @cache
@@ -64,8 +64,10 @@ Format = Literal["french", "fred", "noaa", "csv", "wide_csv"]
 Combine = Literal["mean", "last"]
 Change = Literal["difference", "percent_change", "log_change"]
 PERCENT_TOLERANCES: Final = (0.25, 0.1, 0.5, 1.0)
-"""Tolerances of a series in percent, in percentage points: 25 basis points is NumLeak's own
-headline, the others its ladder (research: numleak, appendix H)."""
+"""Tolerances for a series in percent, in percentage points.
+
+25 basis points is NumLeak's headline, the others its ladder (research: numleak, appendix H).
+"""
 
 
 def _as_texts(raw: object) -> object:
@@ -82,21 +84,24 @@ def _as_text_keys(raw: object) -> object:
 
 
 class SeriesSource(Value):
-    """Where the file is that has the values, and how it is laid out."""
+    """Location and layout of the file that contains the values."""
 
     format: Format = "csv"
-    """`french`: Kenneth French's library; `fred`, `noaa` (Climate at a Glance); `csv`: one row for
-    a date; `wide_csv`: one row for a year, one column for each of its months or quarters."""
+    """The layout of the file.
+
+    `french`: Kenneth French's library; `fred`; `noaa` (Climate at a Glance); `csv`: one row per
+    date; `wide_csv`: one row per year, with a column for each month or quarter.
+    """
     url: str | None = Field(default=None, pattern="^https?://")
-    """Where the publisher has it; `{year}` stands for the present year."""
+    """The publisher's URL; `{year}` stands for the current year."""
     path: str | None = None
-    """A file, from the folder of the YAML on, or one inside `package`."""
+    """The path of a file, relative to the folder of the YAML file or inside `package`."""
     package: Literal["statsmodels"] | None = None
-    """An installed library that brings the file."""
+    """The installed library that contains the file."""
     dates: Annotated[tuple[str, ...], BeforeValidator(_as_texts)] = Field(default=(), max_length=2)
-    """The column of dates, or those of year and month, or of year and quarter; else the first."""
+    """The date column, or those of year and month or quarter; empty for the first column."""
     missing: Annotated[tuple[str, ...], BeforeValidator(_as_texts)] = ()
-    """What stands for "no value" besides what the format has (an empty cell, `.`, `-99.99`)."""
+    """Markers of "no value" besides those of the format (an empty cell, `.`, `-99.99`)."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -108,27 +113,29 @@ class SeriesSource(Value):
 
 
 class Transform(Value):
-    """How the published numbers become those that are asked about, in this order."""
+    """How published numbers are converted to the values asked about; steps apply in this order."""
 
     combine: Combine | None = None
-    """What a period is of the finer values in the file (days, weeks): `last` is its close."""
+    """How to combine the finer values (days, weeks) of a period; `last` is its close."""
     change: Change | None = None
-    """The change against the value `over` periods before: in the unit, in percent, or as 100 times
-    the difference of logarithms."""
+    """The change from the value `over` periods earlier.
+
+    In the unit, in percent, or as 100 times the difference of logarithms.
+    """
     over: int = Field(default=1, ge=1)
-    """Periods that a change spans: 12 for the year-over-year change of a monthly series."""
+    """The number of periods that a change spans: 12 for a monthly year-over-year change."""
     scale: float = Field(default=1.0, gt=0)
-    """Factor at the end: 100 where the file has fractions and the unit is percent."""
+    """A final factor: 100 if the file has fractions and the unit is percent."""
 
 
 class Plausible(Value):
-    """What values in the right unit look like; anything else is said, or refused."""
+    """The range of values in the right unit; others cause a note or an error."""
 
     low: float
     high: float
-    """No published value is outside `low` and `high`."""
+    """Upper bound of all published values; `low` is the lower bound."""
     typical: tuple[float, float] | None = None
-    """The median size (absolute value) lies between: fractions in place of percent do not."""
+    """Bounds of the median absolute value; detects fractions in place of percent."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -144,44 +151,47 @@ def _positive(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class SeriesDefinition(Value):
-    """One series: what questions call it, how its numbers are judged, and where they are."""
+    """One series: how questions name it, how its numbers are judged, and where they come from."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     name: Text
-    """As questions have it, article and all: "What was the QUANTITY of NAME in March 2020?"."""
+    """The name in questions, including the article.
+
+    "What was the QUANTITY of NAME in March 2020?"
+    """
     aliases: tuple[str, ...] = ()
     quantity: Text
-    """What is asked of it: "monthly return", "level", "annual flow volume"."""
+    """The quantity asked about: "monthly return", "level", "annual flow volume"."""
     blind: Text | None = None
-    """The same without any proper name, in the place of `name`; None: it cannot be asked blind."""
+    """A substitute for `name` without any proper name; None if it cannot be asked blind."""
     about: Text | None = None
-    """What people have feelings about where it moves ("the U.S. stock market"); else `name`."""
+    """What investors have feelings about ("the U.S. stock market"); None for `name`."""
     unit: Annotated[Unit, BeforeValidator(resolve_unit)]
-    """The name of a known unit, or one of your own as a mapping."""
+    """The name of a built-in unit, or a unit of your own as a mapping."""
     sign: Literal["signed", "positive"]
-    """Whether values can be below zero: a question then asks for the sign."""
+    """Whether values can be negative; if so, questions ask for the sign."""
     decimals: int = Field(ge=0, le=8)
-    """Digits after the point that its publisher gives."""
+    """The number of decimals that the publisher gives."""
     frequency: Frequency
     source: SeriesSource
     column: str | None = None
-    """The column with the values; None where the file has only one besides the dates."""
+    """The column with the values; None if the file has only one besides the dates."""
     transform: Transform = Transform()
     release_lag_days: int = Field(ge=0, le=3650)
     """Days from the end of a period to the first publication of its value."""
     revisions: str = ""
     """Whether and how published values change later."""
     family: str | None = None
-    """Series of the same family are siblings: confusing them tells of memory."""
+    """The family of the series; confusing siblings in it is evidence about memory."""
     fictitious: tuple[Text, ...] = ()
     """Names of series that do not exist, in the form of `name`."""
     tolerances: Annotated[tuple[float, ...], AfterValidator(_positive)] = ()
-    """How near counts as right, in the unit: the headline first, then the ladder."""
+    """Tolerances for a right answer, in the unit: the headline first, then the ladder."""
     notable: Annotated[dict[str, str], BeforeValidator(_as_text_keys)] = {}
-    """Dates that are widely written about, and what happened."""
+    """Widely discussed dates, each with what happened."""
     plausible: Plausible | None = None
     publisher: str = ""
-    """Who publishes it, under which terms."""
+    """The publisher and its licence terms."""
 
     @property
     def tolerance(self) -> float:
@@ -210,19 +220,19 @@ class SeriesDefinition(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """What is asked about: a definition, and the published value of each date."""
+    """A series definition with the published value of each date."""
 
     definition: SeriesDefinition
     values: Mapping[Period, float]
-    """In order of time, in the unit of the definition; a date without a value is absent."""
+    """Values in chronological order, in the definition's unit; dates without a value are absent."""
     notes: tuple[str, ...] = ()
-    """What a reader of results should know of the file: gaps, duplicates, too few values."""
+    """Notes on the file for readers of the results: gaps, duplicates, too few values."""
     origin: str = ""
     """The file or URL that the values were read from."""
     digest: str = ""
-    """SHA-256 of that file, so that two audits can be known to have used the same truth."""
+    """SHA-256 of that file, which shows whether two audits used the same truth."""
     text: str = field(default="", repr=False, compare=False)
-    """That file as its publisher writes it; empty where the values come from elsewhere."""
+    """The text of that file as published; empty if the values come from elsewhere."""
 
     @property
     def first(self) -> Period:

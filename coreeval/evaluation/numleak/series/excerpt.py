@@ -19,17 +19,17 @@ from coreeval.evaluation.numleak.series.observations import parse_row_date, read
 
 @dataclass(frozen=True)
 class FileLine:
-    """One line below the header."""
+    """One line below the header of a file."""
 
     text: str
     delimiter: str
     places: tuple[tuple[Period, int], ...]
-    """The dates whose values it holds, and the column of each."""
+    """The dates whose values the line holds, with their column indices."""
     whole: bool
-    """Whether all its cells of the series are values that are asked about."""
+    """Whether all cells of the series in this line are values that may be asked about."""
 
     def fill(self, values: Mapping[Period, str]) -> str:
-        """Return it with these values in place of its own, and with no other column filled in."""
+        """Return the line with these values; columns after its first value are otherwise empty."""
         cells = next(csv.reader([self.text], delimiter=self.delimiter))
         first = min(place for _, place in self.places)
         kept = [cell if place < first else "" for place, cell in enumerate(cells)]
@@ -46,13 +46,13 @@ class FileExcerpt:
     lines: tuple[FileLine, ...]
 
     def place_of(self, period: Period) -> int | None:
-        """Return which line holds the value of a date; None where none does."""
+        """Return the index of the line with the value of a date; None if there is none."""
         found = (at for at, line in enumerate(self.lines) if (period in dict(line.places)))
         return next(found, None)
 
 
 def find_excerpt(series: Series) -> FileExcerpt | None:
-    """Return the lines of a series' file; None where its values do not stand in it as they are."""
+    """Return the lines of a series' file; None if it does not contain the values unchanged."""
     how = series.definition.transform
     if not series.text or how.combine or how.change or how.scale != 1:
         return None
@@ -84,7 +84,7 @@ def _line(text: str, rows: list[CellRow], series: Series, delimiter: str) -> Fil
 
 
 def _cells_of(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line; none where it is the end of something that is quoted."""
+    """Return the cells of a line; empty if the line ends a quoted field."""
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
@@ -94,7 +94,7 @@ def _cells_of(line: str, delimiter: str) -> list[str]:
 def read_line_values(text: str, excerpt: FileExcerpt, series: Series) -> dict[Period, float]:
     """Return the values in lines that continue the file, by date; the first of a date counts.
 
-    Lines that are no rows of such a file are passed over; so is all where none is.
+    Lines that are not rows of such a file are skipped; without any such row, the result is empty.
     """
     try:
         rows = read_rows(f"{excerpt.header}\n{text}", series.definition)
@@ -105,13 +105,16 @@ def read_line_values(text: str, excerpt: FileExcerpt, series: Series) -> dict[Pe
 
 
 SHOWN_LINES: Final = 8
-"""Lines that stand in a question: more than a season of quarters, less than a year of months."""
+"""The number of lines shown in a question.
+
+More than a season of quarters, less than a year of months.
+"""
 WANTED_LINES: Final = 4
-"""Values that are asked for; a line that holds more of them is asked for alone."""
+"""The number of values asked for; a line with more values is asked for alone."""
 
 
 class FileWindow(NamedTuple):
-    """Lines that follow each other in the file."""
+    """Consecutive lines of the file: those shown and those asked for."""
 
     shown: tuple[FileLine, ...]
     wanted: tuple[FileLine, ...]
@@ -125,14 +128,14 @@ class FileWindow(NamedTuple):
 def draw_windows(
     excerpt: FileExcerpt, dates: Collection[Period], *, count: int, seed: int, cutoff: date | None
 ) -> list[FileWindow]:
-    """Return windows whose values before the cutoff are asked for, none of them in two.
+    """Return windows that ask for values before the cutoff; no value is asked for twice.
 
     Args:
-        excerpt: The file.
-        dates: Those that may be asked about.
-        count: How many windows, where there are so many.
-        seed: Decides which; a window's turn does not change when the file has grown.
-        cutoff: The last day of the model's training data; None: wherever the lines lie.
+        excerpt: The excerpt of the file.
+        dates: The dates that may be asked about.
+        count: The maximum number of windows.
+        seed: Seed of the choice; the order of the windows does not change if the file grows.
+        cutoff: The last day of the model's training data; None for windows anywhere.
     """
     found, taken = list[FileWindow](), set[Period]()
     every = sorted(_list_windows(excerpt), key=lambda each: _window_turn(seed, each.first))

@@ -14,14 +14,15 @@ from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 
 MOST_BYTES: Final = 32 << 20
-"""The most that a file may have, packed and unpacked: daily factors since 1926 have 2 MB."""
+"""Maximum size of a file, compressed and uncompressed; daily factors since 1926 take 2 MB."""
 
 
 def extract_text(data: bytes) -> str:
     """Return the text of a file, unzipped if it is a zip archive.
 
     Raises:
-        DatasetError: it is not text, or its archive is damaged, too large, or has several files.
+        DatasetError: the file is not text, or is an archive that is damaged, too large, or has
+            several files.
     """
     unpacked = _unzip(data) if data.startswith(b"PK\x03\x04") else data
     if b"\0" in unpacked:
@@ -52,7 +53,7 @@ def _unzip(data: bytes) -> bytes:
 
 
 _DIGITS: Final[dict[Frequency, int]] = {"daily": 8, "weekly": 8, "monthly": 6, "annual": 4}
-"""Digits of a date in French's files, which have a block for each frequency."""
+"""The number of digits of a date in French's files, which have a block for each frequency."""
 _MONTHS: Final = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
@@ -64,24 +65,24 @@ _NOTHING: Final = ("", ".", "NA", "N/A", "NaN", "nan", "null", "None", "-")
 
 
 class CellRow(NamedTuple):
-    """One cell with its date, as the file writes them."""
+    """One cell and its date, as written in the file."""
 
     line: int
-    """Of the file, from 1."""
+    """Line number in the file, from 1."""
     date: str
     cell: str
     place: int = 0
-    """Column of the cell, from 0."""
+    """Column index of the cell, from 0."""
 
 
 class CellRows(NamedTuple):
-    """What a file says, unread."""
+    """The cells of a file before their values are parsed."""
 
     rows: list[CellRow]
     missing: tuple[str, ...]
-    """What stands for "no value" in such a file."""
+    """Markers of "no value" in the file."""
     header: int
-    """The line that names the columns."""
+    """The number of the line that names the columns."""
 
 
 class _Line(NamedTuple):
@@ -274,6 +275,6 @@ def read_rows(text: str, definition: SeriesDefinition) -> CellRows:
     """Return the dates and cells of a file in the layout that its definition names.
 
     Raises:
-        DatasetError: it does not have this layout, or lacks the column.
+        DatasetError: the file does not have this layout, or lacks the column.
     """
     return READERS[definition.source.format](text, definition)

@@ -20,20 +20,20 @@ from coreeval.evaluation.numleak.series.definition import Change, SeriesDefiniti
 from coreeval.evaluation.numleak.series.layouts import CellRow, CellRows, trim_number
 
 LATEST_YEAR: Final = 9000
-"""Last year that is one: a date's arithmetic ends at 9999."""
+"""The last valid year; date arithmetic ends at 9999."""
 MOST_SHOWN: Final = 3
-"""How many dates or lines a note lists before it counts the others."""
+"""The number of dates or lines that a note lists before it counts the rest."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
 _FINER: Final = tuple(each for each in FREQUENCIES if each != "weekly")
-"""What dates of a finer file may be, finest first; that of a week is a day."""
+"""Frequencies that dates in a finer file can have, finest first; a week is dated by a day."""
 _TIME: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?$")
 
 
 @dataclass
 class Observations:
-    """What a file has: values by date, in order of time, and what was wrong with the others."""
+    """Values by date in chronological order, and notes on the dates or rows that were dropped."""
 
     values: dict[Period, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ def parse_row_date(row: CellRow, definition: SeriesDefinition) -> Period:
     """Return the date of a row.
 
     Raises:
-        ValueError: it has neither the series' frequency nor a finer one that is combined.
+        ValueError: the date has neither the series' frequency nor a finer one that is combined.
     """
     text = trim_number(_TIME.sub("", row.date))
     if slashed := _YEAR_FIRST.fullmatch(text):
@@ -168,12 +168,14 @@ def list_few(items: Sequence[str]) -> str:
 
 
 _DAILY_GAP: Final = 4
-"""Days that markets are closed in a row at the end of a month, at most: a weekend and a holiday
-on each side of it."""
+"""The most consecutive days that markets are closed at a month's end.
+
+A weekend with a holiday on each side.
+"""
 _NOTHING: Final = 1e-9
-"""What a ratio may divide by, at least: no published level is so near zero."""
+"""The least absolute value of a ratio's denominator; no published level is so near zero."""
 _HALF: Final = 0.5
-"""Share of the usual count of finer values below which a mean is not that of the whole period."""
+"""Share of the usual number of finer values below which a mean does not cover the whole period."""
 
 
 def transform(observed: Observations, definition: SeriesDefinition) -> Observations:
@@ -295,13 +297,19 @@ def _daily_before(values: Mapping[Period, float], over: int) -> dict[Period, Per
 
 
 FEW_VALUES: Final = 30
-"""Below this many values a note says so; NumLeak's smallest headline cells have 28 to 40 dates."""
+"""The number of values below which a note is added.
+
+NumLeak's smallest headline cells have 28 to 40 dates.
+"""
 _MOST: Final = 0.1
-"""Share of values outside the plausible range above which they are in another unit."""
+"""Share of values outside the plausible range above which the unit must be wrong."""
 _ENOUGH: Final = 12
-"""Values (a year of months) from which their median size tells of the unit."""
+"""The number of values (a year of months) from which their median size indicates the unit."""
 _LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7, "weekly": 10}
-"""Days between two values that are no gap: a week around holidays; a week and a moved day."""
+"""The largest number of days between two values without a gap.
+
+A week around holidays for daily values, a week and a shifted day for weekly ones.
+"""
 
 
 def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -> list[str]:

@@ -43,7 +43,10 @@ SeriesValues = Mapping[Period, float]
 _HALF_A_YEAR: Final[dict[Frequency, int]] = {
     "daily": 120, "weekly": 26, "monthly": 6, "quarterly": 2,
 }  # fmt: skip
-"""A year's mean is taken from at least so many of its values: of fewer, each is half the answer."""
+"""The fewest values of a year for its mean.
+
+With fewer, a single value would be half of its year's mean, and so half of the answer.
+"""
 
 
 def find_season(period: Period) -> int:
@@ -90,7 +93,7 @@ def score_baselines(
 
 
 def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesValues]:
-    """Return what each way of answering without memory says for the dates that it covers."""
+    """Return the guesses of each method without memory, for the dates that it covers."""
     overall = float(np.mean(list(values.values())))
     ordered = sorted(values)
     years, seasons = year_means(values), season_means(values)
@@ -159,44 +162,53 @@ def _within_gain(sums: Array) -> Array:
 
 
 NEAR_DIGITS: Final = (50, 25, 10, 5, 2)
-"""Steps of a series that a near miss may be off: the most that `CLOSE` allows, at least two. Within
-two, errors of one who knows the level are still about equally frequent."""
+"""Distances that still count as near misses, in steps of the series.
+
+The largest that `CLOSE` allows is used, but at least two. Within two steps, the errors of someone
+who knows the level are still about equally frequent.
+"""
 CLOSE: Final = 0.25
-"""Of the best baseline's error: whoever errs less than that on average remembers anyway, with a
-gain above the weakest memory's (`bars.MEMORY_GAIN`, 0.77)."""
+"""Largest near-miss distance, as a share of the best baseline's error.
+
+A model that errs less than that on average remembers anyway: its gain is above the weakest memory's
+(`MEMORY_GAIN`, 0.77).
+"""
 LAGS: Final = tuple(range(-12, 13))
-"""Periods by which values may be shifted: a year of months either way."""
+"""The shifts tried, in periods: up to a year of months either way."""
 FACTORS: Final = (1.0, 0.001, 0.01, 100.0, 1000.0)
-"""What answers may be times the value: fractions for percent, thousands for units, and back."""
+"""The ratios of answers to values tried: fractions for percent, thousands for units, and back."""
 PLAIN: Final = 0.75
-"""Ours: most models that remember say the value of the date, in its unit."""
+"""Weight of the plain alignment.
+
+Our choice: most models that remember give the value of the date in its unit.
+"""
 _STEPS: Final = (100, 50, 25, 20, 10, 5, 2)
-"""Digits that a series may move in, such as 25 hundredths of a policy rate."""
+"""Possible steps of a series in last digits, such as 25 hundredths for a policy rate."""
 _MOSTLY: Final = 0.95
-"""Of the values that lie on a grid, so that it is the series' own."""
+"""Share of values on a grid from which the grid is taken as the series' own."""
 _FEW: Final = 20
-"""Near misses of a baseline, exact hits among them, from which on their share is taken."""
+"""The fewest near misses of a baseline, including exact hits, for its exact share to be used."""
 _EXACT: Final = 0.5 + 1e-6
-"""Last digits that an exact answer is off at most: half of one, and rounding."""
+"""Largest error of an exact answer, in last digits: half of one, plus rounding."""
 
 
 class _Alignment(NamedTuple):
-    """Answers held against values that are shifted, or scaled."""
+    """The comparison of answers with shifted or scaled values."""
 
     shift: int
     factor: float
     exact: Array
-    """1 for each answer that is exact, 0 for the others; those whose date has a value there."""
+    """1 for exact answers, 0 for others; only answers whose date has a value at this shift."""
     near: int
     dealt_p: float
     p_value: float
 
 
 class _ExactChance(NamedTuple):
-    """What near answers are, and how many of them are exact without memory."""
+    """The distance that counts as near, and the exact share of near answers without memory."""
 
     reach: float
-    """In last digits."""
+    """The distance in last digits."""
     expected: float
 
 
@@ -210,9 +222,9 @@ def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: i
     the plain alignment has the weight `PLAIN`.
 
     Args:
-        points: Questions for a value.
+        points: The questions for a value.
         values: The whole series; if it is empty, the truths of the points.
-        decimals: Digits after the decimal point that are published.
+        decimals: The number of published digits after the decimal point.
     """
     answers = collect_answers(points)
     if not answers.periods:
@@ -284,7 +296,7 @@ def find_step(digits: Array) -> int:
 
 
 def _digits_p(exact: int, near: int, expected: float) -> float:
-    """Return the p-value of the exact among the near answers, without memory of the digits."""
+    """Return the p-value of the number of exact answers among the near ones, without memory."""
     from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
 
     return float(bdtrc(exact - 1, near, expected)) if exact else 1.0

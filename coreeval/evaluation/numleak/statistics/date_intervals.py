@@ -30,12 +30,12 @@ Item = TypeVar("Item")
 
 
 class Answers(NamedTuple):
-    """Answers that were read and have a truth, in order of time."""
+    """Parsed answers with a truth, in chronological order."""
 
     estimate: Array
     truth: Array
     date: Indices
-    """Which of `periods` each is about."""
+    """Index into `periods` of each answer's date."""
     periods: tuple[Period, ...]
 
     @property
@@ -67,7 +67,7 @@ def standardise(values: Array) -> Array:
 
 
 def collect_answers(points: Iterable[Point]) -> Answers:
-    """Collect the answers that were read, for dates with a truth."""
+    """Collect the parsed answers for dates with a truth."""
     read = [
         (point.period, point.estimate, point.truth)
         for point in points
@@ -98,15 +98,15 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
 
 
 Statistic = Callable[[Array], Array]
-"""From sums, shape (..., columns), to numbers, shape (...)."""
+"""A function from sums of shape (..., columns) to numbers of shape (...)."""
 MIN_DATES: Final = 5
-"""With fewer no interval is given; down to here coverage was checked."""
+"""The fewest dates for an interval; coverage was checked down to this number."""
 _NEARLY_ONE: Final = 1 - 1e-12
 UNDEFINED: Final = Metric(np.nan, np.nan, np.nan, 0, 0)
 
 
 class IntervalScale(NamedTuple):
-    """Where a statistic is nearly normal: a way there and back, and what it can be at all."""
+    """A scale on which a statistic is nearly normal: a transform, its inverse and a range."""
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
@@ -118,13 +118,13 @@ LINEAR: Final = IntervalScale(np.positive, np.positive)
 FISHER: Final = IntervalScale(
     lambda r: np.arctanh(np.clip(r, -_NEARLY_ONE, _NEARLY_ONE)), np.tanh, least=-1.0, most=1.0
 )
-"""Fisher (1921): a correlation's spread hardly depends on its size there."""
+"""Fisher (1921): on this scale, a correlation's spread hardly depends on its size."""
 RATIO: Final = IntervalScale(
     lambda gain: np.log(np.maximum(1 - gain, 1 - _NEARLY_ONE)),
     lambda there: 1 - np.exp(there),
     most=1.0,
 )
-"""Of 1 minus a ratio of two means: the ratio's logarithm."""
+"""The logarithm of a ratio of two means, for statistics that are 1 minus such a ratio."""
 
 
 def jackknife(sums: Array, n: int, statistic: Statistic, scale: IntervalScale = LINEAR) -> Metric:

@@ -63,16 +63,21 @@ from coreeval.evaluation.numleak.statistics.nulls import (
 from coreeval.evaluation.statistics import LEVEL, Array, adjust_benjamini_hochberg, bootstrap_sums
 
 OTHER_UNIT: Final = 30.0
-"""Answers so many times the truth, or that part of it, look like another unit: percent and
-fractions are 100 apart. Ours, between 10, which bad answers may reach, and 100."""
+"""Ratio of answers to truths from which, like its inverse, another unit is suspected.
+
+Percent and fractions are 100 apart. Our choice, between 10, which bad answers may reach, and 100.
+"""
 _NOUGHT: Final = 1e-9
-"""Of a unit: no published value is so near to 0 and not 0."""
+"""Values below this size count as 0, in the unit; no published nonzero value is so small."""
 _LARGE: Final = 0.5
 """A correlation that counts as large (Cohen 1988, section 3.2)."""
 _MUCH: Final = 0.1
-"""Of such an r: a date that carries so much of it is named. A small effect, by the same source."""
+"""Drop of such an r without one date from which the date is named.
+
+A small effect, by the same source.
+"""
 _PERSISTENT: Final = 0.7
-"""An r from which on each year's mean holds half of the variance."""
+"""Correlation from which the means of the years hold half of the variance."""
 
 
 def list_notes(
@@ -192,9 +197,9 @@ class _DateOrders(NamedTuple):
     first: Indices
     second: Indices
     apart: Array
-    """Sorted."""
+    """Absolute differences of the truths, in ascending order."""
     right: Array
-    """1, or 0, or a half where the answers tie."""
+    """1 if the answers order the pair correctly, 0 if not, 0.5 if they tie."""
 
 
 def _orders(answers: Answers) -> _DateOrders:
@@ -283,7 +288,7 @@ def _percentile(
 Cell = TypeVar("Cell", bound=Hashable)
 DEFAULTS: Final = AuditSettings()
 FOLLOWS: Final[tuple[NullName, ...]] = ("any_date", "drift")
-"""Nulls that are refuted by whoever knows anything of the dates."""
+"""Nulls that any knowledge of the dates refutes."""
 
 
 def measure(

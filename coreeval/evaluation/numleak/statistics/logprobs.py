@@ -52,7 +52,7 @@ def compare_entropies(
 ) -> Entropies | None:
     """Compare both conditions; None if no answer came with log-probabilities.
 
-    The p-value treats answers as independent: the dates are, and the names are the ones asked.
+    The p-value treats answers as independent: their dates are, and the names are fixed.
     """
     if not any(point.read_out for point in (*value, *invented)):
         return None
@@ -154,9 +154,9 @@ def _permutation_p(
 
 
 TRUE_CANDIDATE: Final = "true"
-"""What the candidate with the published value is called."""
+"""The name of the candidate with the published value."""
 _RECORD: Final = "record"
-"""The `type` of a line with a candidate, where lines have one."""
+"""The `type` of a line that holds a candidate; lines may have no `type`."""
 _KEYS: Final = frozenset(
     {"model", "model_tag", "series", "date", "candidate", "text", "candidate_text", "mean_logprob"}
 )
@@ -164,22 +164,22 @@ _PROSE: Final = 'a line is {model, date, candidate, mean_logprob}; one candidate
 
 
 class RankingCandidate(Value):
-    """One possible answer, and how probable a model finds it."""
+    """One possible answer, and the probability that a model assigns to it."""
 
     model: Annotated[str, Field(min_length=1, validation_alias=AliasChoices("model", "model_tag"))]
     series: str = ""
     date: Annotated[str, Field(min_length=1)]
     candidate: Annotated[str, Field(min_length=1)]
-    """What kind it is: `true`, or what the others are called."""
+    """The kind of candidate: `true`, or the name of another kind."""
     text: Annotated[str | None, Field(validation_alias=AliasChoices("text", "candidate_text"))] = (
         None
     )
     mean_logprob: Annotated[float, Field(le=0)]
-    """Natural logarithm of its probability, divided by its tokens."""
+    """Natural logarithm of the probability, divided by the number of tokens."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What identifies the candidate: each date has only one candidate of a kind."""
+        """The key that identifies the candidate: each date has only one candidate of a kind."""
         return (self.model, self.series, self.date, self.candidate)
 
 
@@ -217,20 +217,20 @@ def _read_candidate(values: Object) -> RankingCandidate | BadRecord | None:
 
 
 class DateRank(NamedTuple):
-    """The candidates of one date."""
+    """The ranking of the candidates of one date."""
 
     date: str
     rank: int
-    """Of the true value, 1 being the most probable; equals have the same."""
+    """Rank of the true value; 1 is the most probable, and ties share a rank."""
     candidates: int
     gap: float
-    """Mean log-probability of the true value minus that of the best other, nats a token."""
+    """Mean log-probability of the true value minus that of the best other, in nats per token."""
     rival: str
-    """What the best other is called."""
+    """The name of the best other candidate."""
 
 
 class RankingExclusion(NamedTuple):
-    """A date that cannot be ranked, or a candidate that is none, and why."""
+    """A date that cannot be ranked or an invalid candidate, and the reason."""
 
     date: str
     reason: str
@@ -238,25 +238,28 @@ class RankingExclusion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateRanking:
-    """One model on one series, over dates."""
+    """The ranking results of one model on one series, over dates."""
 
     model: str
     series: str
     n: int
     candidates: float
-    """How many stand beside each other, the true value among them; their mean."""
+    """Mean number of candidates per date, including the true value."""
     top1: Metric
-    """Share of dates on which the true value is more probable than every other."""
+    """Share of dates on which the true value is more probable than all others."""
     chance: float
-    """What `top1` would be if all candidates were alike."""
+    """Expected `top1` if all candidates were equally probable."""
     p_value: float
-    """One-sided: how probable so many dates are by chance (Poisson-binomial, exact)."""
+    """One-sided p-value: the probability of as many hits by chance (exact, Poisson-binomial)."""
     mean_rank: Metric
     chance_rank: float
     mean_gap: Metric
-    """Above 0, the true value wins."""
+    """Mean of the gaps; above 0, the true value wins."""
     lost_to: Mapping[str, Metric]
-    """Of the dates on which it is not first, the share that each winner has; the commonest first.
+    """Share that each winner has of the dates on which the true value is not first.
+
+    The most common winner comes first. A win of a neighbouring date's value means that dates are
+    told apart less well than series.
 
     The value of a neighbouring date among them: dates are told apart less well than the series.
     """
@@ -349,7 +352,7 @@ def _ratio(sums: Array) -> Array:
 
 
 _MOST: Final = 40
-"""Rows of one picture; the rest is told in its title."""
+"""The largest number of rows in a plot."""
 
 
 def draw_rankings(path: Path, found: Sequence[CandidateRanking]) -> list[Path]:

@@ -13,7 +13,10 @@ from typing import Final, Literal, NamedTuple
 from coreeval.evaluation.numleak.replies import Status, Stratum
 
 DRAWS: Final = 10_000
-"""Bootstrap draws and permutations: the ends of an interval then move by about 1 % of its width."""
+"""The number of bootstrap draws and permutations.
+
+With it, the ends of an interval move by about 1 % of its width between seeds.
+"""
 
 NullName = Literal["any_date", "same_era", "same_season", "same_year", "drift", "within_date"]
 BaselineName = Literal["constant", "year", "season", "year_and_season", "previous"]
@@ -21,193 +24,206 @@ BaselineName = Literal["constant", "year", "season", "year_and_season", "previou
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
-    """How answers are resampled."""
+    """Settings for resampling the answers."""
 
     draws: int = DRAWS
     seed: int = 0
 
 
 class Metric(NamedTuple):
-    """A number with its 95 % interval and what it rests on; nan where it is not defined."""
+    """A number with its 95 % interval and the counts behind it; nan if undefined."""
 
     estimate: float
     ci_low: float
     ci_high: float
     n: int
-    """Answers."""
+    """The number of answers."""
     dates: int
-    """Different questions among them: what counts as independent."""
+    """The number of distinct questions among them, which count as independent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """Parse rate, and the four numbers which tell memory from fluency only together.
+    """The parse rate, and four numbers that only together tell memory from fluency.
 
-    All but the parse rate are over the answers that were read.
+    All numbers but the parse rate are over the parsed answers.
     """
 
     n: int
-    """Questions asked."""
+    """The number of questions asked."""
     parsed: int
     dates: int
-    """Different dates among the questions."""
+    """The number of distinct dates among the questions."""
     statuses: Mapping[Status, int]
-    """How many questions ended in each way; they add up to n."""
+    """The number of questions with each status; they add up to n."""
     parse_rate: Metric
     pearson_r: Metric
-    """Undefined for answers that never vary, or fewer than three dates."""
+    """Correlation of answers and truths.
+
+    Undefined if answers never vary, or with fewer than three dates.
+    """
     mae: Metric
-    """Mean absolute error, in the unit of the series."""
+    """Mean absolute error in the unit of the series."""
     within_tolerance: Metric
-    """Share within the headline tolerance of the truth."""
+    """Share of answers within the headline tolerance of the truth."""
     sign_accuracy: Metric
-    """Share with the sign of the truth, where that is not 0; an answer of 0 is wrong."""
+    """Share of answers with the sign of the truth, if that is not 0; an answer of 0 is wrong."""
 
 
 class Chance(NamedTuple):
-    """A statistic beside what it would be if the answers had nothing to do with their dates."""
+    """A statistic, and its distribution if the answers were unrelated to their dates."""
 
     observed: float
-    """Each date counts once."""
+    """The observed statistic; each date counts once."""
     expected: float
-    """Its mean over permutations."""
+    """Mean over permutations."""
     low: float
     high: float
-    """What 95 % of permutations lie between."""
+    """Upper end of the range that contains 95 % of permutations; `low` is the other end."""
     p_value: float
-    """One-sided: how often chance does as well (Phipson and Smyth 2010)."""
+    """One-sided p-value: how often chance does as well (Phipson and Smyth 2010)."""
 
 
 class Null(NamedTuple):
-    """The answers dealt out anew among the dates of each stratum."""
+    """The answers permuted over the dates within each stratum."""
 
     dates: int
     movable: int
-    """Dates that have another in their stratum: only they can tell memory from chance."""
+    """The number of dates that share their stratum; only they can tell memory from chance."""
     pearson_r: Chance
     mae: Chance
-    """Better is lower."""
+    """Mean absolute error; lower is better."""
     within_tolerance: Chance
 
 
 class Baseline(NamedTuple):
-    """What one would score who knows no date, beside the model on the same dates."""
+    """Scores of a guess without knowledge of dates, and the model's on the same dates."""
 
     pearson_r: float
     mae: float
     within_tolerance: float
     partial_r: Metric
-    """Of answers and truths given the baseline (Fisher 1924): above 0, more is known than that."""
+    """Partial correlation of answers and truths given the baseline (Fisher 1924).
+
+    Above 0, the model knows more than the baseline.
+    """
     gain: Metric
-    """1 - MAE of the model / MAE of the baseline (Murphy 1988); above 0 the model is nearer."""
+    """1 - MAE of the model / MAE of the baseline (Murphy 1988); above 0, the model is nearer."""
     within_gain: Metric
-    """Share within tolerance of the model minus that of the baseline."""
+    """The model's share within tolerance minus that of the baseline."""
 
 
 class CrossSeries(NamedTuple):
-    """The answers for this series against the truth of a sibling on the same dates."""
+    """The answers for this series compared with the truth of a sibling on the same dates."""
 
     dates: int
     pearson_r: Metric
     within_tolerance: Metric
     own_within_tolerance: Metric
-    """Against the truth of this series, on the same dates."""
+    """Share within tolerance of this series' own truth, on the same dates."""
     truths_r: float
-    """Correlation of both truths on these dates: what pearson_r may be without any confusion."""
+    """Correlation of both truths on these dates; pearson_r may reach it without confusion."""
 
 
 class Ranks(NamedTuple):
-    """Which of two dates was higher, beside what the model's own values would say."""
+    """Choices of the higher of two dates, compared with what the model's own values imply."""
 
     asked: int
     parse_rate: Metric
     accuracy: Metric
-    """Over the comparisons that were read; `dates` counts different pairs."""
+    """Share of right choices among the parsed comparisons; `dates` counts distinct pairs."""
     expected: Metric
-    """What the order of its own value estimates gets right, at the same true differences."""
+    """Share that the model's own estimates order correctly, at the same true differences."""
     gap: Metric
-    """Expected minus accuracy: above 0, values are recalled that do not reach comparisons."""
+    """Expected minus accuracy; above 0, values are recalled that do not reach comparisons."""
     coherence: Metric
-    """Share of choices that agree with its own estimates, where it gave both."""
+    """Share of choices that agree with the model's own estimates, if it gave both."""
 
 
 class Lift(NamedTuple):
-    """One group of dates minus another."""
+    """The difference of two groups of dates."""
 
     first: Signature
     second: Signature
     parse_rate: Metric
-    """Difference; Newcombe's interval (1998, method 10)."""
+    """Difference of the parse rates with Newcombe's interval (1998, method 10)."""
     mae: Metric
     within_tolerance: Metric
 
 
 class Repeats(NamedTuple):
-    """The same question asked again and again at temperature 1."""
+    """Answers to the same question, repeated at temperature 1."""
 
     dates: int
-    """Those with at least two answers that were read."""
+    """The number of dates with at least two parsed answers."""
     spread: Metric
     """Standard deviation within a date, pooled over dates, in the unit."""
     agreement: Metric
     """Share of dates on which all answers lie within the tolerance of each other."""
     relative_spread: float
-    """Spread over the standard deviation of the truths."""
+    """Spread divided by the standard deviation of the truths."""
 
 
 class Exactness(NamedTuple):
-    """How many answers are the published value to its last digit, where most of them are.
+    """The number of answers that match the published value to its last digit.
 
-    Defaults are those of a series of which no date was answered.
+    Counted at the shift and factor with most of them. Defaults are those of a series without any
+    answered date.
     """
 
     share: Metric
-    """Share exact, of the answered dates that have a value there."""
+    """Share of exact answers among the answered dates that have a value at this shift."""
     near: int = 0
-    """Dates answered within two steps of the series, the exact ones among them."""
+    """The number of dates answered within two steps of the series, including the exact ones."""
     expected: float = nan
-    """Share exact among the near ones of whoever does not remember the digits, at most."""
+    """Largest share of exact among near answers expected without memory of the digits."""
     shift: int = 0
-    """Periods from the date asked about to the one whose value was said; -1: the one before."""
+    """Periods from the date asked about to the one whose value was given; -1: the previous one."""
     factor: float = 1.0
-    """What the answers are times the values."""
+    """Ratio of the answers to the values."""
     scanned: int = 0
-    """Shifts and factors that were looked at."""
+    """The number of shifts and factors tried."""
     dealt_p: float = nan
-    """How often as many are exact at their own dates if answers are dealt out to any dates."""
+    """How often as many are exact if the answers are permuted over all dates."""
     p_value: float = nan
-    """How often so many are exact without memory; adjusted for `scanned`."""
+    """How often as many are exact without memory, adjusted for `scanned`."""
     p_adjusted: float = nan
-    """Over all cells of an audit (Benjamini and Hochberg 1995); nan before `adjusted_together`."""
+    """Adjusted over all cells of an audit (Benjamini and Hochberg 1995).
+
+    nan before `adjust_together`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """How peaked the answers to one kind of question are, in bits (see `readout.bits`)."""
+    """The entropy of the answers to one kind of question, in bits (see `TokenReading.bits`)."""
 
     asked: int
     mean: Metric
     median: Metric
     bits: tuple[float, ...]
-    """Of every answer that has an entropy, in ascending order."""
+    """Entropy of every answer that has one, in ascending order."""
     signed: int
-    """How many of these have a token for the sign alone, and so may have twice the bits."""
+    """The number of these with a separate token for the sign, which may have twice the bits."""
     left_out: Mapping[str, int]
-    """How many answers have none, by the reason."""
+    """The number of answers without an entropy, by reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entropies:
-    """Memory gives one value, invention many: the first is more peaked (appendix R)."""
+    """The entropy of answers about a real and about fictitious series (appendix R).
+
+    Memory gives one value, invention many, so the former has less entropy.
+    """
 
     series: Condition
     """Questions for a value of the series."""
     fictitious: Condition
-    """The same about series that do not exist."""
+    """The same questions about series that do not exist."""
     difference: Metric
-    """Mean of the fictitious minus that of the series: above 0, the series is more peaked."""
+    """Mean of the fictitious minus that of the series; above 0, the series has less entropy."""
     p_value: float
-    """Two-sided: how often answers dealt out anew among both differ as much."""
+    """Two-sided p-value: how often answers permuted between both differ as much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,69 +231,73 @@ class SeriesMeasurements:
     """What one model's answers about one series show."""
 
     overall: Signature
-    """Direct questions for a value, all drawings pooled."""
+    """The direct questions for a value, with all drawings pooled."""
     tolerance: float
-    """The headline one, in the unit."""
+    """The headline tolerance, in the unit."""
     ladder: Mapping[float, Metric]
-    """Share within each tolerance, smallest first."""
+    """Share within each tolerance, in ascending order."""
     hits_of_asked: Metric
-    """Share of all questions with an answer within tolerance: refusing does not raise it."""
+    """Share of all questions with an answer within tolerance; refusing does not raise it."""
     slope: Metric
-    """Of answers on truths: 1 where answers have the scale of the truth."""
+    """Slope of answers on truths; 1 if answers have the scale of the truth."""
     r_without_one: float
-    """The least r after leaving out any one date: far below r, a single date carries it."""
+    """Smallest r after leaving out any one date; if far below r, a single date carries it."""
     modal: Metric
-    """Share of answers that are the commonest one: 1 where it always says the same number."""
+    """Share of the most common answer; 1 if the model always gives the same number."""
     sign_base_rate: Metric
-    """What always saying the commoner sign of the truths would score."""
+    """Score of always giving the more common sign of the truths."""
     nulls: Mapping[NullName, Null]
-    """Permutations; only those that the series and the siblings allow."""
+    """Permutation tests; only those that the series and the siblings allow."""
     cross_series: Mapping[str, CrossSeries]
-    """By sibling; only those with a truth on the same dates."""
+    """Comparison with each sibling that has a truth on the same dates."""
     baselines: Mapping[BaselineName, Baseline]
-    """Only those that the frequency and the known values allow."""
+    """Guesses without memory; only those that the frequency and the known values allow."""
     strata: Mapping[Stratum, Signature]
-    """By distance to the cutoff; only those that were asked."""
+    """Signatures by distance to the cutoff; only strata that were asked about."""
     eras: Mapping[str, Signature]
-    """By decade ("1990s"), in order of time."""
+    """Signatures by decade ("1990s"), in chronological order."""
     seeds: Mapping[int, Signature]
-    """By drawing of dates; empty where there was one."""
+    """Signatures by drawing of dates; empty if there was only one."""
     gradient: Metric
-    """Change of the absolute error per ten years nearer to today, dates after the cutoff left out.
+    """Change of the absolute error per ten years towards today, without dates after the cutoff.
 
-    Months to the cutoff differ from time by a constant: the slope on them is the same.
+    Months to the cutoff differ from time by a constant, so the slope on them is the same.
     """
     notable: Lift
-    """Well-known dates minus the others."""
+    """Well-known dates compared with the others."""
     recent: Lift
-    """Dates after the cutoff minus dates before it."""
+    """Dates after the cutoff compared with dates before it."""
     ranks: Ranks
     forced_ranks: Ranks
-    """The same of the forced choice."""
+    """The same as `ranks`, for the forced choice."""
     blind: Signature
-    """Asked without the proper name."""
+    """The questions without the proper name."""
     fictitious: Metric
-    """Parse rate for series that do not exist."""
+    """Parse rate of questions about series that do not exist."""
     fictitious_names: Mapping[str, Metric]
-    """The same by name."""
+    """The same by fictitious name."""
     repeats: Repeats
     exactness: Exactness
-    """Of the direct questions for a value."""
+    """Exact answers to the direct questions for a value."""
     entropy: Entropies | None
-    """None where no answer came with log-probabilities."""
+    """Entropies; None if no answer came with log-probabilities."""
     p_value: float
-    """The largest of the nulls' p-values of r, `within_date` left out.
+    """The largest p-value of r over the nulls except `within_date`.
 
-    Small only where each of them is refuted (intersection-union, Berger 1982).
+    Small only if every one of them is refuted (intersection-union, Berger 1982).
     """
     p_adjusted: float
-    """Over all cells of an audit (Benjamini and Hochberg 1995); nan before `adjusted_together`."""
-    follows_p: float
-    """The larger p-value of r over answers dealt out among all dates and unrelated drifting paths.
+    """Adjusted over all cells of an audit (Benjamini and Hochberg 1995).
 
-    Small only if answers follow their dates at all; one who knows the level of each era does.
+    nan before `adjust_together`.
+    """
+    follows_p: float
+    """The larger p-value of r over permutations of all dates and over unrelated drifting paths.
+
+    Small only if answers follow their dates at all; knowing the level of each era is enough for
+    that.
     """
     follows_p_adjusted: float
-    """The same over all cells of an audit; nan before `adjusted_together`."""
+    """The same, adjusted over all cells of an audit; nan before `adjust_together`."""
     notes: tuple[str, ...]
-    """What a reader must know of the numbers, a sentence each."""
+    """Notes for readers of the numbers, one sentence each."""

@@ -36,9 +36,9 @@ from coreeval.evaluation.numleak.statistics.measurements import (
 from coreeval.evaluation.statistics import Array, leave_one_out
 
 ROUNDING = 1e-9
-"""Of a unit: 5.69 - 5.44 is within 0.25."""
+"""Allowance for rounding, in the unit: 5.69 - 5.44 counts as within 0.25."""
 NO_SPREAD = 1e-12
-"""Variance, of standardised numbers, that rounding alone makes."""
+"""Largest variance of standardised numbers that rounding alone causes."""
 
 
 def signature(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Signature:
@@ -129,7 +129,7 @@ def modal_share(points: Iterable[Point]) -> Metric:
 
 
 def sign_base_rate(points: Iterable[Point]) -> Metric:
-    """Return the score of always giving the commoner sign of these truths."""
+    """Return the score of always giving the more common sign of these truths."""
     answers = _with_sign(collect_answers(points))
     above = answers.truth > 0
     return (
@@ -289,7 +289,7 @@ def gradient(points: Iterable[Point]) -> Metric:
 
 
 def measure_repeats(points: Iterable[Point], *, tolerance: float) -> Repeats:
-    """Return the spread of repeated answers, over dates with at least two read answers."""
+    """Return the spread of repeated answers, over dates with at least two parsed answers."""
     answers = collect_answers(points)
     counts = np.bincount(answers.date, minlength=len(answers.periods))
     again = counts > 1

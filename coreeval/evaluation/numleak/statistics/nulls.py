@@ -47,11 +47,14 @@ from coreeval.evaluation.numleak.statistics.metrics import (
 from coreeval.evaluation.statistics import LEVEL, PIECE, Array
 
 ERA_DATES: Final = 4
-"""Asked dates that follow each other and are shuffled among themselves: one who knows about when
-things were high scores like that. Ours: two would be nearer in time, and tell too little."""
+"""The number of consecutive asked dates that are shuffled among themselves.
+
+This is the score of someone who knows roughly when values were high. Our choice: two would be
+nearer in time, but less informative.
+"""
 _EXACT: Final = 1e-9
 NullDraws = tuple[Array, Array, Array]
-"""Correlation, mean absolute error and share within tolerance; of each draw, or one of each."""
+"""Correlation, mean absolute error and share within tolerance, for each draw or for one each."""
 
 
 def shuffle_nulls(
@@ -99,7 +102,7 @@ def _eras(answers: Answers) -> Indices:
 
 
 class _PermutationTable:
-    """What each date's answers score against each date's truth: a permutation only looks up."""
+    """The score of each date's answers for each date's truth, which permutations look up."""
 
     def __init__(self, answers: Answers, tolerance: float) -> None:
         truth = answers.means(answers.truth)
@@ -164,9 +167,15 @@ def _compare_draws(observed: float, drawn: Array, *, lower: bool = False) -> Cha
 
 
 LEAST_VALUES: Final = 20
-"""Ours: the spectrum of a shorter series is hardly known."""
+"""The fewest values for a drift null.
+
+Our choice: the spectrum of a shorter series is hardly known.
+"""
 MOST_PATHS: Final = 2_000
-"""Paths are as long as the series, so that more would take minutes for a daily one."""
+"""The largest number of paths.
+
+Each is as long as the series, so more would take minutes for a daily one.
+"""
 
 
 def drift_null(
@@ -247,7 +256,7 @@ def sibling_null(
     tolerance: float,
     settings: AuditSettings,
 ) -> Null | None:
-    """Permute the answers of each date among the series that were asked on it.
+    """Permute the answers of each date among the series that were asked about on it.
 
     This is the score of someone who knows what a month was like, but not which series is which.
     """

@@ -39,34 +39,34 @@ from coreeval.evaluation.numleak.statistics.metrics import (
 from coreeval.evaluation.statistics import Array
 
 _SAME = 1e-9
-"""Of a unit: errors nearer to each other are the same."""
+"""Difference below which two errors count as equal, in the unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantComparison:
-    """What one way of asking gets, and what the plain question gets on the same dates.
+    """The results of one variant, compared with the plain question on the same dates.
 
-    Differences are this way minus the plain one, with the jackknife's interval over dates.
+    Differences are the variant minus the plain question, with the jackknife's interval over dates.
     """
 
     asked: Signature
-    """All its questions."""
+    """Signature of all questions of the variant."""
     dates: int
-    """Those that both ways got an answer for; all below rests on them."""
+    """The number of dates answered in both ways, on which all fields below rest."""
     own: Signature
     plain: Signature
     pearson_r: Metric
     mae: Metric
     within_tolerance: Metric
     worse: Metric
-    """Share of the dates on which this way errs by more."""
+    """Share of the dates on which the variant errs by more."""
     better: Metric
-    """Share on which it errs by less; on the others both err alike."""
+    """Share of the dates on which the variant errs by less; on the others both err alike."""
 
 
 @dataclass(frozen=True)
 class AnswerPairs:
-    """The mean answers of both ways on each date that both have one for, in order of time."""
+    """The mean plain and variant answer of each date that has both, in chronological order."""
 
     periods: tuple[Period, ...]
     truth: Array
@@ -75,7 +75,7 @@ class AnswerPairs:
 
     @property
     def errors(self) -> tuple[Array, Array]:
-        """The distances of the plain and the other answers from the truth."""
+        """The distances of the plain and the variant answers from the truth."""
         return np.abs(self.plain - self.truth), np.abs(self.own - self.truth)
 
 
@@ -150,20 +150,20 @@ def _r_difference(pairs: AnswerPairs) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Phrasings:
-    """How far wordings differ, the plain one among them."""
+    """How far wordings differ, including the plain one."""
 
     wordings: Mapping[str, VariantComparison]
-    """By the words that were used, each beside the plain ones."""
+    """Each wording compared with the plain one, by name."""
     r_range: float
     """Largest minus smallest r over all wordings, each over its own answers."""
     within_range: float
-    """The same of the share within tolerance."""
+    """Largest minus smallest share within tolerance over all wordings."""
     agreement: Metric
     """Share of dates on which all wordings' answers lie within the tolerance of each other."""
     spread: Metric
     """Standard deviation over wordings within a date, pooled over dates, in the unit."""
     relative_spread: float
-    """Spread over the standard deviation of the truths."""
+    """Spread divided by the standard deviation of the truths."""
 
 
 def compare_phrasings(
@@ -197,29 +197,33 @@ def _range(values: Sequence[float]) -> float:
 
 ContradictionOutcome = Literal["holds", "corrects", "yields", "mixed", "refuses", "unread"]
 CONTRADICTION_OUTCOMES: Final[tuple[ContradictionOutcome, ...]] = get_args(ContradictionOutcome)
-"""Near its own plain answer or the truth; the same, and the stated value is called wrong in words;
-the stated value is repeated; another value, or both; declined; not read or cut off."""
+"""Outcomes of a question that states a wrong value.
+
+In order: the answer is near the model's own plain answer or the truth; the same, and it calls the
+stated value wrong in words; it repeats the stated value; it gives another value, or both; it
+declines; it is unparsed or cut off.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """How many answers ended in each way, and what is left of recall."""
+    """The outcomes of the answers to stated wrong values, and how much recall is left."""
 
     n: int
     outcomes: Mapping[ContradictionOutcome, int]
-    """They add up to n."""
+    """The number of answers with each outcome; they add up to n."""
     shares: Mapping[ContradictionOutcome, Metric]
-    """Of all questions, with Wilson's interval."""
+    """Share of each outcome among all questions, with Wilson's interval."""
     kept: Metric
-    """Share that holds or corrects."""
+    """Share of answers that hold or correct."""
     yields_far: Metric
-    """Share that yields where the stated value has the other sign."""
+    """Share that yields if the stated value has the opposite sign of the truth."""
     yields_same: Metric
-    """Share that yields where it has the sign of the truth."""
+    """Share that yields if the stated value has the sign of the truth."""
     plain: Signature
-    """The plain answers on the dates that were asked."""
+    """Signature of the plain answers on the same dates."""
     contradicted: Signature
-    """These answers, whatever their outcome."""
+    """Signature of the answers to stated wrong values, whatever their outcome."""
 
 
 def measure_contradiction(
@@ -234,8 +238,8 @@ def measure_contradiction(
     Args:
         plain: The plain questions.
         points: The questions that state a wrong value.
-        tolerances: Of the series: within the headline one an answer repeats the stated value,
-            within the widest one it is near the plain answer or the truth.
+        tolerances: The tolerances of the series. Within the headline one, an answer repeats the
+            stated value; within the widest one, it is near the plain answer or the truth.
         settings: How answers are resampled.
     """
     answers = collect_answers(plain)
@@ -299,30 +303,30 @@ def _yield_share(
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """What came of lines that were to follow; intervals are over stretches of the file.
+    """The accuracy of continued lines; intervals are over stretches of the file.
 
-    Exact is the published number to its last digit, over the values that were read.
+    Exact means the published number to its last digit, among the parsed values.
     """
 
     stretches: int
     n: int
-    """Values asked for."""
+    """The number of values asked for."""
     read: Metric
-    """Share of them that the answers have."""
+    """Share of these values that the answers contain."""
     exact: Metric
     exact_untold: Metric
-    """Exact, of the values that do not stand in the question: those cannot be copied from it."""
+    """Share of exact values among those not shown in the question, which cannot be copied."""
     last_exact: Metric
-    """What repeating the last value shown gets exactly."""
+    """Share of exact values when repeating the last value shown."""
     mean_exact: Metric
-    """What the mean of the values shown gets exactly, in the digits of the series."""
+    """Share of exact values when giving the mean of the values shown, rounded like the series."""
     within_tolerance: Metric
     last_within: Metric
     mean_within: Metric
     gain: Metric
-    """1 - mean absolute error / that of repeating the last value; above 0 the model is nearer."""
+    """1 - mean absolute error / that of repeating the last value; above 0, the model is nearer."""
     mean_gain: Metric
-    """The same against the mean of the values shown."""
+    """The same compared with the mean of the values shown."""
 
 
 def measure_continuation(
@@ -350,7 +354,7 @@ def measure_continuation(
 
 
 class _ContinuationTable:
-    """Values that were read, as arrays."""
+    """Parsed values as arrays."""
 
     def __init__(self, rows: Sequence[ContinuationValue], decimals: int) -> None:
         _, self._window = number_keys([row.window for row in rows])
@@ -384,7 +388,7 @@ def _saving(sums: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Variants:
-    """One model on one series; None where a probe was not asked."""
+    """The results of the further variants for one model and series; None for each not asked."""
 
     description: VariantComparison | None
     step_by_step: VariantComparison | None
@@ -400,7 +404,7 @@ def measure_variants(
     definition: SeriesDefinition,
     settings: AuditSettings,
 ) -> Variants:
-    """Return the results of each further probe that was asked."""
+    """Return the results of each further variant that was asked."""
     asked = group_by(points, lambda point: point.variant)
     plain, tolerance = asked.get("value", []), definition.tolerance
 
