@@ -25,14 +25,14 @@ Found = TypeVar("Found")
 Answer = TypeVar("Answer", bound=BaseModel)
 
 FORMAT = 'Give the label as a JSON object: {"label": "..."}'
-"""Put under every template: they say which label, and may ask for it alone; this says in what."""
+"""Added to every template: templates ask for a label, perhaps alone; this specifies the format."""
 GIVE_UP_AFTER = 5
-"""Questions in a row that did not get through until the target counts as down: a text that its
-endpoint chokes on stands alone, while each question put to one that is down costs minutes."""
+"""The number of consecutive failed questions after which the target counts as down. A text that its
+endpoint cannot handle fails alone, but each question to a target that is down costs minutes."""
 
 
 class TargetClient(Protocol):
-    """What answers: the models' Asker, through the call store, with the target's parameters."""
+    """A model client: the models' Asker, with the call store and the target's parameters."""
 
     async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
@@ -40,21 +40,21 @@ class TargetClient(Protocol):
 
 
 class TargetConnection:
-    """The line to a target: whether to send more over it, and what did not get through.
+    """The connection to a target: whether to send more questions, and which ones failed.
 
     Args:
-        hung_up: Tells whether nothing more is to be sent, whatever the target does.
+        hung_up: Returns whether to stop sending, regardless of the target.
     """
 
     def __init__(self, hung_up: Callable[[], bool]) -> None:
         self.troubles: list[str] = []
-        """Why questions got no answer, in the order of their failures."""
+        """The reasons that questions got no answer, in order of failure."""
         self._hung_up = hung_up
         self._in_a_row = 0
 
     @property
     def is_open(self) -> bool:
-        """Whether another question may be sent."""
+        """Return whether another question may be sent."""
         return self._in_a_row < GIVE_UP_AFTER and not self._hung_up()
 
     def note_answer(self) -> None:
@@ -78,7 +78,7 @@ class TargetConnection:
 
 @dataclass(frozen=True)
 class TargetQuestion:
-    """A sample, and the number of the template that it is asked about with."""
+    """A sample, and the number of the template to ask with."""
 
     sample: Sample
     template: int
