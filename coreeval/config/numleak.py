@@ -240,7 +240,7 @@ class NumleakConfig(Value):
     signals: dict[str, str] = {}
     """CSV files with your own signals, by name, which are attributed beside the sentiment."""
     defences: DefencesConfig | None = None
-    """Which defences work, and what they cost; None: not measured."""
+    """Which defences are tested, also for their cost in usefulness; None: none."""
 
     @model_validator(mode="after")
     def _require_value_probe(self) -> Self:

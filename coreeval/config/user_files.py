@@ -118,8 +118,8 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
 
 
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-"""Characters that no file name, address or UTF-8 file can hold; escapes such as `\ud800` write
-them."""
+"""Characters that no file name, address or UTF-8 file can hold; an escape such as
+`\\ud800` writes it."""
 
 
 class _BoundedLoader(yaml.SafeLoader):

@@ -72,7 +72,7 @@ class ConfigTimers:
 
 
 RETRY_AFTER = timedelta(minutes=15)
-"""How long after a check that settled nothing a config is checked again."""
+"""The pause before another check of a config whose last check settled nothing."""
 SETTLED_ENDINGS = frozenset({"released", "nothing"})
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

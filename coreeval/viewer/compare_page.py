@@ -157,7 +157,7 @@ class CompareLinks:
     by: DifferenceFilter
     page: int
     last: int
-    """The last page, from 0."""
+    """The number of the last page; 0 if no sample is shown."""
 
     def to(self, **changes: str | None) -> str:
         """Return the address of the first page with some conditions changed."""
