@@ -51,8 +51,7 @@ class CovariateDifference(Value):
     p_adjusted: float
     """Adjusted over all covariates together (Holm 1979)."""
     differs: bool
-    """Whether p_adjusted is at most 0.05 and the effect at least a quarter of a standard deviation.
-    """
+    """Whether p_adjusted is at most 0.05 and the effect at least 0.25 standard deviations."""
 
 
 class CovariateCheck(Value):

@@ -21,8 +21,7 @@ from coreeval.evaluation.statistics import LEVEL, Array, Estimate
 MIN_OTHERS: Final = 4
 """The fewest targets other than the tested one."""
 MIN_LINE: Final = 5
-"""The fewest others for which the gap may depend on ability; with fewer, their mean is subtracted.
-"""
+"""The fewest others for a gap that depends on ability; with fewer, their mean is subtracted."""
 SCATTER: Final = 0.03
 """Our choice: the scale of the prior of how much clean targets' gaps differ beyond chance; 3
 points."""

@@ -36,8 +36,7 @@ class StatisticReplicates(NamedTuple):
     drawn: Array
     """One value per bootstrap draw."""
     influence: Array
-    """The influence of each item, divided by the number of items in its group (see `influence_of`).
-    """
+    """The influence of each item, divided by the size of its group (see `influence_of`)."""
 
 
 def influence_of(left_out: Array) -> Array:

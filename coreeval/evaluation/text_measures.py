@@ -23,8 +23,7 @@ TextMeasures = Mapping[str, Mapping[str, Floats]]
 """By group, then by measure: one value per text."""
 
 READ: Final = 1000
-"""Our choice: the characters of a text that are compared with other texts; its length counts all.
-"""
+"""Our choice: the characters of a text compared with other texts; its length counts all."""
 PRIOR: Final = 10.0
 """Our choice: the number of characters that the next lower order of the model counts as."""
 DEFINITIONS: Final[Mapping[str, str]] = {

@@ -68,8 +68,7 @@ class OpenPeriod(Value):
     """How the last try ended; `running` also if it was killed."""
     trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()
-    """Errors already reported to hooks, as `outcome:kind`; for gates, with a hash of the message.
-    """
+    """Errors already reported to hooks, as `outcome:kind`, for gates with a message hash."""
 
     @property
     def holder(self) -> str:

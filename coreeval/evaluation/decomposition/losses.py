@@ -117,8 +117,7 @@ class LossCheck(Value):
     """Answers without a label on the arms in front and on the arm behind, in % of the answers; None
     if an arm was not asked."""
     others: tuple[str, ...]
-    """The targets that the tested one is compared with: references if there are enough, else all.
-    """
+    """The targets compared with the tested one: references if there are enough, else all."""
     excess: Score
     """The score on the arms in front minus the score that the others' line predicts from the arm
     behind; a share. Its values are None with too few others."""

@@ -211,8 +211,7 @@ class NearPairs:
 
     pairs: tuple[tuple[int, int, float], ...]
     short: tuple[int, int]
-    """The number of too short texts on either side; for a single benchmark, the same number twice.
-    """
+    """The number of texts too short for it, by side; for a single benchmark, the same twice."""
     crowded: int
     """The number of buckets in which not all texts were compared with each other."""
 

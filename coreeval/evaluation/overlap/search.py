@@ -123,8 +123,7 @@ class Hit:
     For a contained text, that of the text and the passage; for paraphrases, the cosine; for a
     template, that of two of its items with masked numbers and names."""
     a: tuple[TextEntry, ...]
-    """The items with the first text, up to case, punctuation and blanks; for a template, all items.
-    """
+    """Items with the first text, up to case, punctuation and blanks; for a template, all items."""
     b: tuple[TextEntry, ...]
     within: PassageSpan | None = None
     """The position of a contained text."""
@@ -166,8 +165,7 @@ class BenchmarkOverlap:
     search: OverlapSearch
     hits: tuple[Hit, ...]
     short: tuple[int, ...]
-    """The number of different texts of each benchmark too short for anything but exact comparison.
-    """
+    """The number of different texts of each benchmark that are too short except for equality."""
     crowded: int
     """The number of buckets in which not all texts were compared with each other."""
 

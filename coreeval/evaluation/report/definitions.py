@@ -172,8 +172,7 @@ MOST = 10
 EXCERPT: Final = 200
 """The number of characters of a text that are shown, as for a snippet in the provenance."""
 LOOSE: Final[tuple[Rung, ...]] = ("structure", "sibling", "concept")
-"""Rungs of the knowledge ladder that are not about entities named in the text, the loosest first.
-"""
+"""Rungs of the knowledge ladder that are not about what the text names, the loosest first."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that are hidden, or that reorder the text around them."""
 
@@ -187,8 +186,7 @@ class Highlight(Value):
     why: str
     """A sentence on how it stands out."""
     reason: str
-    """The reason for its outcome; empty if it was accepted, or if the reason would quote the text.
-    """
+    """The reason for its outcome; empty if it was accepted or the reason would quote the text."""
     original: str
     """The original text; empty for an unsafe sample, because reports are passed on."""
     shown: Literal["updated", "semantic", ""]
