@@ -57,8 +57,8 @@ MIN_SAMPLES: Final = 20
 
 Verdict = Literal["remembered", "not_shown", "arms_differ", "no_control", "too_few"]
 """In this order: a loss that neither rewriting nor label noise nor a harder arm explains; no such
-loss; a loss that a harder arm may also explain; a loss that rewriting may explain, because there is
-no control arm; too few samples."""
+loss; a loss that a harder arm may also explain; a loss that rewriting may explain, for lack of a
+control arm; too few samples."""
 MemoryKind = Literal["wording", "facts"]
 """What may be remembered: the words of the original, or the facts of its time."""
 FRONT: Final[Mapping[MemoryKind, tuple[Arm, ...]]] = {
