@@ -34,7 +34,7 @@ from coreeval.config.run import Config, DatasetConfig, PcrConfig, TelemetryConfi
 from coreeval.config.standalone import ItemConfig, SeriesConfig
 
 AnyConfig = Config | ItemConfig | SeriesConfig
-"""Whatever names models, prices and a budget."""
+"""Any config that names models, prices and a budget."""
 __all__ = [
     "METHODS",
     "ROLES",

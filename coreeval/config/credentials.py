@@ -35,7 +35,7 @@ _UNLESS_AFTER = {
     ),
     "key": re.compile(r"cache|idempotency|sort|primary|foreign|partition|group|routing"),
 }
-"""Last words of names that are credentials unless one of these words stands before them."""
+"""Last words of credential names, with the preceding words that make a name harmless."""
 _FREE_NAMES = frozenset({"columns", "files", "signals"})
 """Mappings whose keys are names that the user chose: of columns, series and signals."""
 

@@ -40,7 +40,7 @@ def _parse_moment(stated: object) -> datetime:
 
 
 DateText = Annotated[str, BeforeValidator(_normalize_date)]
-"""`2026-03`, `2026-03-15` or, where somebody gives a time, `2026-03-15T12:00:00+00:00`."""
+"""`2026-03`, `2026-03-15` or, if a time is given, `2026-03-15T12:00:00+00:00`."""
 
 
 def first_moment_after(stated: str) -> datetime:

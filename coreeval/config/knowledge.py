@@ -13,7 +13,7 @@ from coreeval.config.models import split_address
 from coreeval.schema import Precision, Value
 
 DOC_SERVICE_URL = "https://api.gdeltproject.org/api/v2/doc/doc"
-"""GDELT's own address; it takes no key."""
+"""The address of GDELT's own service; it takes no key."""
 Feed = Literal["gkg", "gal"]
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
@@ -31,20 +31,20 @@ def _check_endpoint(url: str) -> str:
 
 
 class BigQueryConfig(Value):
-    """How GDELT's tables on BigQuery are asked, and what that may cost."""
+    """How GDELT's tables on BigQuery are queried, and what this may cost."""
 
     project: str | None = None
-    """The Google Cloud project that pays; that of the credentials where it is not told."""
+    """The Google Cloud project that pays; None: the project of the credentials."""
     location: str = "US"
-    """Where GDELT's tables are."""
+    """The location of GDELT's tables."""
     feeds: Annotated[tuple[Feed, ...], Field(min_length=1)] = ("gkg", "gal")
     """`gkg`: names and titles; `gal`: titles and descriptions. Each costs a scan of the window."""
     max_gb: Annotated[float, Field(gt=0)] = 50.0
-    """Most that a run may have billed, in GB (10^9 bytes)."""
+    """The most that a run may have billed, in GB (10^9 bytes)."""
     timeout_s: Annotated[float, Field(gt=0)] = 300.0
-    """Wall clock for one request, from the first look at its price to its last row."""
+    """The time limit of one request in seconds, from the dry run to the last row."""
     endpoint: Annotated[str, AfterValidator(_check_endpoint)] | None = None
-    """A gateway in place of Google's; one on this machine is asked without credentials."""
+    """A gateway instead of Google's service; one on this machine gets no credentials."""
 
 
 def _check_http_url(url: str) -> str:
@@ -55,20 +55,21 @@ def _check_http_url(url: str) -> str:
 
 
 class DocConfig(Value):
-    """How DOC 2.0 is reached and how patiently it is asked."""
+    """How DOC 2.0 is reached, with its pauses and time limits."""
 
     base_url: Annotated[str, AfterValidator(_check_http_url)] = DOC_SERVICE_URL
-    """Another address is a gateway or a server of a test."""
+    """The address of the service; any other is a gateway or a test server."""
     spacing_s: Annotated[float, Field(ge=0)] = 8.0
-    """Least time between two requests of all processes together. GDELT states 5 s, and was seen to
-    refuse at 6.5 s (research: gdelt §1)."""
+    """The least time between two requests of all processes together, in seconds. GDELT states 5 s,
+    but was seen to refuse requests at 6.5 s (research: gdelt §1)."""
     timeout_s: Annotated[float, Field(gt=0)] = 75.0
-    """Longest wait for one answer; 38 s were seen for good ones (research: gdelt §1)."""
+    """The longest wait for one answer, in seconds; good answers took up to 38 s (research: gdelt
+    §1)."""
     deadline_s: Annotated[float, Field(gt=0)] = 600.0
-    """Longest time for all queries of one fetch together, whatever the service does."""
+    """The longest time for all queries of one fetch together, in seconds."""
     pause_s: Annotated[float, Field(ge=0)] = 60.0
-    """First pause after three requests in a row that came to nothing; the second is twice as long,
-    all others four times."""
+    """The first pause after three failed requests in a row, in seconds; the second is twice as
+    long, all others four times as long."""
 
 
 BackendName = Literal["local", "bigquery", "doc"]
@@ -92,21 +93,21 @@ class ControlWindow(Value):
 
 
 class KnowledgeConfig(Value):
-    """Where news comes from."""
+    """The sources of news."""
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)
-    """Asked in this order: a query that one finds nothing for goes to the next."""
+    """The backends in order: a query without results goes on to the next."""
     path: str | None = None
-    """For the local backend: a store of `coreeval gdelt sync`, or a folder of GDELT files. The
-    workspace's own store where it is not told."""
+    """For the local backend: a store of `coreeval gdelt sync`, or a folder of GDELT files. None:
+    the workspace's own store."""
     bigquery: BigQueryConfig = BigQueryConfig()
     doc: DocConfig = DocConfig()
     window: WindowConfig = WindowConfig()
     min_precision: Precision = "cluster"
-    """Least certain kind of publication time that is accepted."""
+    """The least certain kind of publication time that is accepted."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 20
-    """Items of evidence shown to the replacer (research: pilot §2)."""
+    """The number of evidence items shown to the replacer (research: pilot §2)."""
     cutoffs: str | None = None
-    """File of model cutoffs and releases that come before the built-in ones."""
+    """A file of model cutoffs and release dates that overrides the built-in ones."""
     takedown: str | None = None
-    """File of names and evidence ids that nothing may rest on, one a line."""
+    """A file of names and evidence ids that must not be used, one per line."""

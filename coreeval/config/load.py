@@ -372,7 +372,7 @@ def _key_path(place: Sequence[int | str]) -> list[str]:
 
 
 _UNION_TAGS = {"datetime", "literal"}
-"""What pydantic adds to the place of a value that may be of several kinds."""
+"""Parts that pydantic adds to the location of a value of a union type."""
 
 
 def _list_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:

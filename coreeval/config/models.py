@@ -54,14 +54,14 @@ def _check_variable_name(name: str) -> str:
 
 
 PlainUrl = Annotated[str, AfterValidator(_check_plain_url)]
-"""An address without user, password or query."""
+"""A URL without user, password or query."""
 VariableName = Annotated[str, AfterValidator(_check_variable_name)]
 """The name of an environment variable that holds a secret."""
 
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
 METHODS: tuple[Method, ...] = get_args(Method)
-"""Ways to have a model keep to a schema, the strictest first."""
+"""Ways to make a model follow a schema, the strictest first."""
 
 
 def _check_finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -92,7 +92,7 @@ _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
         *("response_format", "response_schema", "response_mime_type"),
     ),
 }
-"""What is no further parameter, in each provider's words, by what to do instead."""
+"""Names that `extra` may not contain, for all providers, by what to do instead."""
 _RESERVED_HINTS: Final = {
     name.replace("_", ""): instead for instead, names in _RESERVED.items() for name in names
 }
@@ -120,18 +120,18 @@ def _find_reserved(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]
 
 
 TokenPrice = Annotated[float, Field(ge=0, le=1e9)]
-"""For a million tokens: no sum of such prices is beyond what a float can hold."""
+"""US dollars per million tokens; limited so that sums of prices fit in a float."""
 
 
 class PriceConfig(Value):
-    """What a model charges, in US dollars for a million tokens."""
+    """The prices of a model, in US dollars per million tokens."""
 
     input: TokenPrice
     output: TokenPrice
     cached_input: TokenPrice | None = None
-    """Of prompt tokens that the provider had in its cache; like others where it is not told."""
+    """For prompt tokens that the provider read from its cache; None: the same as other tokens."""
     cache_write: TokenPrice | None = None
-    """Of prompt tokens that the provider was asked to keep; like others where it is not told."""
+    """For prompt tokens that the provider was asked to cache; None: the same as other tokens."""
     batch_input: TokenPrice | None = None
     batch_output: TokenPrice | None = None
 
@@ -141,28 +141,28 @@ class ModelConfig(Value):
 
     model: str
     base_url: PlainUrl | None = None
-    """Without user, password or query: keys come from the environment."""
+    """A URL without user, password or query: keys come from the environment."""
     temperature: float | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 2048
     seed: int | None = None
     reasoning_effort: str | None = None
     structured: Method | Literal["auto"] = "auto"
-    """`auto`: the strictest way that the endpoint takes, found out once and remembered."""
+    """`auto`: the strictest way that the endpoint supports, found once and remembered."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key."""
     ca_file: str | None = None
-    """PEM file of the authorities whose certificates the endpoint may show, and no others."""
+    """A PEM file with the only certificate authorities that are trusted for the endpoint."""
     price: PriceConfig | None = None
-    """Comes before the built-in price and the one in `run.prices`."""
+    """Overrides the built-in price and the one in `run.prices`."""
     max_in_flight: Annotated[int, Field(ge=1)] | None = None
-    """Most requests at a time; `run.concurrency` where it is not told."""
+    """The most requests at a time; None: `run.concurrency`."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
     extra: Annotated[
         dict[str, JsonValue], AfterValidator(_check_finite), AfterValidator(_check_extra_parameters)
     ] = {}
-    """Further parameters, sent as they are; none that CoreEval sends itself."""
+    """Further parameters, sent unchanged; CoreEval's own parameters are refused."""
 
     @model_validator(mode="before")
     @classmethod
@@ -204,11 +204,11 @@ class TargetConfig(ModelConfig):
     """A model under test."""
 
     cutoff: DateText | None = None
-    """Until when it was trained; comes before what is known of it, as does `released`."""
+    """The end of its training data; like `released`, overrides the known date."""
     released: DateText | None = None
-    """When it came out."""
+    """The date on which it was published."""
     role: Literal["target", "reference"] = "target"
-    """A reference is presumed clean: PCR of the other targets is compared with its own."""
+    """A reference is presumed clean: the PCR of the other targets is compared with its PCR."""
 
     @model_validator(mode="after")
     def _check_provider(self) -> Self:
@@ -237,7 +237,7 @@ def require_tested_target(targets: Sequence[TargetConfig]) -> None:
 
 
 class ModelsConfig(Value):
-    """Which model plays which role."""
+    """The model of each role."""
 
     default: ModelConfig
     extractor: ModelConfig | None = None

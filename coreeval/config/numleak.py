@@ -17,18 +17,18 @@ from coreeval.config.models import ModelConfig
 from coreeval.schema import Value
 
 LEAST_CONTROL_DATES = 5
-"""With fewer dates no interval is given (`statistics/intervals.py`)."""
+"""The fewest dates for which an interval is given (`statistics/intervals.py`)."""
 
 
 class LeakConfig(Value):
-    """What is asked besides the sentiment of each date (research: numleak, appendices M and Q)."""
+    """What is asked in addition to the sentiment of each date (research: numleak, app. M and Q)."""
 
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
-    """Last year of the early era; None: it is the first 15 % of the series."""
+    """The last year of the early era; None: the early era is the first 15 % of the series."""
     early: Annotated[int, Field(ge=0)] = 30
-    """Dates of it that are asked for value and sentiment, as many as in the paper; 0: none."""
+    """The number of early dates asked for value and sentiment, as in the paper; 0: none."""
     scrambled: Annotated[int, Field(ge=0)] = 30
-    """Dates whose figures are stated under their own date and under another; 0: none."""
+    """The number of dates whose figures are shown under their own and another date; 0: none."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Self:
@@ -41,18 +41,18 @@ class LeakConfig(Value):
 
 
 DEFENCES: Final = ("none", "soft", "strong", "retrieval_only")
-"""The built-in ones (NumLeak, section 5): the control, a plea, a ban, a pointer to the source."""
+"""The built-in defences (NumLeak, section 5): control, request, ban, and pointer to the source."""
 SUFFIXES: Final = ("override", "research", "public", "confirm", "number_only", "reasoning")
-"""The built-in endings of a question that try to undo them (NumLeak, appendix S)."""
+"""The built-in suffixes of a question that try to override defences (NumLeak, appendix S)."""
 
 
 class InstructionConfig(Value):
-    """A defence or an ending of a question: a built-in one by its name, or one's own words."""
+    """A defence or suffix of a question: a built-in one by name, or custom text."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     text: str | None = None
     file: str | None = None
-    """A file of plain text, in the place of `text`."""
+    """A file of plain text, instead of `text`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -78,24 +78,24 @@ def _list_built_in(names: Sequence[str]) -> tuple[InstructionConfig, ...]:
 
 
 class DefencesConfig(Value):
-    """Defences under attack, and what they cost in usefulness (research: numleak, section 5)."""
+    """Defences under attack, and their cost in usefulness (research: numleak, section 5)."""
 
     names: Annotated[tuple[InstructionConfig, ...], Field(min_length=1)] = _list_built_in(DEFENCES)
     suffixes: tuple[InstructionConfig, ...] = _list_built_in(SUFFIXES)
-    """None at all: only the plain question is asked."""
+    """Suffixes to attack with; if empty, only the plain question is asked."""
     dates: Annotated[int, Field(ge=1)] = 40
-    """Dates of the first drawing that each defence is tried on: as many as NumLeak's."""
+    """The number of dates of the first draw that each defence is tried on, as in NumLeak."""
     utility: bool | None = None
     """Whether ordinary questions are asked and judged under each defence; None: if there is a
     judge."""
     questions: str | None = None
-    """File of one's own ordinary questions."""
+    """A file of custom ordinary questions."""
     judge: ModelConfig | None = None
-    """Scores answers to them; `offline` compares words by rule."""
+    """Scores the answers to the ordinary questions; `offline` compares words by rule."""
     second_judge: ModelConfig | None = None
-    """Scores some of them again."""
+    """Scores some of the answers again."""
     rescored: Annotated[int, Field(ge=2)] = 50
-    """How many answers the second judge scores: as many as NumLeak's."""
+    """The number of answers that the second judge scores, as in NumLeak."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -151,7 +151,7 @@ Probe = Literal[
 ]  # fmt: skip
 PROBES: Final[tuple[Probe, ...]] = get_args(Probe)
 DEFAULT_PROBES: Final = PROBES[: PROBES.index("description")]
-"""What an audit asks that is not told otherwise: what its verdict rests on."""
+"""What an audit asks by default: the probes that its verdict rests on."""
 _PERIOD_END = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-\d{2})?)?")
 
 
@@ -172,12 +172,12 @@ PeriodEnd = Annotated[str | None, BeforeValidator(_check_period_end)]
 
 
 class PeriodConfig(Value):
-    """The stretch of time whose values are asked for, such as that of a back-test."""
+    """The period whose values are asked for, e.g. that of a back-test."""
 
     start: PeriodEnd = None
-    """Year, month or day, itself included; None: as early as the series goes."""
+    """Year, month or day, inclusive; None: the beginning of the series."""
     end: PeriodEnd = None
-    """Likewise, included to its last day."""
+    """Year, month or day, inclusive to its last day; None: the end of the series."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -207,7 +207,7 @@ class PeriodConfig(Value):
 
 
 class NumleakConfig(Value):
-    """Whether a target remembers series: which, and what is asked (research: numleak, app. O)."""
+    """How memory of series is tested: the series and the questions (research: numleak, app. O)."""
 
     series: Annotated[
         tuple[str, ...],
@@ -216,31 +216,31 @@ class NumleakConfig(Value):
     ]
     """Built-in ids, names of families, or paths of YAML files."""
     files: dict[str, str] = {}
-    """The publisher's file on this machine, by the id of its series: nothing is fetched for it."""
+    """The publisher's file on this machine, by series id; such a series is not fetched."""
     probes: tuple[Probe, ...] = DEFAULT_PROBES
     """`recent`: the last values published after the target's cutoff; `siblings`: the other series
-    of the family; the others are what an answer is recorded as."""
+    of the family; the other probes are named like the records of their answers."""
     dates: Annotated[int, Field(ge=2)] = 40
-    """Of each series in each drawing."""
+    """The number of dates per series and draw."""
     seeds: Annotated[int, Field(ge=1)] = 1
-    """Drawings of so many dates; they have none in common and are pooled."""
+    """The number of draws of that size; they share no dates and are pooled."""
     pairs: Annotated[int, Field(ge=1)] = 60
-    """Pairs of the dates of a drawing that are compared."""
+    """The number of pairs of a draw's dates that are compared."""
     fictitious: Annotated[int, Field(ge=1)] = 30
-    """Questions about series that do not exist, in each drawing."""
+    """The number of questions about series that do not exist, per draw."""
     recent: Annotated[int, Field(ge=1)] = 14
     draws: Annotated[int, Field(ge=2)] = 2
-    """Repeated answers to the question for one value."""
+    """The number of repeated answers to the question for one value."""
     continuations: Annotated[int, Field(ge=1)] = 10
-    """Stretches of the publisher's file that are to be continued, in each drawing."""
+    """The number of passages of the publisher's file to continue, per draw."""
     period: PeriodConfig = PeriodConfig()
-    """Where dates are drawn from; `recent` ones lie where they lie."""
+    """The period that dates are drawn from; `recent` dates are not restricted to it."""
     leak: LeakConfig = LeakConfig()
-    """Controls of the sentiment, if that is asked."""
+    """Controls of the sentiment, used if sentiment is asked."""
     signals: dict[str, str] = {}
-    """CSV files with signals of one's own, by name, to be attributed beside it."""
+    """CSV files with your own signals, by name, which are attributed beside the sentiment."""
     defences: DefencesConfig | None = None
-    """What instructions keep back, and what they cost. Off where it is absent."""
+    """Which defences are tested, also for their cost in usefulness; None: none."""
 
     @model_validator(mode="after")
     def _require_value_probe(self) -> Self:

@@ -16,34 +16,34 @@ from coreeval.schema import Flag, Policy, Value
 
 
 class TelemetryConfig(Value):
-    """Where spans go; nowhere by default."""
+    """Where spans are sent; nowhere by default."""
 
     otlp: PlainUrl | None = None
-    """Base URL of a collector that takes OTLP over HTTP; the OTEL_* variables where it is absent.
-    Headers with keys come from OTEL_EXPORTER_OTLP_HEADERS."""
+    """Base URL of a collector that takes OTLP over HTTP; None: the OTEL_* variables apply. Headers
+    with keys come from OTEL_EXPORTER_OTLP_HEADERS."""
     content: bool = False
-    """Whether spans hold texts, prompts, answers and news; ids, names and numbers only otherwise.
+    """Whether spans contain texts, prompts, answers and news; if not, only ids, names and numbers.
     """
 
 
 class LicenceConfig(Value):
-    """On what terms a benchmark's texts may be passed on, as their owner has it."""
+    """The terms on which a benchmark's texts may be redistributed, as stated by their owner."""
 
     name: str
     url: str | None = None
     redistribute: bool = False
-    """Whether a release may hold the originals' texts."""
+    """Whether a release may contain the original texts."""
 
 
 class DatasetConfig(Value):
-    """Where the benchmark is and how to read it."""
+    """The location of the benchmark, and how to read it."""
 
     format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
     path: str
     """Folder or file, relative to the config; a dataset name for `hf`."""
     split: str = "test"
     train_split: str = "train"
-    """Split that embedded targets are fitted on."""
+    """The split that embedded targets are fitted on."""
     target: str | None = None
     """TweetEval stance: the target's folder, or `all`."""
     subset: str | None = None
@@ -51,7 +51,7 @@ class DatasetConfig(Value):
     columns: dict[str, str] = {}
     """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
     licence: LicenceConfig | None = None
-    """Comes before what is known of the format's benchmark."""
+    """Overrides the known licence of the format's benchmark."""
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -61,7 +61,7 @@ class DatasetConfig(Value):
 
 
 class RunConfig(Value):
-    """How the run behaves."""
+    """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
@@ -69,37 +69,37 @@ class RunConfig(Value):
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """Most that the run may cost, all its resumes included."""
+    """The most that the run may cost, including all its resumes."""
     allow_unpriced: bool = False
-    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
+    """Whether a model without a price may be asked under a budget; its cost is not counted."""
     prices: str | None = None
-    """File of prices that come before the built-in ones."""
+    """A file of prices that override the built-in ones."""
     timeout_s: Annotated[float, Field(gt=0)] | None = None
-    """Wall clock that one start or resume may take before it stops cleanly."""
+    """The time limit of one start or resume in seconds, after which it stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
-    """Wall clock that one sample may take before it ends as failed; waiting for its turn at a model
+    """The time limit of one sample in seconds, after which it fails; waiting in a model's queue
     does not count."""
     control_window: ControlWindow | None = None
-    """News that all targets may know: a second pass writes the control arm with it. Off where it is
-    absent."""
+    """News that all targets may know: a second pass writes the control arm with it. None: no
+    control arm."""
 
 
 class StandaloneRunConfig(Value):
-    """How asking targets behaves where nothing is refreshed."""
+    """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     seed: int = 7
-    """Of what is drawn, and of how items are modified."""
+    """The seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """Most that asking under this config's name may cost, all that it has cost so far included."""
+    """The most that asking under this config's name may cost, including all earlier cost."""
     allow_unpriced: bool = False
-    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
+    """Whether a model without a price may be asked under a budget; its cost is not counted."""
     prices: str | None = None
-    """File of prices that come before the built-in ones."""
+    """A file of prices that override the built-in ones."""
 
 
 class SafetyConfig(Value):
-    """What may be done with a sample that is flagged; a flag that is absent keeps its default."""
+    """What to do with a flagged sample; a flag that is absent keeps its default."""
 
     abuse: Policy | None = None
     self_harm: Policy | None = None
@@ -118,16 +118,16 @@ class SafetyConfig(Value):
 
 
 class PcrConfig(Value):
-    """Whether a score is memory: CAP's PCR of the train split beside that of the test split."""
+    """Whether scores come from memory: CAP's PCR of the train split against the test split."""
 
     train_split: str | None = None
-    """None: the dataset's."""
+    """None: the dataset's train split."""
     samples: Annotated[int, Field(ge=1)] = 500
-    """Train items that are drawn and reworded."""
+    """The number of train items that are drawn and reworded."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
-    """What counts as performance."""
+    """The measure of performance."""
     exchangeable_splits: bool = False
-    """Whether the splits are random parts of one pool: a gap in difficulty is then ruled out."""
+    """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
 
 
 class DetectConfig(Value):
@@ -135,9 +135,9 @@ class DetectConfig(Value):
 
     evaluate: bool = True
     pcr: PcrConfig | None = None
-    """Off where it is absent."""
+    """None: not measured."""
     numleak: NumleakConfig | None = None
-    """Likewise."""
+    """None: not measured."""
 
     @property
     def judges(self) -> tuple[ModelConfig, ...]:
@@ -152,24 +152,24 @@ class DetectConfig(Value):
 
 
 class Config(Value):
-    """Everything a run may vary."""
+    """All settings of a run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     task: str
-    """A built-in task or the path of a task file."""
+    """The name of a built-in task, or the path of a task file."""
     dataset: DatasetConfig
     knowledge: KnowledgeConfig
     models: ModelsConfig
     run: RunConfig = RunConfig()
     detect: DetectConfig = DetectConfig()
     safety: SafetyConfig = SafetyConfig()
-    """What may be written into samples that touch real people or do harm (research: pilot §4)."""
+    """What may be written into samples that concern real people or do harm (research: pilot §4)."""
     prompts: str | None = None
-    """Folder whose *.md files replace the built-in prompts of the same name."""
+    """A folder whose *.md files replace the built-in prompts of the same names."""
     schedule: ScheduleConfig | None = None
-    """When `coreeval schedule` renews the benchmark; decides nothing about a run."""
+    """When `coreeval schedule` refreshes the benchmark; does not affect a run."""
     telemetry: TelemetryConfig = TelemetryConfig()
-    """Who is told what the run does; decides nothing about it either."""
+    """Where telemetry of a run is sent; does not affect the run either."""
 
     @property
     def pcr_train_split(self) -> str:

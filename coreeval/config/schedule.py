@@ -32,10 +32,11 @@ CRON_FIELDS = {
 
 @dataclass(frozen=True)
 class Cron:
-    """Five fields and a zone, with the weekdays, day rules and clock changes of Debian's cron.
+    """Five fields and a time zone, with Debian cron's weekdays, day rules and clock changes.
 
-    A time that the clock skips in spring comes right after the gap, one that it shows twice in
-    autumn comes once; only where hour or minute start with `*` do the times follow real hours.
+    A time that the clock skips in spring occurs right after the gap, and one that
+    it shows twice in autumn occurs once. Times follow real hours only if the hour or minute field
+    starts with `*`.
     """
 
     expression: str
@@ -138,7 +139,7 @@ BY_WEEK, BY_DAY, BY_MINUTE = "%G.%V", "%Y-%m-%d", "%Y-%m-%dT%H%M%z"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _FIRST_DAY = date(2024, 1, 1)
 _DAYS = 12 * 366
-"""How far alike versions are looked for: a date has fallen on every weekday by then."""
+"""The number of days searched for equal versions: each date falls on every weekday in them."""
 
 
 def choose_version_pattern(cron: Cron) -> str:
@@ -219,15 +220,15 @@ def _utc_offset(cron: Cron, moment: datetime) -> timedelta:
 
 
 class HookConfig(Value):
-    """Somebody who is told: a command, or a web address that takes JSON."""
+    """A hook: a shell command, or a web address that takes JSON."""
 
     command: Annotated[str, Field(min_length=1)] | None = None
-    """Run by /bin/sh in the config's folder, with what happened in COREEVAL_… variables."""
+    """Run by /bin/sh in the config's folder, with the event in COREEVAL_… variables."""
     webhook_env: VariableName | None = None
     """Name of the environment variable that holds the address, which may be secret."""
     tries: Annotated[int, Field(ge=1, le=10)] = 3
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """Longest that one try may take."""
+    """The longest time for one try, in seconds."""
 
     @model_validator(mode="before")
     @classmethod
@@ -247,14 +248,14 @@ class HookConfig(Value):
 
 
 class HooksConfig(Value):
-    """Who is told of what."""
+    """Which hooks run on which event."""
 
     success: tuple[HookConfig, ...] = ()
-    """A release was made."""
+    """Run when a release was made."""
     failure: tuple[HookConfig, ...] = ()
-    """It could not be made; told once for each period and kind of trouble."""
+    """Run when a release failed; once per period and kind of error."""
     gate: tuple[HookConfig, ...] = ()
-    """It waits for something: a review, samples that failed, a gate; told once as well."""
+    """Run when a release waits for a review, failed samples or a gate; once for each as well."""
 
     @property
     def all(self) -> tuple[HookConfig, ...]:
@@ -263,26 +264,26 @@ class HooksConfig(Value):
 
 
 class ScheduleConfig(Value):
-    """When a benchmark is renewed: a cron expression, or a mapping that says more."""
+    """When a benchmark is refreshed: a cron expression, or a mapping with more settings."""
 
     cron: str
-    """minute, hour, day of month, month, day of week, as cron has them."""
+    """Minute, hour, day of month, month and day of week, in cron's syntax."""
     timezone: str = "UTC"
-    """IANA name of the zone whose wall clock counts."""
+    """The IANA name of the zone in which the times apply."""
     version: str | None = None
-    """strftime pattern of a release's version, filled with the time at which it was due; None: the
-    coarsest of week, day and minute that tells all times apart."""
+    """The strftime pattern of a release's version, filled with the due time; None: the coarsest of
+    week, day and minute that distinguishes all times."""
     stale_after: Annotated[str, AfterValidator(lambda stated: str(parse_age(stated)))] | None = None
-    """Keep samples of the last release whose evidence is younger, such as 90d; None: all are made
-    anew."""
+    """Reuse samples of the last release whose evidence is younger than this, e.g. 90d; None: all
+    samples are made anew."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Share of the samples that may have failed in what is released. Our choice: a release stays
-    as it is for good, so an outage of its models should not be part of it."""
+    """The largest share of failed samples that a release may have. Our choice: a release is final,
+    so it should not contain an outage of its models."""
     require_review: bool = False
-    """Whether a person decides about samples that name living persons before it is released."""
+    """Whether a person must review samples that name living persons before the release."""
     gates: Annotated[str, Field(min_length=1)] | None = None
-    """A file of gates that a release must keep before it is made and anybody is told of it, from
-    the config's folder, or `default`; None: it is not held against any."""
+    """A file of gates, relative to the config's folder, or `default`. A release must pass them
+    before it is made and before hooks run; None: no gates."""
     hooks: HooksConfig = HooksConfig()
 
     @model_validator(mode="before")

@@ -19,19 +19,19 @@ ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
 
 
 class ItemDatasetConfig(Value):
-    """Where the items are and how to read them."""
+    """The location of the items, and how to read them."""
 
     format: ItemFormat
     path: str
-    """Folder with a file for each split, relative to the config."""
+    """A folder with a file for each split, relative to the config."""
 
 
 class ItemModelsConfig(Value):
-    """Who is asked, and who puts items into other words."""
+    """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
     rewriter: ModelConfig | None = None
-    """Writes paraphrases; needed for no other modification."""
+    """Writes paraphrases; not needed for other modifications."""
 
     @model_validator(mode="after")
     def _check_models(self) -> Self:
@@ -51,30 +51,30 @@ class ItemModelsConfig(Value):
 
 
 class ItemPcrConfig(Value):
-    """What is compared; what is absent is the benchmark's own, as in the CAP paper."""
+    """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
     test_split: str | None = None
     samples: Annotated[int, Field(ge=1)] = 500
-    """Most items of each split that are asked about."""
+    """The most items of each split that are asked about."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
     modified: str | None = None
-    """Folder of recorded modified items, in place of a modification."""
+    """A folder of recorded modified items, instead of a modification."""
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Least similarity of a paraphrase to its item."""
+    """The least similarity of a paraphrase to its item."""
     answer: Literal["text", "letter"] = "text"
-    """What is scored where there are options: the whole answer, as in the CAP paper, or the letter
-    that it chooses; an answer that chooses none clearly stays as it is."""
+    """What is scored if there are options: the whole answer, as in the CAP paper, or the letter
+    that it chooses; an answer without a clear choice stays as it is."""
     metric: str | None = None
     consistency: str | None = None
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Cosine similarity from which two answers mean the same."""
+    """The least cosine similarity at which two answers mean the same."""
     embeddings: str = "minilm"
-    """For paraphrases, and for cosine consistency."""
+    """The embeddings for paraphrases and for cosine consistency."""
     alpha: Annotated[float, Field(ge=0)] | None = None
     scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
     exchangeable_splits: bool = False
-    """Whether the splits are random parts of one pool: a gap in difficulty is then ruled out."""
+    """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
 
     @model_validator(mode="after")
     def _check_modification(self) -> Self:
@@ -90,7 +90,7 @@ class ItemDetectConfig(Value):
 
 
 class ItemConfig(Value):
-    """Everything that asking about items may vary."""
+    """All settings for asking about items."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     dataset: ItemDatasetConfig
@@ -100,10 +100,10 @@ class ItemConfig(Value):
 
 
 class SeriesModelsConfig(Value):
-    """Who is asked."""
+    """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
-    """Models, and `offline:NAME` of the embedded personas."""
+    """Models, and embedded personas as `offline:NAME`."""
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
@@ -118,11 +118,11 @@ class SeriesDetectConfig(Value):
 
 
 class SeriesConfig(Value):
-    """Everything that asking about series may vary."""
+    """All settings for asking about series."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     models: SeriesModelsConfig
     run: StandaloneRunConfig = StandaloneRunConfig()
     detect: SeriesDetectConfig
     cutoffs: str | None = None
-    """File of training cutoffs that come before the built-in ones."""
+    """A file of training cutoffs that override the built-in ones."""

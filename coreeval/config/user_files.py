@@ -15,36 +15,36 @@ from typing import Any, BinaryIO
 import yaml
 
 MOST_BYTES = 4 << 20
-"""Bytes of a file of settings or words, which a person wrote (own choice)."""
+"""The most bytes of a file of settings or words that a person wrote (own choice)."""
 MOST_DATA_BYTES = 512 << 20
-"""Bytes of a data file that is read whole: a recording, a sheet, a report (own choice)."""
+"""The most bytes of a data file that is read whole: a recording, a sheet, a report (own choice)."""
 MOST_LINE_BYTES = 64 << 20
-"""Bytes of a line of a file that is read line by line (own choice)."""
+"""The most bytes of a line in a file that is read line by line (own choice)."""
 MOST_DEPTH = 64
-"""Levels of mappings and lists inside each other; a config has six (own choice)."""
+"""The most levels of nested mappings and lists; a config has six (own choice)."""
 MOST_VALUES = 200_000
-"""Values of a document after its aliases are followed; a price list of 2,000 models has 20,000 (own
-choice)."""
+"""The most values of a document with its aliases expanded; a price list of 2,000 models has 20,000
+(own choice)."""
 MOST_DIGITS = 400
-"""Characters of a number; the largest float has 309 digits."""
+"""The most characters of a number; the largest float has 309 digits."""
 YAML_HINT = (
     "correct this line; a text that YAML takes for something else belongs in quotation marks"
 )
-"""What a user can do about a `YamlError`."""
+"""How a user can fix a `YamlError`."""
 _MOST_PROBLEM_LENGTH = 200
-"""Characters of a problem, which may quote the text."""
+"""The most characters of a problem, which may quote the text."""
 _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class YamlError(yaml.YAMLError):
-    """Text is not YAML that CoreEval reads."""
+    """The text is not YAML, or not YAML that CoreEval reads."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         problem = problem[:_MOST_PROBLEM_LENGTH]
         super().__init__(f"line {line}: {problem}" if line else problem)
         self.problem = problem
         self.line = line
-        """From 1; None if the problem is not on one line."""
+        """The line number from 1; None if the problem is not on one line."""
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -118,17 +118,18 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
 
 
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-"""What no file name, address or file of UTF-8 can hold; an escape such as `\\ud800` writes it."""
+"""Characters that no file name, address or UTF-8 file can hold; an escape such as
+`\\ud800` writes it."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """Builds plain values; counts levels and values before any is built."""
+    """Builds plain values, but first counts levels and values."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = 0
         self._sizes = dict[int, int]()
-        """Values inside each node, by its id, with aliases followed."""
+        """The number of values inside each node, by its id, with aliases expanded."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Compose a node; raise an error if it is nested too deep or expands to too many values."""

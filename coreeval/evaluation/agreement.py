@@ -41,33 +41,33 @@ from coreeval.evaluation.text_measures import DEFINITIONS as COVARIATES
 from coreeval.schema import Value
 
 MIN_TARGETS: Final = MIN_OTHERS + 1
-"""The tested one and the others."""
+"""The tested target and the fewest others."""
 
 Metric = Literal["accuracy", "macro_f1"]
 
 
 class TargetExcess(Value):
-    """One target against the others."""
+    """The comparison of one target with the others."""
 
     target: str
     original: float
     updated: float
     excess: Score
-    """Original score beyond what the others' line expects."""
+    """The score on the original arm beyond what the line of the others predicts."""
     p_value: float
-    """One-sided, that there is no excess."""
+    """One-sided, for the hypothesis of no excess."""
     p_adjusted: float
-    """For all targets together (Holm 1979)."""
+    """Adjusted over all targets together (Holm 1979)."""
     stands_out: bool
 
 
 class Panel(Value):
-    """All targets, each against all others."""
+    """The comparison of each target with all others."""
 
     metric: Metric
     targets: tuple[TargetExcess, ...]
     note: str
-    """Why there are none, or what the panel takes for granted."""
+    """Why no target was tested, or the assumptions of the panel."""
     level: float = LEVEL
 
 
@@ -121,34 +121,34 @@ def compare_targets(
 
 
 class Calibration(Value):
-    """How often a detector was wrong, and right, where the truth was known."""
+    """How often a detector was wrong and right when the truth was known."""
 
     false_positives: Score | None
-    """Share of clean targets that it called remembered."""
+    """The share of clean targets that it called remembered."""
     found: Score | None
-    """Share of contaminated ones that it found, at the dose of `setting`."""
+    """The share of contaminated targets that it found, at the dose in `setting`."""
     setting: str
-    """What was planted, and how many samples and studies there were."""
+    """What was planted, and the numbers of samples and studies."""
 
 
 class AgreementCell(Value):
-    """What one detector says of one target."""
+    """The finding of one detector on one target."""
 
     said: MemoryFinding
     verdict: str
-    """In the detector's own words; empty where it was not run."""
+    """In the detector's own words; empty if it was not run."""
     reason: str
 
 
 class AgreementRow(Value):
-    """All detectors on one target."""
+    """The findings of all detectors on one target."""
 
     target: str
     cells: dict[str, AgreementCell]
 
 
 class DetectorAgreement(Value):
-    """The matrix, and what is known of each detector."""
+    """The matrix of detectors and targets, and the calibration of each detector."""
 
     rows: tuple[AgreementRow, ...]
     asks: dict[str, str]
@@ -206,7 +206,7 @@ def _merge_findings(detector: Detector, found: Sequence[Finding], target: str) -
 
 @dataclass(frozen=True)
 class MemoryEvidence:
-    """The findings as report.json has them, and the table of samples that they rest on."""
+    """The findings for report.json, and the table of samples that they are based on."""
 
     document: Json
     items: Sequence[ItemFindings]
@@ -214,7 +214,7 @@ class MemoryEvidence:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table: the target first, then the columns of all targets."""
+        """Return the columns of the table: the target, then the columns of all targets."""
         every = (name for each in self.items for name in each.columns)
         return ("target", *dict.fromkeys(every))
 
@@ -237,7 +237,7 @@ def find_memory_evidence(
     numleak: Json | None,
     draws: int = DRAWS,
 ) -> MemoryEvidence:
-    """Decompose every target's drop and combine it with the other evidence of its memory.
+    """Decompose the drop of every target and combine it with the other evidence of its memory.
 
     Args:
         targets: The targets to judge, in the order of the matrix.

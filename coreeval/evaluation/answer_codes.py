@@ -15,25 +15,25 @@ from coreeval.tools.stores.heartbeat import REPAIR
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 Way = tuple[Arm, int]
-"""An arm, and the number of the template that it was asked with."""
+"""An arm, and the number of the template that was used."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerCodes:
-    """All that one target said of the samples of a benchmark."""
+    """All answers of one target on the samples of a benchmark."""
 
     target: str
     keys: tuple[str, ...]
-    """Sample ids, in the order of the table's lines."""
+    """Sample ids, in the order of the table's rows."""
     labels: tuple[str, ...]
     """Label names, in the order of their codes."""
     ways: tuple[Way, ...]
-    """What the table's columns are, by arm."""
+    """The arm and template of each column of the table."""
     table: AnswerTable
 
     @cached_property
     def columns(self) -> dict[Arm, dict[int, int]]:
-        """The column of each template, for each arm that was asked."""
+        """Return the column of each template, for each arm that was asked."""
         found: dict[Arm, dict[int, int]] = {}
         for column, (arm, template) in enumerate(self.ways):
             found.setdefault(arm, {})[template] = column
@@ -42,7 +42,7 @@ class AnswerCodes:
     def views(self, arms: Sequence[Arm]) -> tuple[AnswerView, ...] | None:
         """Return each arm restricted to the shared templates and to samples without a refusal.
 
-        None if an arm was not asked or the arms have no template in common.
+        Return None if an arm was not asked or the arms have no template in common.
         """
         if not all(arm in self.columns for arm in arms):
             return None

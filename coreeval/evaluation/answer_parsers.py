@@ -18,16 +18,16 @@ from coreeval.models.answers import InvalidAnswer, OutputSchema
 from coreeval.schema import Task, Value
 
 _LONGEST_LABEL_ANSWER: Final = 4000
-"""Characters of an answer that are looked at, from its end."""
+"""The number of characters that are read from the end of an answer."""
 _NEAR: Final = 120
-"""Characters before a label that tell whether it is the one."""
+"""The number of characters before a label that show whether it is the answer."""
 _MOST_NAMED: Final = 100
-"""Labels in one sentence; one that names more claims none."""
+"""The most labels in a sentence; a sentence that names more claims none."""
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
-"""What may stand round a bare label: quotes, Markdown, brackets, full stops, emoji."""
+"""What may surround a bare label: quotes, Markdown, brackets, full stops, emoji."""
 _KEYS: Final = ("label", "answer", "final_answer", "prediction", "class", "category")
-"""Where an object has its label, the surest first."""
+"""Keys under which an object may have its label, the surest first."""
 _ASIDE: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "text", "input"})
 _NOT: Final = re.compile(
     r"(?:\b(?:not|no|nor|never|neither|can't|cannot|rather than|instead of|without|than|whether"
@@ -51,13 +51,13 @@ _CLAIM: Final = re.compile(
     rf"{_FILLER}",
     re.IGNORECASE,
 )
-"""What says, before a label, that it is the one."""
+"""What, before a label, marks it as the answer."""
 _FINAL: Final = re.compile(
     rf"\b(?:answer|label|verdict|prediction|emotion|sentiment|stance)\b"
     rf"(?: is| would be|[:=])+{_FILLER}",
     re.IGNORECASE,
 )
-"""What says so above all else."""
+"""What marks a label as the answer with the highest priority."""
 _DENIED_BEHIND: Final = re.compile(
     r"\s+(?:is|are|was|does|would|can)(?:n't|\s*not)\b", re.IGNORECASE
 )
@@ -77,9 +77,9 @@ class TargetAnswer(Value):
 class LabelShape(OutputSchema[TargetAnswer]):
     """Exactly one of a task's label names.
 
-    A label is known whatever its case, and however its words are joined. A model that says nothing
-    but a label, as templates ask for, has answered although it is no JSON; so has one that says in
-    a sentence which label it is. An answer that names two, or denies one, is none.
+    Labels match in any case, and however their words are joined. A bare label, as templates
+    request, and a sentence that states the label are valid answers although they are not JSON. An
+    answer that names two labels, or denies one, is invalid.
     """
 
     def __init__(self, task: Task) -> None:
@@ -181,21 +181,21 @@ def _label_key(text: str) -> str:
 
 
 OptionPatterns = tuple[re.Pattern[str], ...]
-"""Patterns that are as sure as each other; what they name are groups."""
+"""Patterns that are equally sure; their groups contain what they name."""
 _WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm){0,16}"""
-"""What may stand between the words before a letter and the letter: marks, Markdown, LaTeX."""
+"""What may be between the introductory words and a letter: marks, Markdown, LaTeX."""
 _END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
 _EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 _CORRECT = (
     r"(?=['\"*_`)\]]*\s+(?i:is|are|would be|must be|should be|seems)\s+(?i:(?:the|most|likely)\s+)*"
     r"(?i:(?:(?:correct|right|best|true)\b|(?:final\s+)?(?:answer|choice|option)\b)))"
 )
-"""What says behind a letter that it is the answer."""
+"""What, after a letter, marks it as the answer."""
 _ELSEWHERE = (
     r"(?i:\b(?:antwort|r\u00e9ponse|respuesta|risposta|resposta)\b"
     r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9))*)"
 )
-"""The answer is, in other languages."""
+""""The answer is" in other languages."""
 _IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct))*"
 _SHALL = r"(?:\s|应该|应当|应|可能|就|则|只能|最终|更|选项|选择|选|[是为]){0,4}"
 _REJECTED_OPTION = re.compile(
@@ -203,9 +203,9 @@ _REJECTED_OPTION = re.compile(
     r"(?:correct|right|answer))\b",
     re.IGNORECASE,
 )
-"""Behind a letter that is asked about, or is not the answer."""
+"""Follows a letter that is questioned or rejected."""
 _IS_WORD = re.compile(r" (?!(?:is|would be|must be|should be|seems) )[a-z]")
-"""Behind the article A or the pronoun I."""
+"""Follows the article A or the pronoun I."""
 _LISTED = re.compile(r"\A(?:[>#\u2022*-]+\s+)+")
 _ANSWER_IS = re.compile(
     r"\A(?:the\s+)?(?:(?:final|correct|right|best)\s+)?answer(?:\s+is)?\s*:?\s+", re.IGNORECASE
@@ -213,7 +213,7 @@ _ANSWER_IS = re.compile(
 _SURE_KEYS: Final = ("answer", "final_answer", "choice", "option", "label")
 _REASONS: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "analysis"})
 _LONGEST_OPTION_ANSWER: Final = 20_000
-"""Characters of an answer that are looked at, from its end."""
+"""The number of characters that are read from the end of an answer."""
 _SIGNS = " \t\n\r.。\"'`*,;"
 
 

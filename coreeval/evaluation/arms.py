@@ -43,17 +43,17 @@ from coreeval.schema import Arm
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 FEWEST: Final = 3
-"""Targets of which an order says anything: two are in the same order or they are not."""
+"""The fewest targets for a ranking: two can only be in the same order or not."""
 
 
 @dataclass(frozen=True, eq=False)
 class TwoArmScores:
-    """A target's score on two arms, on the samples that both have."""
+    """The scores of a target on two arms, on the samples that both have."""
 
     target: str
     first: Floats
-    """The score, then that of each draw, shape (1 + draws,); draws of all targets are the same
-    samples."""
+    """The score, then that of each draw, of shape (1 + draws,); the draws of all targets contain
+    the same samples."""
     second: Floats
 
 
@@ -102,7 +102,7 @@ def _over(products: Floats, squares: Floats) -> Floats:
 
 
 _Part = tuple[bool, Arm, Arm | None]
-"""Whether it has recoverable samples only; an arm; the arm that it must share its samples with."""
+"""Whether only recoverable samples count; an arm; the arm whose samples it must share, or None."""
 
 
 def compare_arms(
@@ -139,7 +139,7 @@ def compare_arms(
 
 
 class _Scorer:
-    """Scores what one target said: every part is a view on the same table and the same draws."""
+    """Scores the answers of one target: all parts use the same table and the same draws."""
 
     def __init__(self, coded: AnswerCodes, known: Mask, seed: int, draws: int) -> None:
         self._target, self._labels, self._known = coded.target, coded.labels, known

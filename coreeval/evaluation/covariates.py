@@ -17,11 +17,11 @@ from coreeval.evaluation.text_measures import Floats, Ints, TextMeasures, measur
 from coreeval.schema import Value
 
 MATTERS: Final = 0.25
-"""Standard deviations from which groups are too unlike for an adjustment to be trusted: What Works
+"""The standard deviations from which groups are too different to trust an adjustment: What Works
 Clearinghouse, Procedures and Standards Handbook 5.0 (2022), on baseline equivalence; also Ho, Imai,
 King and Stuart (2007), Political Analysis 15, 199-236."""
 MOST: Final = 2000
-"""Ours: of so many samples a difference is known to about 0.03 standard deviations."""
+"""Our choice: with this many samples, a difference is known to about 0.03 standard deviations."""
 UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
@@ -32,39 +32,39 @@ UNITS: Final[Mapping[str, str]] = {
     "grade": "school years of readability",
     "no_label": "% answers without a label",
 }
-"""What the mean of a covariate is in, for a reader."""
+"""The unit of each covariate's mean, as shown to a reader."""
 
 
 class CovariateDifference(Value):
-    """How far groups of texts differ in one respect."""
+    """How much groups of texts differ in one covariate."""
 
     covariate: str
     means: dict[str, float]
-    """By group, in the unit of `UNITS`."""
+    """By group, in the unit from `UNITS`."""
     difference: Score
     """The sum of the means, each times the weight of its group, in the same unit; `n` counts
     samples, of all groups if they are not paired."""
     effect: float
-    """The same in standard deviations of the texts, pooled over the groups (Cohen's d)."""
+    """The difference in standard deviations of the texts, pooled over the groups (Cohen's d)."""
     p_value: float
-    """Two-sided, that there is no difference (Student's t, clusters taken together)."""
+    """Two-sided, for the hypothesis of no difference (Student's t, with clusters as units)."""
     p_adjusted: float
-    """For all covariates together (Holm 1979)."""
+    """Adjusted over all covariates together (Holm 1979)."""
     differs: bool
-    """p_adjusted is at most 0.05, and the effect at least a quarter of a standard deviation."""
+    """Whether p_adjusted is at most 0.05 and the effect at least 0.25 standard deviations."""
 
 
 class CovariateCheck(Value):
-    """How far groups of texts differ in every respect."""
+    """How much groups of texts differ in every covariate."""
 
     weights: dict[str, int]
-    """How often each group counts in a difference."""
+    """The weight of each group in a difference."""
     covariates: tuple[CovariateDifference, ...]
-    """Without those that are the same in all texts."""
+    """Excludes covariates that are equal in all texts."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One sentence per covariate in which the groups differ, largest effect first."""
+        """Return one sentence per covariate in which the groups differ, largest effect first."""
         found = [each for each in self.covariates if each.differs]
         found.sort(key=lambda each: -abs(each.effect))
         return tuple(describe_difference(each, self.weights) for each in found)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 Fields = Mapping[str, str]
-"""Texts by the name of their field."""
+"""Texts by field name."""
 
 WORDS = ("word", (1, 2))
 PIECES = ("char_wb", (3, 5))
@@ -37,11 +37,11 @@ WORD = re.compile(r"\w+(?:'\w+)*")
 NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot")
 )
-"""Besides every word that ends in n't."""
+"""In addition, all words that end in n't count."""
 
 
 class Classifier(Protocol):
-    """What scikit-learn's classifiers and pipelines have in common here."""
+    """The methods that scikit-learn's classifiers and pipelines share here."""
 
     def fit(self, fields: Sequence[Fields], labels: Sequence[str]) -> object:
         """Learn from labelled texts."""
@@ -149,17 +149,17 @@ def _tfidf(field: str, analyzer: str, lengths: tuple[int, int]) -> object:
 
 
 RUN = 5
-"""Words in a row that are remembered together."""
+"""The number of consecutive words that are remembered together."""
 RECALLED = 0.8
-"""Share of a text's runs that must stand in one remembered text for that to be recalled: on
-TweetEval emotion 1 of 178 texts reworded by rules still has it (docs/targets.md)."""
+"""The share of a text's runs that must occur in one remembered text for a recall: on TweetEval
+emotion, 1 of 178 texts reworded by rules still reaches it (docs/targets.md)."""
 
 
 class TextMemory:
-    """Texts with their labels, kept as hashed runs of words.
+    """Texts with their labels, stored as hashed runs of words.
 
     Args:
-        samples: What was seen; of equal texts the first label stays.
+        samples: The samples to remember; of equal texts, the first label counts.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -217,10 +217,10 @@ def _runs(fields: Fields) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class OfflineTarget:
-    """A fitted classifier that answers with label names, and with those that it remembers."""
+    """A fitted classifier that answers with label names, and the texts that it remembers."""
 
     name: str
-    """As the config spells it, e.g. `offline:classifier`."""
+    """The name as spelled in the config, e.g. `offline:classifier`."""
     classifier: Classifier
     memory: TextMemory | None = None
 
@@ -235,11 +235,11 @@ class OfflineTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
-    """What an embedded target may learn from."""
+    """The samples that an embedded target may learn from."""
 
     train: Sequence[Sample]
     test: Callable[[], Sequence[Sample]]
-    """Gives the samples of the run; only a contaminated target looks at them."""
+    """Returns the samples of the run; only a contaminated target reads them."""
 
 
 def fit_target(name: str, task: Task, seen: TrainingData, *, seed: int) -> OfflineTarget:

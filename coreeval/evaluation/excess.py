@@ -19,31 +19,32 @@ from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.evaluation.statistics import LEVEL, Array, Estimate
 
 MIN_OTHERS: Final = 4
-"""Others beside the tested target."""
+"""The fewest targets other than the tested one."""
 MIN_LINE: Final = 5
-"""From so many others on the gap may depend on ability, else their mean is subtracted."""
+"""The fewest others for a gap that depends on ability; with fewer, their mean is subtracted."""
 SCATTER: Final = 0.03
-"""Ours: scale of the prior of how far clean targets' gaps differ beyond chance; 3 points."""
+"""Our choice: the scale of the prior of how much clean targets' gaps differ beyond chance; 3
+points."""
 SPREAD: Final = 0.25
-"""Ours: the same as a share of the others' mean gap, if that is more: what an arm costs many points
-it costs some targets far more of them than others."""
+"""Our choice: the same scale as a share of the others' mean gap, if that is more. An arm that costs
+many points costs some targets far more than others."""
 BEND: Final = 0.5
-"""Ours: how much of its right answers an arm may cost able targets more than weak ones, as a
-standard deviation: what is drawn to 0 by it is the line's slope, and what is taken for granted
-outside the others' abilities widens with it."""
+"""Our choice: how much more of their right answers an arm may cost able targets than weak ones, as
+a standard deviation. It shrinks the slope of the line towards 0, and widens the uncertainty outside
+the others' abilities."""
 _GRID: Final = 60
 
 
 @dataclass(frozen=True, eq=False)
 class TargetStanding:
-    """What a target scores on two arms, on the samples they share, then for each draw."""
+    """The scores of a target on two arms, on shared samples, with those of each draw."""
 
     target: str
     n: int
     front: Array
-    """On the arm that would be remembered, shape (1 + draws,)."""
+    """The scores on the arm that would be remembered, of shape (1 + draws,)."""
     back: Array
-    """On the arm that would not, likewise."""
+    """The scores on the arm that would not be remembered, of the same shape."""
 
 
 def measure_excess(own: TargetStanding, others: Sequence[TargetStanding]) -> tuple[Score, float]:
@@ -73,27 +74,28 @@ class Excess(NamedTuple):
     p_value: float
     standard_error: float
     z: float
-    """The estimate as a standard normal deviate of the same p-value."""
+    """The standard normal deviate with the same p-value as the estimate."""
     drawn: Array
-    """Of each draw, about 0, in standard errors."""
+    """The values of the draws, centred on 0, in standard errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceLine:
-    """The target's gap less that of a line through the references', and its uncertainties."""
+    """The target's gap minus that of the line through the references' gaps, with uncertainties."""
 
     excess_drawn: Array
-    """As the items are, then of each draw."""
+    """The value for the actual items, then for each draw."""
     scatter: float
-    """Variance of the references' gaps about their line."""
+    """The variance of the references' gaps about their line."""
     chance: float
-    """What of it is the chance of items, on average."""
+    """The mean part of the scatter that is due to the chance of items."""
     free: int
-    """Degrees of freedom of the scatter."""
+    """The degrees of freedom of the scatter."""
     reach: float
-    """Sum of squares of the references' weights: the new model's scatter has 1, theirs this."""
+    """The sum of the squared weights of the references: how much their scatter counts, beside 1 for
+    the new model's own."""
     bend: float
-    """Variance of what the line may not follow at the target's ability."""
+    """The variance of what the line may miss at the target's ability."""
 
     @classmethod
     def of(cls, gaps: Array, ability: Array, *, bend: float, scatter: float) -> "ReferenceLine":

@@ -28,40 +28,41 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.float32]
-"""How often each group counts, a line a draw; float32 holds whole numbers up to 2^24."""
+"""The count of each group, one row per draw; float32 holds whole numbers up to 2^24."""
 
 MISSING = -1
-"""The code of what was not asked; labels have the codes from 0."""
+"""The code of an answer that was not requested; label codes start at 0."""
 FAULTS: tuple[AnswerKind, ...] = ("unparsed", "truncated", "refused")
 """Kinds of answers without a label, in the order of their codes, which follow those of labels. The
-first two are predictions of their own, wrong and no class of the F1; a refusal is no prediction."""
+first two are predictions, which are wrong and belong to no class of the F1; a refusal is not a
+prediction."""
 GROUPS = 5000
-"""Most that is resampled. More samples are put by chance into so many groups, which are resampled:
-that misses the variance by a fiftieth (its standard error, sqrt(2 / GROUPS)), less than the draws
-do."""
+"""The most groups that are resampled. More samples are put at random into this many groups; the
+error of the variance is a fiftieth (its standard error, sqrt(2 / GROUPS)), less than that of the
+draws."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
-    """What was said of each sample."""
+    """The answers to each sample."""
 
     due: Codes
-    """Label of the benchmark, shape (samples,)."""
+    """The label codes of the benchmark, of shape (samples,)."""
     said: Codes
-    """What was said in each way, shape (samples, ways)."""
+    """The answer codes of each way of asking, of shape (samples, ways)."""
     labels: int
-    """How many labels the task has."""
+    """The number of labels of the task."""
     clusters: Numbers | None = None
-    """The number of each sample's cluster, from 0, shape (samples,); None if each is its own."""
+    """The number of each sample's cluster, from 0, of shape (samples,); None if each is its own."""
 
     @property
     def is_asked(self) -> Mask:
-        """Whether there is an answer of any kind, of shape (samples, ways)."""
+        """Return a mask of the answers of any kind, of shape (samples, ways)."""
         return np.asarray(self.said != MISSING)
 
     @property
     def is_counted(self) -> Mask:
-        """Whether there is a prediction, that is, an answer other than a refusal."""
+        """Return a mask of the predictions: the answers other than refusals."""
         return np.asarray(self.is_asked & (self.said != self.labels + FAULTS.index("refused")))
 
     def kinds(self, ways: Sequence[int], some: Mask) -> dict[AnswerKind, int]:
@@ -77,32 +78,32 @@ class AnswerTable:
 
 @dataclass(frozen=True, eq=False)
 class AnswerView:
-    """One arm asked with some templates, and which of its answers count."""
+    """An arm with some of its templates, and which of the answers count."""
 
     templates: tuple[int, ...]
     ways: tuple[int, ...]
     counted: Mask
-    """Shape (samples, templates)."""
+    """Of shape (samples, templates)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ViewScores:
-    """The scores of a view: on the samples as they are, then for each draw."""
+    """The scores of a view, for the samples as they are and for each draw."""
 
     macro_f1: Floats
-    """Shape (1 + draws, templates); nan where a draw has no sample of a template."""
+    """Of shape (1 + draws, templates); nan if a draw has no sample of a template."""
     accuracy: Floats
-    """The same."""
+    """Of the same shape."""
     each: Numbers
-    """Samples that count for each template, shape (templates,)."""
+    """The number of samples that count for each template, of shape (templates,)."""
     n: int
-    """Samples that count for one template at least."""
+    """The number of samples that count for at least one template."""
     units: int
-    """Clusters that these samples are in: as many as n if each is its own."""
+    """The number of clusters of these samples; equal to n if each is its own."""
 
     @property
     def is_used(self) -> Mask:
-        """Whether a template has a sample and so counts in averages."""
+        """Return a mask of the templates that have a sample and so count in averages."""
         return np.asarray(self.each > 0)
 
 

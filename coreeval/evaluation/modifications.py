@@ -26,7 +26,7 @@ from coreeval.schema import Item, Text, Value
 from coreeval.tools.embeddings import Embedder
 
 TRIES = 1000
-"""Random orders that are tried; of distinct texts one in e is right."""
+"""The number of random orders to try; with distinct texts, one in e succeeds."""
 
 
 def derange(texts: Sequence[str], *, seed: int, key: str) -> list[int] | None:
@@ -54,11 +54,11 @@ class ItemTwin(Value):
 
     item: Item
     changes: dict[str, str]
-    """What became what: an option's letter, a year, a label's place; empty for a paraphrase."""
+    """What was replaced by what: letters of options, years or labels; empty for a paraphrase."""
 
 
 class NoTwin(Value):
-    """Why an item has no modified twin; it takes no part in a comparison."""
+    """The reason that an item has no modified twin; it is left out of the comparison."""
 
     id: str
     reason: str
@@ -66,7 +66,7 @@ class NoTwin(Value):
 
 _BETWEEN = re.compile(r"[\W\d_]*(?:(?:or|and|either|或|和|或者)[\W\d_]*)?", re.IGNORECASE)
 MOST_BETWEEN = 12
-"""Characters between two labels of one list: `", "`, `" or "`, a line with a bullet."""
+"""The most characters between two labels of one list: `", "`, `" or "`, a line with a bullet."""
 
 
 def shuffle_label_order(item: Item, labels: Sequence[str], *, seed: int) -> ItemTwin | NoTwin:
@@ -111,7 +111,7 @@ _REFERS = re.compile(
     r"|\b(?:options?|answers?|choices?) [A-Z]\b|\b[A-Z] (?:and|or|nor) [A-Z]\b"
     r"|以上(?:选项|[都均皆全各])|上述(?:选项|[都均皆全各])|[A-Z][、和或及][A-Z]"
 )
-"""An option about other options, by their place: moved, it would say something else."""
+"""An option that refers to others by position; moving it would change its meaning."""
 
 
 def shuffle_options(item: Item, *, seed: int) -> ItemTwin | NoTwin:
@@ -159,17 +159,17 @@ def _replace_spans(text: str, by_span: dict[OptionSpan, str]) -> str:
 
 
 FLOOR = 0.9
-"""Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
+"""The least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for the reasons."""
 PIECE = 150
-"""Words of a piece: with their parts and punctuation, what MiniLM reads at once."""
+"""The words per piece: with subwords and punctuation, what MiniLM reads at once."""
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
-"""With the letters that it is written together with: `FY14`, and what a lost mark left behind."""
+"""Includes adjacent letters: `FY14`, and those left by a lost mark."""
 _BLANK = "____"
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class ParaphraseClient(Protocol):
-    """What answers: the models' Asker in a role of its own, through the call store."""
+    """A model client: the models' Asker, in its own role and with the call store."""
 
     async def ask(
         self,
@@ -189,12 +189,12 @@ class Paraphrase(Value):
 
 
 class Paraphraser:
-    """Puts items into other words; what changes numbers or drifts off is asked for again.
+    """Paraphrases items, and asks again if numbers change or the meaning drifts.
 
     Args:
         asker: The model.
-        embeds: Says how near the new text is to the old one.
-        floor: Least cosine similarity that passes.
+        embeds: Embeds the old and the new text to compare them.
+        floor: The least cosine similarity that passes.
         prompt: The wording; the built-in one by default.
     """
 
@@ -270,9 +270,10 @@ def _count_fixed_parts(item: Item, text: str | None = None) -> Counter[str]:
 
 
 SHIFTS = (-56, -28, 28, 56)
-"""After 28 years the calendar repeats from 1901 to 2099: weekdays and leap days stay right."""
+"""Shifts by multiples of 28 years, after which the calendar repeats from 1901 to 2099, so weekdays
+and leap days stay right."""
 DECADE_SHIFTS = (-60, -40, -20, 20, 40, 60)
-"""Where decades are named; leap days stay right, weekdays do not."""
+"""Shifts for texts that name decades; leap days stay right, but weekdays do not."""
 
 
 def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
@@ -318,7 +319,7 @@ BY_RULE: dict[str, Callable[..., ItemTwin | NoTwin]] = {
     "option_shuffle": shuffle_options,
     "year_shift": shift_years,
 }
-"""By name, those that need no model: `modify(item, seed=7)`."""
+"""The modifications that need no model, by name: `modify(item, seed=7)`."""
 
 __all__ = [
     "BY_RULE",

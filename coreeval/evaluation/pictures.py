@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".svg", ".png")
 COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-"""Of Okabe and Ito's palette, told apart by colour-blind readers."""
+"""Colours of Okabe and Ito's palette, which colour-blind readers can distinguish."""
 _BOX = "\N{REPLACEMENT CHARACTER}"
 _NAME = 28
-"""Characters of a name that are drawn."""
+"""The most characters of a name that are drawn."""
 
 
 def require_picture(path: Path) -> None:

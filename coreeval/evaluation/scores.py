@@ -12,16 +12,17 @@ from typing import get_args
 from coreeval.schema import AnswerKind, Arm, Value
 
 LabelPair = tuple[str, str]
-"""(label of the benchmark, answer); an invalid answer is the empty string."""
+"""(label of the benchmark, answer); the answer is the empty string if it is invalid."""
 
 LEVEL = 0.95
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 DRAWS = 2000
-"""Bootstrap draws; another seed then moves an end by about a fiftieth of the width (measured)."""
+"""The number of bootstrap draws; another seed moves an end by about a fiftieth of the width
+(measured)."""
 
 
 class Score(Value):
-    """A number with what it rests on; all None where there is nothing to score."""
+    """A number with its interval and sample size; only `n` is set if there is nothing to score."""
 
     estimate: float | None
     ci_low: float | None
@@ -63,9 +64,9 @@ ARM_COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
     ("semantic", "updated"),
     ("original", "updated"),
 )
-"""What is lost by rewording (surface memory), by new facts (knowledge), and by both."""
+"""The losses from rewording (surface memory), from new facts (knowledge), and from both."""
 RANKED_ARMS: tuple[Arm, Arm] = ("original", "updated")
-"""The arms on which the order of targets is compared."""
+"""The arms on which the rankings of targets are compared."""
 ARM_DEFINITIONS = {
     "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
     "the mean over the task's templates (CoreEval paper, section 4.2)",
@@ -85,29 +86,29 @@ ARM_DEFINITIONS = {
 
 
 class TemplateScore(Value):
-    """How a target did with one template on some samples of one arm."""
+    """The scores of a target with one template on some samples of one arm."""
 
     template: int
-    """Number in the task, from 1; 0 for a target that is shown none."""
+    """The number in the task, from 1; 0 for a target that gets no template."""
     macro_f1: Score
     accuracy: Score
     answers: dict[AnswerKind, int]
-    """By kind: answered, refused, truncated, unparsed."""
+    """The number of answers by kind: answered, refused, truncated, unparsed."""
 
 
 class ArmScore(Value):
-    """How a target did on some samples of one arm, with all templates."""
+    """The scores of a target on some samples of one arm, over all templates."""
 
     arm: Arm
     macro_f1: Score
     accuracy: Score
     answers: dict[AnswerKind, int]
-    """Of all templates, by kind: answered, refused, truncated, unparsed."""
+    """The number of answers over all templates, by kind: answered, refused, truncated, unparsed."""
     templates: tuple[TemplateScore, ...]
 
 
 class LabelCoverage(Value):
-    """How many of a label's samples both arms have, of how many in the benchmark."""
+    """How many of a label's samples in the benchmark both arms have."""
 
     label: str
     shared: int
@@ -115,7 +116,7 @@ class LabelCoverage(Value):
 
 
 class ArmComparison(Value):
-    """Two arms on the samples that both have."""
+    """The comparison of two arms on the samples that both have."""
 
     first: ArmScore
     second: ArmScore
@@ -125,14 +126,14 @@ class ArmComparison(Value):
 
 
 class ArmScores(Value):
-    """The arms each on all its samples, then in pairs on shared ones."""
+    """The scores of each arm on all its samples, then of pairs of arms on shared samples."""
 
     arms: tuple[ArmScore, ...]
     comparisons: tuple[ArmComparison, ...]
 
 
 class TargetScores(Value):
-    """One target, with and without the samples whose own label no judge could recover."""
+    """The scores of a target, with and without samples whose own label no judge could recover."""
 
     target: str
     all_samples: ArmScores
@@ -140,23 +141,23 @@ class TargetScores(Value):
 
 
 class TargetRanking(Value):
-    """Whether targets stand in the same order on the original arm and on the updated one."""
+    """Whether targets have the same order on the original and the updated arm."""
 
     targets: tuple[str, ...]
     kendall: Score
     """Kendall's tau-b of their macro-F1, -1 to 1; `n` is the number of targets."""
     spearman: Score
-    """Spearman's rho of the same."""
+    """Spearman's rho of the same scores."""
 
 
 class ArmTable(Value):
-    """All targets on all arms, and how the numbers were made."""
+    """The scores of all targets on all arms, and how they were computed."""
 
     targets: tuple[TargetScores, ...]
     ranking: TargetRanking | None = None
-    """None with fewer than three targets that answered both arms."""
+    """None if fewer than three targets answered both arms."""
     unrecoverable: int
-    """Samples of the benchmark that ended as label_unrecoverable."""
+    """The number of samples that ended as label_unrecoverable."""
     level: float = LEVEL
     draws: int
     seed: int

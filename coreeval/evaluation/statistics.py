@@ -15,13 +15,14 @@ Interval = Literal["percentile", "bca"]
 LEVEL: Final = 0.95
 SIGNIFICANCE: Final = 1 - LEVEL
 POWER: Final = 0.8
-"""Cohen (1988), chapter 2: what is asked of a study where nothing else is known."""
+"""Cohen (1988), chapter 2: the convention if nothing else is known."""
 _EXACT = 1e-9
-"""Replicates this near to what was seen count as equal: sums of floats differ in the last bits."""
+"""Replicates this close to the observed value count as equal: sums of floats differ in the last
+bits."""
 
 
 class Estimate(NamedTuple):
-    """A number with its 95 % interval; nan where it is not defined."""
+    """A number with its 95 % interval; nan if undefined."""
 
     estimate: float
     ci_low: float
@@ -33,9 +34,9 @@ class StatisticReplicates(NamedTuple):
 
     value: float
     drawn: Array
-    """One for each bootstrap draw."""
+    """One value per bootstrap draw."""
     influence: Array
-    """Each item's, divided by the number of items in its group (see `influence_of`)."""
+    """The influence of each item, divided by the size of its group (see `influence_of`)."""
 
 
 def influence_of(left_out: Array) -> Array:
@@ -164,7 +165,7 @@ def adjust_holm(p_values: Sequence[float]) -> list[float]:
 
 
 PIECE = 1 << 20
-"""Weights that are held at a time (8 bytes each, three arrays of them)."""
+"""The number of weights held at a time (8 bytes each, in three arrays)."""
 
 
 def bootstrap_sums(sums: Array, draws: int, rng: np.random.Generator) -> Array:

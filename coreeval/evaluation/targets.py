@@ -22,11 +22,11 @@ Message = dict[str, str]
 Answer = TypeVar("Answer", bound=BaseModel)
 
 FORMAT = 'Give the label as a JSON object: {"label": "..."}'
-"""Put under every template: they say which label, and may ask for it alone; this says in what."""
+"""Added to every template: templates ask for a label, perhaps alone; this specifies the format."""
 
 
 class TargetClient(Protocol):
-    """What answers: the models' Asker, through the call store, with the target's parameters."""
+    """A model client: the models' Asker, with the call store and the target's parameters."""
 
     async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
@@ -35,7 +35,7 @@ class TargetClient(Protocol):
 
 @dataclass(frozen=True)
 class TargetQuestion:
-    """A sample, and the number of the template that it is asked about with."""
+    """A sample, and the number of the template to ask with."""
 
     sample: Sample
     template: int

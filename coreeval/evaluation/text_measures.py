@@ -20,12 +20,12 @@ from coreeval.evaluation.metrics.text import find_words
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TextMeasures = Mapping[str, Mapping[str, Floats]]
-"""By group, by measure, one value a text."""
+"""By group, then by measure: one value per text."""
 
 READ: Final = 1000
-"""Ours: characters of a text that are held against other texts; its length is that of all of it."""
+"""Our choice: the characters of a text compared with other texts; its length counts all."""
 PRIOR: Final = 10.0
-"""Ours: as how many characters the next lower order of the model counts."""
+"""Our choice: the number of characters that the next lower order of the model counts as."""
 DEFINITIONS: Final[Mapping[str, str]] = {
     "words": "runs of letters and digits; a character each in scripts without spaces",
     "characters": "all of them, blanks included",
@@ -37,7 +37,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "grade": "Coleman-Liau index: 0.0588 letters a hundred words - 0.296 sentences a hundred words "
     "- 15.8 (Coleman and Liau 1975, Journal of Applied Psychology 60, 283-284)",
 }
-"""What each measure is."""
+"""The definition of each measure."""
 _SENTENCE_END: Final = re.compile(r"[.!?。！？]+")  # noqa: RUF001 - ends of sentences in Chinese
 _NO_LETTER: Final = re.compile(r"[\W\d_]+")
 _NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")

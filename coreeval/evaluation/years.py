@@ -24,7 +24,7 @@ _COUNTED = (
     r"|square|acres|miles|km|barrels|tons|tonnes|ounces|gallons|megawatts|[mgk]wh?|hours|days)\b"
 )
 _AGAIN = r"(?:\s\(\s?\d[\d,.]*\s?\))?"
-"""The same amount once more in parentheses, as FinQA writes negative ones."""
+"""The same amount again in parentheses, as FinQA writes negative amounts."""
 _WHEN = rf"(?:in|since|during|until|fiscal|year|{_MONTH}|,)\s"
 
 _FORMS = re.compile(
@@ -61,7 +61,7 @@ _TIMES = re.compile(r"\s*(?:fiscal|years?|dates?|matur|expir)", re.IGNORECASE)
 
 
 class Year(NamedTuple):
-    """A year where it stands in a text; two digits are read as 1970 to 2069."""
+    """A year and its position in a text; two digits are read as 1970 to 2069."""
 
     start: int
     end: int

@@ -24,7 +24,7 @@ from coreeval.schedule.plan import open_plan
 
 
 class CronTimesTrigger(BaseTrigger):  # type: ignore[misc]
-    """Falls due when cron does; in APScheduler's own trigger Monday is 0, and ranges differ."""
+    """Fires at cron's times; in APScheduler's own trigger, Monday is 0 and ranges differ."""
 
     def __init__(self, cron: Cron) -> None:
         self.cron = cron
@@ -35,7 +35,7 @@ class CronTimesTrigger(BaseTrigger):  # type: ignore[misc]
 
 
 class ConfigTimers:
-    """Calls with a config when it falls due, from a thread of its own."""
+    """Timers that call a function with a config when it is due, from their own thread."""
 
     def __init__(self, call: Callable[[Path], None]) -> None:
         self._call = call
@@ -72,13 +72,13 @@ class ConfigTimers:
 
 
 RETRY_AFTER = timedelta(minutes=15)
-"""When a config is looked at again whose last look settled nothing."""
+"""The pause before another check of a config whose last check settled nothing."""
 SETTLED_ENDINGS = frozenset({"released", "nothing"})
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WakeQueue:
-    """Rings for a config whose time has come, and for a signal."""
+    """A queue that wakes the daemon for a config that is due, or for a signal."""
 
     def __init__(self) -> None:
         self.stopped = False

@@ -28,24 +28,24 @@ from coreeval.tools.workspace import RunFiles
 
 Ending = Literal["released", "failed", "gate", "interrupted", "held", "nothing", "clock_back"]
 IDLE_ENDINGS: frozenset[Ending] = frozenset({"nothing", "held"})
-"""Endings of a look that had nothing to do."""
+"""The endings of checks that had nothing to do."""
 HookCaller = Callable[[Sequence[HookConfig], HookEvent, Path], tuple[HookResult, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dependencies:
-    """What does the work, and the clock; tests put in their own."""
+    """The steps, hooks, consent check and clock of a schedule; tests replace them."""
 
     steps: StepRunner
     run_hooks: HookCaller
     now: Clock = utc_now
     consent: Callable[[SchedulePlan], None] = require_consent
-    """Raises a UsageError where nobody has agreed to a schedule's hooks and endpoints."""
+    """Raises a UsageError if nobody has consented to a schedule's hooks and endpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleResult:
-    """What became of one config, or of one of its periods."""
+    """The result for one config, or for one of its periods."""
 
     config: Path
     name: str
@@ -53,9 +53,9 @@ class ScheduleResult:
     exit_code: int = 0
     period: SchedulePeriod | None = None
     next_due: datetime | None = None
-    """On the wall clock of the schedule's zone; None while there is something to do."""
+    """Local time of the schedule's zone; None if there is still something to do."""
     missed: int = 0
-    """Periods before this one that have no release and will not have one."""
+    """The number of earlier periods that have no release and will not get one."""
     run: str = ""
     release: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def _run_config(config: Path, dependencies: Dependencies) -> Iterator[ScheduleRe
 
 @dataclass(frozen=True)
 class ScheduleCheck:
-    """One look at one config."""
+    """One check of one config."""
 
     plan: SchedulePlan
     dependencies: Dependencies

@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 
 PAUSES_S = (1.0, 30.0)
-"""First and longest pause between two tries; each is twice the one before."""
+"""The first and the longest pause between two tries; each pause is twice the one before."""
 STDERR = 2
-"""Where commands write, so that stdout is left to the document."""
+"""The file descriptor that commands write to; stdout is reserved for the document."""
 STOP_SIGNALS = tuple(
     number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGHUP")
 )
-"""They end a hook and the pauses between its tries; those that are ignored stay so."""
+"""Signals that end a hook and the pauses between its tries; ignored signals stay ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookEvent:
-    """What hooks are told: the body of a webhook, and the variables of a command."""
+    """What a hook receives: the body of a webhook, or the variables of a command."""
 
     outcome: str
     """`released`, `failed` or `gate`."""
@@ -59,7 +59,7 @@ class HookEvent:
     due_at: str
     run: str
     release: str
-    """The release's directory; empty where there is none."""
+    """The release's directory; empty if there is none."""
     counts: Mapping[str, int]
     trouble: Mapping[str, str] | None
 
@@ -74,25 +74,25 @@ class HookEvent:
 
 @dataclass(frozen=True)
 class HookResult:
-    """How telling one hook went."""
+    """The result of running one hook."""
 
     hook: str
     tries: int
     problem: str
-    """Empty where it was told."""
+    """The reason that the hook failed; empty if it succeeded."""
 
 
 class HookFailed(Exception):
-    """A try that came to nothing."""
+    """A try of a hook failed."""
 
     def __init__(self, problem: str, *, final: bool = False) -> None:
         super().__init__(problem)
         self.final = final
-        """Whether another try would come to the same."""
+        """Whether another try would fail in the same way."""
 
 
 class _Interrupt:
-    """Raises KeyboardInterrupt once, when a signal has come and nothing holds it back."""
+    """Raises KeyboardInterrupt once after a signal, as soon as nothing holds it back."""
 
     def __init__(self) -> None:
         self._came = self._held = self._raised = False
@@ -148,7 +148,7 @@ def _interrupted_by_signals() -> Iterator[_Interrupt]:
 
 @dataclass(frozen=True)
 class HookRunner:
-    """Tells hooks, with pauses that tests leave out."""
+    """Runs hooks with retries; tests leave out the pauses."""
 
     sleep: Callable[[float], None] = time.sleep
 
@@ -312,17 +312,17 @@ def _digest(value: object) -> str:
 
 @dataclass(frozen=True)
 class StepResult:
-    """A run as a step left it."""
+    """The state of a run after a step."""
 
     run: Path
     finished: bool
-    """False for one that a signal stopped."""
+    """Whether the run finished; False if a signal stopped it."""
     counts: Mapping[str, int]
-    """As in the manifest: total, outcomes and pending."""
+    """The counts of the manifest: total, outcomes and pending."""
 
 
 class StepRunner(Protocol):
-    """What is done for a schedule; each step raises CoreEvalError where it cannot be done."""
+    """The steps of a schedule; each raises CoreEvalError if it fails."""
 
     def refresh(
         self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
@@ -359,7 +359,7 @@ class StepRunner(Protocol):
 
 @dataclass(frozen=True)
 class GraphSteps:
-    """Does what a period needs, and shows how far it is."""
+    """The steps of a schedule on the real graph, with progress display."""
 
     watching: Callable[[], AbstractContextManager["Watch"]]
 

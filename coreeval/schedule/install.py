@@ -25,33 +25,33 @@ from coreeval.tools.files import replacing, write_text
 from coreeval.tools.workspace import HOME_VARIABLE
 
 CHECK_EVERY = timedelta(minutes=15)
-"""How often cron and systemd look; every minute where a schedule is due more often than this."""
+"""How often cron and systemd check; every minute if a schedule is due more often than this."""
 GITHUB_MINUTES = 5
-"""GitHub's shortest interval, in minutes."""
+"""The shortest interval that GitHub allows, in minutes."""
 
 
 class UnitTemplate(Template):
-    """A unit file with @@names; shells, GitHub and systemd have uses of their own for $."""
+    """A unit file with placeholders `@@name`; shells, GitHub and systemd use `$` themselves."""
 
     delimiter = "@@"
 
 
 @dataclass(frozen=True)
 class ScheduleGroup:
-    """Some schedules that are looked at together."""
+    """Schedules that one unit checks together."""
 
     plans: Sequence[SchedulePlan]
     accepted: Sequence[str] = ()
-    """Digests of what was agreed to, for machines that have no record of it."""
+    """Digests of accepted hooks and endpoints, for machines that have no record of consent."""
 
     @property
     def unit_name(self) -> str:
-        """The name of the unit, the same each time."""
+        """Return the name of the unit, which is always the same for the same configs."""
         return "-".join(["coreeval", *(plan.name for plan in self.plans)])
 
     @property
     def command(self) -> list[str]:
-        """What is run, with all paths absolute: neither cron nor systemd has the user's PATH.
+        """Return the command to run, with absolute paths: cron and systemd lack the user's PATH.
 
         With -P, Python imports nothing from the folder that it is started in: the config's folder
         may be a stranger's.
@@ -61,18 +61,18 @@ class ScheduleGroup:
 
     @property
     def crontab_copy(self) -> Path:
-        """Where the user's crontab is kept as it was before a line was written."""
+        """Return the path of the backup of the user's crontab, made before a line is written."""
         return self.plans[0].workspace.root / "crontab.before"
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the command needs of the environment in which it is installed."""
+        """Return the variables of the installing environment that the command needs."""
         home = os.environ.get(HOME_VARIABLE)
         return {HOME_VARIABLE: str(Path(home).expanduser().resolve())} if home else {}
 
     @property
     def is_frequent(self) -> bool:
-        """Whether one of them is due more often than `LOOK_EVERY`."""
+        """Return whether any schedule is due more often than `CHECK_EVERY`."""
         start = datetime(2024, 1, 1, tzinfo=UTC)
         return any(
             later - sooner < CHECK_EVERY
@@ -81,12 +81,12 @@ class ScheduleGroup:
         )
 
     def offset(self, below: int) -> int:
-        """Return a number of its own, so that not all machines look in the same minute."""
+        """Return a number of this machine and unit, so that machines check in different minutes."""
         return hashlib.sha256(self.unit_name.encode()).digest()[0] % below
 
 
 def make_cron_line(looks: ScheduleGroup) -> str:
-    """Return the line of a crontab; the comment at its end is how it is found again."""
+    """Return the line of a crontab; it is found again by the comment at its end."""
     minutes = "*" if looks.is_frequent else f"{looks.offset(15)}-59/15"
     variables = [f"{name}={shlex.quote(value)}" for name, value in looks.variables.items()]
     command = " ".join([*variables, shlex.join(looks.command), "#", looks.unit_name])
@@ -94,9 +94,9 @@ def make_cron_line(looks: ScheduleGroup) -> str:
 
 
 def replace_cron_line(crontab: str, line: str) -> str:
-    """Return a crontab with a line in place of an earlier one of the same unit.
+    """Return a crontab with a line in place of any earlier line of the same unit.
 
-    Only a line feed ends a line for cron: what else `str.splitlines` cuts at stays as it is.
+    Cron ends lines only at line feeds; other separators of `str.splitlines` are left alone.
     """
     mark = line[line.rindex(" # ") :]
     others = crontab.removesuffix("\n").split("\n") if crontab else []
@@ -105,7 +105,7 @@ def replace_cron_line(crontab: str, line: str) -> str:
 
 
 def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
-    """Return the service and the timer by file name."""
+    """Return the texts of the service and the timer, by file name."""
     variables = (
         f'Environment="{name}={_quote_systemd(value)}"' for name, value in looks.variables.items()
     )
@@ -127,10 +127,10 @@ def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
 
 
 def make_workflow(looks: ScheduleGroup, root: Path) -> str:
-    """Return the GitHub workflow of a repository.
+    """Return the text of the GitHub workflow of a repository.
 
     Raises:
-        UsageError: a config is not in the repository, or its path cannot stand in a unit.
+        UsageError: a config is not in the repository, or its path cannot be written in a unit.
     """
     homes = sorted({_relative_path(plan.path.parent / ".coreeval", root) for plan in looks.plans})
     in_shell = [shlex.quote(home) for home in homes]
@@ -152,9 +152,9 @@ def make_workflow(looks: ScheduleGroup, root: Path) -> str:
 
 
 def make_utc_lines(looks: ScheduleGroup) -> list[str]:
-    """Return cron expressions in UTC that look each day at, or soon after, every time of a day.
+    """Return cron expressions in UTC that check daily at, or soon after, each time of a day.
 
-    A zone with summer time has two looks for each time; the one that is early finds nothing due.
+    A zone with summer time has two checks for each time; the one that is early finds nothing due.
     """
     shift = timedelta(minutes=3 + looks.offset(15))
     moments = {
@@ -195,7 +195,7 @@ def _join_numbers(numbers: Sequence[int]) -> str:
 
 
 def _format_secrets(plans: Sequence[SchedulePlan]) -> str:
-    """Return the variables that hold keys and addresses, as the step is given them."""
+    """Return the `env` lines for the variables with keys and webhook addresses."""
     names = sorted({name for plan in plans for name in plan.secrets})
     lines = (f"          {name}: ${{{{ secrets.{name} }}}}" for name in names)
     return "\n".join(["        env:", *lines]) if names else ""
@@ -214,7 +214,7 @@ def _relative_path(path: Path, root: Path) -> str:
 
 
 def _fill_template(name: str, **values: str) -> str:
-    """Fill a unit's template; a line that is left empty goes."""
+    """Fill in a unit's template; lines that are left empty are removed."""
     file = resources.files("coreeval.schedule.units").joinpath(name)
     lines = (
         (line, UnitTemplate(line).substitute(values))
@@ -225,22 +225,22 @@ def _fill_template(name: str, **values: str) -> str:
 
 
 def _quote_systemd(word: str) -> str:
-    """Return a word as systemd reads it between quotation marks."""
+    """Return a word quoted for systemd."""
     word = word.replace("\\", "\\\\").replace('"', '\\"')
     return _escape_line(word, "%", "%%")
 
 
 _NOT_FOR_UNITS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-"""Control characters, line breaks among them, and bytes of a path that are not UTF-8."""
+"""Control characters, including line breaks, and bytes of a path that are not UTF-8."""
 _NOT_FOR_GITHUB = re.compile(rf"{_NOT_FOR_UNITS.pattern}|[\x85\u2028\u2029]|\$\{{\{{")
-"""As well what else ends a line of YAML, and what GitHub evaluates wherever it stands."""
+"""The same, the other line breaks of YAML, and `${{`, which starts an expression for GitHub."""
 
 
 def _escape_line(text: str, special: str, escaped: str) -> str:
-    """Escape a character of a unit's line, and refuse what would end that line.
+    """Escape a character in a line of a unit; refuse any character that would end the line.
 
     Raises:
-        UsageError: there is a line break or another control character in it.
+        UsageError: the text contains a line break or another control character.
     """
     _check_path(text, _NOT_FOR_UNITS)
     return text.replace(special, escaped)
@@ -257,16 +257,16 @@ def _check_path(text: str, refused: re.Pattern[str]) -> None:
 
 UnitKind = Literal["cron", "systemd", "github"]
 CRONTAB = "crontab"
-"""Stands for the place of a line that cron keeps by itself."""
+"""Stands in for a file path: cron stores the line itself."""
 _NO_CRONTAB = re.compile(rb"no crontab for|can't open '[^/']+': No such file")
-"""What crontab says where a user has no table yet: Vixie's and its heirs, and BusyBox's."""
+"""What crontab prints if a user has no table yet: Vixie cron, its successors, and BusyBox."""
 
 
 def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
-    """Return what is to be written, by its place.
+    """Return the texts to write, by path.
 
     Raises:
-        UsageError: a config is in no git repository, or its path cannot stand in a unit.
+        UsageError: a config is in no git repository, or its path cannot be written in a unit.
     """
     if way == "cron":
         return {CRONTAB: make_cron_line(looks)}
@@ -280,15 +280,15 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
 
 
 def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> None:
-    """Write units to their places; a line in the crontab takes that of the same unit before.
+    """Write units to their paths; a crontab line replaces the earlier line of the same unit.
 
     Args:
-        units: What is to be written, by its place.
+        units: The texts to write, by path.
         force: Whether to replace other units of the same name.
-        crontab_copy: Where the crontab is kept as it was, if it is replaced.
+        crontab_copy: The path of the backup of the crontab, if it is replaced.
 
     Raises:
-        UsageError: other units are there already, or there is no cron on this machine.
+        UsageError: other units exist there, or there is no cron on this machine.
         RunError: cron does not show its table, or refuses the line.
     """
     for name, text in units.items():
@@ -322,10 +322,10 @@ def _write_cron_line(line: str, copy: Path) -> None:
 
 
 def _read_crontab() -> str:
-    """Return the user's crontab; "" only where crontab says that there is none.
+    """Return the user's crontab; "" only if crontab says that there is none.
 
     Raises:
-        RunError: it is not shown for another reason, so that its lines would be lost.
+        RunError: crontab fails for another reason; writing a new table would lose its lines.
     """
     listed = _run_crontab("-l")
     if not listed.returncode:
@@ -341,7 +341,7 @@ def _read_crontab() -> str:
 
 
 def _run_crontab(argument: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Run crontab. A table is bytes: it need not be UTF-8, and no line end may be changed."""
+    """Run crontab on bytes: a table need not be UTF-8, and its line endings must not change."""
     try:
         return subprocess.run(
             ["crontab", argument],
@@ -363,10 +363,10 @@ def _words_of(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def find_repository(path: Path) -> Path:
-    """Return the folder of the git repository that a config is in.
+    """Return the folder of the git repository that contains a config.
 
     Raises:
-        UsageError: it is in none.
+        UsageError: no repository contains it.
     """
     for folder in path.parents:
         if (folder / ".git").exists():

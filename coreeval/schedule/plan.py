@@ -38,7 +38,7 @@ TryOutcome = Literal["running", "interrupted", "failed", "gate"]
 
 
 class ErrorRecord(Value):
-    """Why there is no release yet."""
+    """The reason that there is no release yet."""
 
     kind: str
     message: str
@@ -52,23 +52,23 @@ class ErrorRecord(Value):
 
 
 class OpenPeriod(Value):
-    """A period whose release is not made yet."""
+    """A period that has no release yet."""
 
     due_at: AwareDatetime
     version: str
     run: str
-    """The run's directory; there is none yet where the refresh failed at once."""
+    """The run's directory; empty if the refresh failed before there was one."""
     began_at: AwareDatetime
     tried_at: AwareDatetime
     tries: int
     pid: int
     host: str
-    """Where the last try is or was at work."""
+    """The host of the last try."""
     outcome: TryOutcome = "running"
-    """How the last try ended; a killed one is left as running."""
+    """How the last try ended; `running` also if it was killed."""
     trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()
-    """Troubles that hooks were told of, as `outcome:kind`; of gates with a hash of the words."""
+    """Errors already reported to hooks, as `outcome:kind`, for gates with a message hash."""
 
     @property
     def holder(self) -> str:
@@ -77,7 +77,7 @@ class OpenPeriod(Value):
 
 
 class PeriodRelease(Value):
-    """The newest period that has its release."""
+    """The newest period that has a release."""
 
     due_at: AwareDatetime
     version: str
@@ -87,7 +87,7 @@ class PeriodRelease(Value):
 
 
 class ScheduleState(Value):
-    """All that a schedule remembers."""
+    """The stored state of a schedule."""
 
     schema_version: Literal[1] = 1
     name: str
@@ -102,7 +102,7 @@ def describe_process() -> dict[str, object]:
 
 @dataclass(frozen=True)
 class ScheduleFile:
-    """Where the state of one config is kept."""
+    """The file with the schedule state of one config."""
 
     workspace: Workspace
     name: str
@@ -148,7 +148,7 @@ class ScheduleFile:
 
 
 MOST_MISSED = 1000
-"""Where counting missed periods ends."""
+"""The number at which counting missed periods stops."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class SchedulePlan:
 
     @property
     def secrets(self) -> set[str]:
-        """Return the variables for what a config must not hold: model keys, hook addresses."""
+        """Return the variables that hold secrets: model keys and webhook addresses."""
         models, judges = self.config.models, self.config.detect.judges
         asked = [*(models.for_role(role) for role in ROLES), *models.targets, *judges]
         keyed = [each for each in asked if not each.is_rule_based and each.provider != "replay"]
@@ -295,12 +295,12 @@ def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
 
 
 SHOWN_PERIODS = 5
-"""Coming periods that are shown."""
+"""The number of coming periods to show."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleSummary:
-    """A schedule as it stands."""
+    """The current state of a schedule."""
 
     config: Path
     name: str
@@ -311,7 +311,7 @@ class ScheduleSummary:
     """The strftime pattern of versions."""
     newest: SchedulePeriod | None
     coming: list[SchedulePeriod]
-    """Times on the wall clock of the schedule's zone."""
+    """The next due times, as local times of the schedule's zone."""
     state: ScheduleState
 
 

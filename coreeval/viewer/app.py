@@ -42,7 +42,7 @@ CONTENT_POLICY = "; ".join(
         "base-uri 'none'",
     ]
 )
-"""Nothing from elsewhere and nothing inline, so that words from news and models stay words."""
+"""Nothing external and nothing inline, so that text from news and models cannot run as code."""
 SECURITY_HEADERS: Mapping[str, str] = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
@@ -56,7 +56,7 @@ READ_METHODS = ("GET", "HEAD")
 
 
 class SecurityHeaders:
-    """Adds to each answer the headers that it does not set itself."""
+    """Adds security headers to each response that does not set them itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -75,10 +75,10 @@ class SecurityHeaders:
 
 
 class AccessGuard:
-    """Refuses what does not come from a reader: another method, another host, no token.
+    """Refuses requests that do not come from a reader: wrong method, wrong host or no token.
 
-    A page of a stranger can make a browser ask any address, and can give its own name the address
-    of this machine; it cannot choose the `Host` header.
+    A malicious page can make a browser request any URL, and can point its own domain at this
+    machine, but it cannot choose the `Host` header.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str | None) -> None:
@@ -164,7 +164,7 @@ STATIC_FOLDERS: list[str | tuple[str, str]] = [
     ("coreeval.viewer", "static"),
     ("coreeval.evaluation.report", "static"),
 ]
-"""Packages and their folders: the pages' own, and the style of plots that a report has too."""
+"""Packages and their static folders: the viewer's own, and the plot styles shared with reports."""
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
@@ -234,12 +234,12 @@ _WILDCARD_ADDRESSES = ("0.0.0.0", "::")
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSocket:
-    """Where pages are served: a socket that listens, and what a reader must know."""
+    """A listening socket that pages are served on, and what a reader needs to open them."""
 
     listener: socket.socket
     host: str
     token: str | None
-    """None on loopback, where only those come who are on this machine."""
+    """None on loopback, which only users of this machine can reach."""
 
     @property
     def address(self) -> str:
@@ -289,7 +289,7 @@ def _build_socket_error(host: str, port: int, error: OSError) -> UsageError:
 
 
 class PageServer(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that calls a function once it responds."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None]) -> None:
         super().__init__(

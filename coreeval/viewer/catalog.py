@@ -24,11 +24,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class RunCatalog:
-    """The runs that were named, and those of a workspace as they come and go."""
+    """The runs that were named, and the current runs of a workspace."""
 
     runs: Sequence[Path] = ()
     workspace: Workspace | None = None
-    """Whose runs and releases are shown besides; None where only named ones are."""
+    """The workspace whose runs and releases are also shown; None: only the named runs are."""
 
     def find_runs(self) -> dict[str, Path]:
         """Return the directories of runs by key; those with the same name are sorted by start."""
@@ -68,10 +68,10 @@ def _hash_path(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRun:
-    """A run as a page reads it."""
+    """A run opened for a page."""
 
     key: str
-    """Its name in addresses."""
+    """Its name in URLs."""
     files: RunFiles
     manifest: Manifest
     store: RunStore

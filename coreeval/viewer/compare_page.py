@@ -27,23 +27,23 @@ from coreeval.viewer.comparison import (
 from coreeval.viewer.rendering import render_page
 
 PAGE_SIZE = 20
-"""Samples on a page, each with all its texts."""
+"""The number of samples on a page, each with all its texts."""
 MOST_DIGITS = 10
-"""Digits that no page's number has."""
+"""The most digits that a page number may have."""
 RELEASE_PREFIX = "release:"
-"""Begins the key of a release where a run could have the same."""
+"""Prefix of the key of a release, which distinguishes it from a run's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplePair:
-    """One sample that differs, as a page shows it."""
+    """A sample that differs, as shown on a page."""
 
     difference: SampleDifference
     before: SideSample | None
-    """None where that side does not have it."""
+    """None if that side does not have it."""
     after: SideSample | None
     texts: Mapping[str, Mapping[str, Sequence[DiffPiece]]]
-    """By arm and field, what the later side has in place of the earlier one's words."""
+    """By arm and field, the diff from the earlier side's words to the later side's."""
 
     @property
     def original(self) -> Mapping[str, str]:
@@ -150,14 +150,14 @@ def _diff_texts(
 
 @dataclass(frozen=True, kw_only=True)
 class CompareLinks:
-    """Addresses of the same comparison with another filter or page."""
+    """The URLs of the same comparison with another filter or page."""
 
     before: ComparisonSide
     after: ComparisonSide
     by: DifferenceFilter
     page: int
     last: int
-    """The last page; 0 where nothing is shown."""
+    """The number of the last page; 0 if no sample is shown."""
 
     def to(self, **changes: str | None) -> str:
         """Return the address of the first page with some conditions changed."""

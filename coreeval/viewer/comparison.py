@@ -33,7 +33,7 @@ _STATE_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha
 
 
 class SideFact(Value):
-    """A replaced fact and the article that it rests on."""
+    """A replaced fact and the article that supports it."""
 
     before: Triple | None
     """None for an addition."""
@@ -45,14 +45,14 @@ class SideFact(Value):
 
 
 class SideSample(Value):
-    """A sample with all that two sides are compared by."""
+    """A sample with everything that two sides are compared by."""
 
     outcome: str
     reason: str
     label: str
     attempts: int
     original: dict[str, str] | None
-    """None where a release may not pass it on."""
+    """None if a release may not redistribute it."""
     semantic: dict[str, str] | None
     updated: dict[str, str] | None
     facts: tuple[SideFact, ...]
@@ -71,9 +71,9 @@ class SampleSource(NamedTuple):
     """The samples of a run or a release."""
 
     read_all: Callable[[], Iterable[SampleState]]
-    """Those of a release have digests in place of texts."""
+    """Reads all samples; those of a release have digests instead of texts."""
     read_some: Callable[[Sequence[str]], Mapping[str, SideSample]]
-    """By id; what has not ended, or is not there, is left out."""
+    """Reads samples by id; samples that have not ended or do not exist are left out."""
 
 
 def _redact_fields(fields: Texts | None) -> Texts | None:
@@ -188,25 +188,25 @@ def _read_triple(row: Mapping[str, Any], side: str) -> Triple:
 
 
 _RESULT_SETTINGS = ("counts", "arms", "bad_rows", "models")
-"""Keys of the settings that are shown in tables of their own."""
+"""Settings that are shown in their own tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSide:
-    """One of two sides; it is the same as another of the same place."""
+    """One of two sides of a comparison; equal to another side if both have the same path."""
 
     key: str
-    """Its name in addresses."""
+    """Its name in URLs."""
     title: ComparableTitle = field(compare=False)
     path: Path
     counts: Mapping[str, int] = field(compare=False)
     cost: Cost = field(compare=False)
     models: ModelsConfig = field(compare=False)
     settings: Mapping[str, object] = field(compare=False)
-    """How it was made, by dotted key, models left out."""
+    """The settings that it was made with, by dotted key, without models."""
     samples: SampleSource = field(compare=False)
     stamp: tuple[int, str] = field(compare=False)
-    """Other after it has changed."""
+    """Changes if the side changes."""
 
     @property
     def is_run(self) -> bool:
@@ -215,7 +215,7 @@ class ComparisonSide:
 
 
 class SettingChange(Value):
-    """A setting that differs; None where a side does not have it."""
+    """A setting that differs; None if a side does not have it."""
 
     name: str
     before: object
@@ -223,13 +223,13 @@ class SettingChange(Value):
 
 
 class RoleModels(Value):
-    """Which model plays a role on either side."""
+    """The model of a role on each side."""
 
     role: str
     before: str
     after: str
     others: tuple[SettingChange, ...]
-    """What else differs of how it is asked."""
+    """Other settings of the role that differ."""
 
     @property
     def differs(self) -> bool:
@@ -316,7 +316,7 @@ def find_changes(old: Mapping[str, object], new: Mapping[str, object]) -> Iterat
 DifferenceKind = Literal["outcome", "updated", "semantic", "label"]
 DIFFERENCE_KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 CACHED_COMPARISONS = 4
-"""Comparisons that are remembered, so that a page of one that was seen needs no other look."""
+"""The number of comparisons to cache, so that further pages of one are not computed again."""
 
 
 class SampleDifference(NamedTuple):
@@ -324,21 +324,21 @@ class SampleDifference(NamedTuple):
 
     sample: str
     before: str
-    """Its outcome there, or `not there`."""
+    """Its outcome on the earlier side, or `not there`."""
     after: str
     kinds: tuple[DifferenceKind, ...]
-    """What differs; none where only one side has it."""
+    """What differs; empty if only one side has the sample."""
 
 
 class DifferenceFilter(Value):
-    """Which differences are shown: those that meet all that is said."""
+    """Which differences are shown: those that meet all conditions."""
 
     kind: DifferenceKind | None = None
     before: str | None = None
     """An outcome, or `not there`."""
     after: str | None = None
     text: str = ""
-    """Part of an id; capitals do not matter."""
+    """Part of an id; case does not matter."""
 
 
 @dataclass(frozen=True)
@@ -346,9 +346,9 @@ class SideDifferences:
     """All differences between two sides."""
 
     differences: tuple[SampleDifference, ...]
-    """In the order of the later side; what only the earlier has comes last."""
+    """In the order of the later side; samples that only the earlier side has come last."""
     shared: int
-    """Samples that both have."""
+    """The number of samples that both sides have."""
 
     @cached_property
     def moves(self) -> list[OutcomeMove]:

@@ -34,7 +34,7 @@ from coreeval.viewer.rendering import render_page
 
 @dataclass(frozen=True, kw_only=True)
 class RunEntry:
-    """A run in the list: where it is, or why that cannot be read."""
+    """A run in the list: its state, or the reason that it cannot be read."""
 
     key: str
     name: str
@@ -44,13 +44,13 @@ class RunEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseEntry:
-    """A release in the list, or why it cannot be read."""
+    """A release in the list, or the reason that it cannot be read."""
 
     key: str
-    """In addresses it is told from a run's by what stands before it."""
+    """Its name in URLs; a prefix distinguishes it from a run's."""
     manifest: ReleaseManifest | None
     parent: str = ""
-    """Key of the release that it follows; empty where that is not here."""
+    """The key of the release that it is based on; empty if that release is not listed."""
     problem: str = ""
 
 
@@ -71,7 +71,7 @@ def _list_run(key: str, path: Path) -> RunEntry:
 
 
 def _list_releases(catalog: RunCatalog) -> list[ReleaseEntry]:
-    """Return the releases, each with the key of the one that it follows."""
+    """Return the releases, each with the key of the release that it is based on."""
     found = [_list_release(key, path) for key, path in catalog.find_releases().items()]
     keys = {(one.manifest.name, one.manifest.version): one.key for one in found if one.manifest}
     return [
@@ -99,20 +99,20 @@ def show_detection(request: Request) -> Response:
 
 @dataclass(frozen=True, kw_only=True)
 class CostRow:
-    """What one role asked of one model."""
+    """The calls of one role to one model, and their cost."""
 
     role: str
     model: str
     billed_calls: int
     cached_calls: int
-    """Found in the call store: this run did not pay for them."""
+    """Calls answered from the call store, which this run did not pay for."""
     prompt_tokens: int
-    """Of billed calls, as are those of answers."""
+    """Prompt tokens of billed calls only, like those of answers."""
     completion_tokens: int
     usd: float
-    """Sum of the billed calls whose price is known."""
+    """The sum of the billed calls with a known price."""
     unpriced: int
-    """Billed calls whose price is not."""
+    """The number of billed calls without a known price."""
 
     def __add__(self, other: "CostRow") -> "CostRow":
         return CostRow(
@@ -157,7 +157,7 @@ def add_costs(rows: Sequence[CostRow]) -> CostRow | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRow:
-    """How the samples of one label ended."""
+    """The outcomes of the samples with one label."""
 
     label: str
     total: int
@@ -171,14 +171,14 @@ class LabelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunQuality:
-    """How good the updated arm is, as far as the run itself can tell."""
+    """The quality of the updated arm, as far as the run itself shows it."""
 
     acceptance: Score
     labels: tuple[LabelRow, ...]
     balance_shift: float | None
-    """Total variation distance between the labels of the benchmark and of the updated arm."""
+    """The total variation distance between the labels of the benchmark and of the updated arm."""
     noise: float | None
-    """See `noise_bound`; of the texts that this run judged."""
+    """See `noise_bound`; for the texts that this run judged."""
 
 
 def measure_quality(overview: Overview) -> RunQuality:
@@ -213,7 +213,7 @@ REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""A report carries its styles in itself; it has no scripts, and fetches nothing."""
+"""A report has inline styles but no scripts, and fetches nothing."""
 
 
 def show_run(request: Request) -> Response:

@@ -22,11 +22,11 @@ from coreeval.viewer.catalog import open_requested_run
 from coreeval.viewer.rendering import render_page, wants_fragment
 
 PAGE_SIZE = 50
-"""Samples on a page."""
+"""The number of samples on a page."""
 MOST_ERROR_CHARACTERS = 60
-"""Characters of a value that an error repeats."""
+"""The most characters of a value that an error repeats."""
 DESCENDING_FIRST: tuple[SampleSort, ...] = ("attempts", "calls", "usd", "seconds")
-"""What is sorted from the largest down, until it is turned round."""
+"""Columns that are sorted in descending order at first."""
 FILTER_FIELDS: Mapping[str, str] = {
     "outcome": "outcomes",
     "label": "label",
@@ -38,11 +38,11 @@ FILTER_FIELDS: Mapping[str, str] = {
     "text": "text",
     "kept": "kept",
 }
-"""Name in an address -> field of the filter."""
+"""Maps parameters of an address to fields of the filter."""
 
 
 class ListView(Value):
-    """A list as a reader asked for it."""
+    """A list of samples with the filter, order and page that a reader requested."""
 
     chosen: SampleFilter = SampleFilter()
     sort: SampleSort = "order"

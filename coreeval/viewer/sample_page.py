@@ -39,39 +39,39 @@ DATE_SOURCES: dict[Precision, str] = {
 }
 """How the publication time of a piece of news is known."""
 MIN_WIDTH = 0.6
-"""Percent of the timeline that the shortest step takes, so that it can be seen."""
+"""The width of the shortest step on the timeline, in percent, so that it stays visible."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepTime:
-    """A step's place in the time that its sample took."""
+    """The position of a step in the time that its sample took."""
 
     step: StepHistory
     after_s: float
     """Seconds from the first step to this one."""
     left: float
-    """Where its bar begins, in percent."""
+    """The start of its bar, in percent."""
     width: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepGroup:
-    """The steps that belong together: what came before the first attempt, or one attempt."""
+    """Steps that belong together: those before the first attempt, or those of one attempt."""
 
     number: int
-    """0 for what came before."""
+    """The number of the attempt; 0 for the steps before the first."""
     attempt: AttemptHistory | None
     moments: tuple[StepTime, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceEntry:
-    """A piece of evidence by its number on the page."""
+    """An item of evidence with its number on the page."""
 
     number: int
     item: Evidence
     stands: Literal["used", "chosen", ""]
-    """Whether a replaced fact rests on it, or only a plan that came to nothing."""
+    """`used`: a replaced fact rests on it; `chosen`: only a failed plan does; empty: neither."""
 
 
 def time_steps(history: SampleHistory) -> tuple[StepTime, ...]:
@@ -177,7 +177,7 @@ HELPERS: Mapping[str, object] = {
     "pretty": indent_json,
     "as_json": format_details,
 }
-"""What the template uses, by the names that it has there."""
+"""Functions and values for the template, by the names that it uses."""
 
 
 def show_sample(request: Request) -> Response:

@@ -35,16 +35,17 @@ from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import Array, bootstrap_sums, wilson_interval
 
 Ratings = Mapping[str, Mapping[str, int]]
-"""Of one criterion: item -> rater -> value."""
+"""The ratings by one criterion: item -> rater -> value."""
 Statistic = Callable[[Array], Array]
-"""From sums of shape (draws, columns) to one value a draw; nan where it is not defined."""
+"""Maps sums of shape (draws, columns) to one value per draw; nan if undefined."""
 _SETTLED: Final = 1e-12
-"""An expected disagreement below this is none: sums of floats differ in the last bits."""
+"""An expected disagreement below this counts as 0: sums of floats differ in the last bits."""
 
 
 RARE: Final = 5
-"""Items with another rating than the commonest from which there is an interval. With two of 20 it
-would hold the truth in 0.68 to 0.75 of simulated studies; see docs/annotation.md for these."""
+"""The fewest items with a rating other than the most common one for which there is an interval.
+With two of 20, it would contain the truth in 0.68 to 0.75 of simulated studies; see
+docs/annotation.md for them."""
 
 
 def count_values(ratings: Ratings, values: Sequence[int]) -> Array:
@@ -167,8 +168,9 @@ def count_uncommon(counts: Array) -> int:
 
 
 SKEW_SHARE: Final = 0.9
-"""Share of one value from which kappa and alpha are told to be hard to read. Own choice: Feinstein
-and Cicchetti (1990) show that they are low where one value prevails, and name no share."""
+"""The share of one value from which a note warns that kappa and alpha are hard to read. Own
+choice: Feinstein and Cicchetti (1990) show that they are low if one value prevails, but name no
+share."""
 
 
 def score_ratings(

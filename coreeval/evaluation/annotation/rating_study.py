@@ -25,37 +25,37 @@ from coreeval.tools.files import write_json
 RatedArm = Literal["original", "semantic", "updated"]
 RATED_ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")
 MOST_RATERS: Final = 99
-"""Of a study: sheets that are written, and names that are read back."""
+"""The most raters of a study, both for sheets written and for names read back."""
 T = TypeVar("T")
 
 
 class NewsExcerpt(Value):
-    """A piece of news on what a sample is about."""
+    """A news excerpt on the subject of a sample."""
 
     published_at: str
     domain: str
     url: str
     snippet: str
-    """Empty where it may not be quoted."""
+    """Empty if it may not be quoted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatingCandidate:
-    """A sample that could be rated: it has an updated text, and so all beside it."""
+    """A sample that could be rated: it has an updated text, and so all other fields."""
 
     sample: str
     label: str
     meaning: str
     question: str
-    """What the label answers."""
+    """The question that the label answers."""
     texts: dict[RatedArm, dict[str, str]]
-    """Its texts by arm, by field."""
+    """Its texts, by arm and field."""
     evidence: tuple[NewsExcerpt, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyItem:
-    """A sample that is rated, in one of its arms, under a name that tells neither."""
+    """A sample to rate in one of its arms, under a name that reveals neither."""
 
     item: str
     arm: RatedArm
@@ -138,18 +138,18 @@ CriterionName = Literal["fluency", "coherence", "factuality", "accuracy"]
 
 
 class Criterion(Value):
-    """One question that is asked of each text."""
+    """A question that is asked about each text."""
 
     name: CriterionName
     asks: str
     anchors: dict[int, str]
-    """What each value means, the worst first."""
+    """The meaning of each value, the worst first."""
     level: Level
-    """How far apart two values are: all the same, or by how many ratings lie between them."""
+    """The distance of two values: always the same, or by the number of ratings between them."""
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The values that a rater may give, worst first."""
+        """Return the values that a rater may give, worst first."""
         return tuple(self.anchors)
 
 
@@ -212,14 +212,14 @@ KEY_FILE = "key.json"
 
 
 class KeyItem(Value):
-    """What one item of the sheets is."""
+    """The sample and arm behind one item of the sheets."""
 
     item: str
     sample: str
     arm: RatedArm
     label: str
     text_sha256: str
-    """Of the sample's texts in this arm, as releases have it."""
+    """The sha256 of the sample's texts in this arm, as in releases."""
 
 
 class StudySource(Value):
@@ -231,17 +231,17 @@ class StudySource(Value):
 
 
 class StudyKey(Value):
-    """What the sheets of one study hold."""
+    """The contents of the sheets of one study."""
 
     version: Literal[1] = 1
     study: str
     made_of: StudySource
     seed: int
     asked: int
-    """Samples that were wanted in each arm."""
+    """The number of samples requested for each arm."""
     raters: tuple[str, ...]
     scale: str
-    """Where the criteria and their values come from."""
+    """The source of the criteria and their values."""
     items: tuple[KeyItem, ...]
 
 

@@ -21,39 +21,39 @@ from coreeval.schema import Value
 ProblemKind = Literal[
     "unknown_item", "no_rater", "not_a_rating", "double", "contradiction", "missing", "empty"
 ]
-"""An item of no or another study; a row without a rater's name; a value that may not be given; the
-same rating twice; two ratings of one rater that differ, neither of which counts; no rating; a rater
-who has rated nothing."""
+"""Problems in this order: an item of no study or another one; a row without a rater's name; an
+invalid value; the same rating twice; two different ratings by one rater, neither of which counts;
+no rating; a rater without any rating."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetRow:
-    """One row of a sheet as it was filled in."""
+    """A row of a sheet as filled in."""
 
     where: str
-    """File and line."""
+    """The file and line."""
     item: str
     rater: str
     cells: Mapping[str, str]
-    """What stands under each criterion; empty where there is no rating."""
+    """The text under each criterion; empty if there is no rating."""
     note: str = ""
 
 
 class RatingProblem(Value):
-    """Something that keeps a rating from counting, or that a reader must know."""
+    """A problem that excludes a rating, or that a reader must know about."""
 
     kind: ProblemKind
     rater: str = ""
     item: str = ""
     criterion: str = ""
     where: str = ""
-    """File and line; empty for what is missing everywhere."""
+    """The file and line; empty for something that is missing everywhere."""
     said: str = ""
-    """What stands there."""
+    """The text found there."""
 
 
 class Remark(Value):
-    """What a rater noted beside an item."""
+    """A rater's note on an item."""
 
     item: str
     rater: str
@@ -62,26 +62,26 @@ class Remark(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class RatingCollection:
-    """All ratings that count, and all that was wrong."""
+    """All ratings that count, and all problems."""
 
     ratings: Mapping[CriterionName, Mapping[str, Mapping[str, int]]]
-    """criterion -> item -> rater -> value; every item of the key is there, in its order."""
+    """criterion -> item -> rater -> value, with every item of the key in its order."""
     raters: tuple[str, ...]
-    """Who gave at least one rating that counts."""
+    """The raters with at least one rating that counts."""
     problems: tuple[RatingProblem, ...]
     remarks: tuple[Remark, ...]
 
 
 @dataclass
 class _RatingCell:
-    """What one rater said of one item by one criterion, wherever it stands."""
+    """All ratings of one item by one rater on one criterion, from any sheet."""
 
     values: list[int] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
 
 
 _About = tuple[CriterionName, str, str]
-"""Criterion, item, rater."""
+"""Criterion, item and rater."""
 
 
 def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCollection:
@@ -207,70 +207,70 @@ def _group_by_criterion(
 
 
 class RatingDifference(Value):
-    """Mean of the updated texts minus that of the originals; other samples of the same labels."""
+    """The mean of updated texts minus that of originals: other samples of the same labels."""
 
     estimate: float | None
     ci_low: float | None
     ci_high: float | None
     n: tuple[int, int]
-    """Updated texts, originals."""
+    """The numbers of updated texts and originals."""
 
 
 class Reliability(Value):
-    """How well raters agree by one criterion."""
+    """How well raters agree on one criterion."""
 
     items: int
-    """Rated by at least one."""
+    """The number of items with at least one rating."""
     agreement: Score
-    """Share of pairs of raters who say the same; n: items that two or more rated."""
+    """The share of pairs of raters that agree; n: items with two or more ratings."""
     kappa: Score
-    """Fleiss'; n: items that all rated."""
+    """Fleiss' kappa; n: items that all raters rated."""
     alpha: Score
-    """Krippendorff's; n: items that two or more rated."""
+    """Krippendorff's alpha; n: items with two or more ratings."""
 
 
 class CriterionResult(Value):
-    """What all ratings by one criterion show."""
+    """The results of all ratings by one criterion."""
 
     criterion: CriterionName
     level: Level
-    """Of alpha: what two different values count."""
+    """The level of alpha: how much two different values count."""
     values: tuple[int, ...]
     ratings: int
     prevalence: dict[int, float]
-    """Share of all ratings by value."""
+    """The share of all ratings, by value."""
     arms: dict[RatedArm, Score]
-    """Mean rating; n: texts that anybody rated."""
+    """The mean rating; n: texts with at least one rating."""
     difference: RatingDifference
     reliability: Reliability
     of_updated: Reliability
-    """The same on the updated texts alone."""
+    """The same for the updated texts alone."""
     notes: tuple[str, ...]
 
 
 class Rater(Value):
-    """One rater."""
+    """A rater and the number of their ratings."""
 
     name: str
     ratings: int
     missing: int
-    """Ratings that do not count or were not given."""
+    """The number of ratings that do not count or were not given."""
     means: dict[CriterionName, float | None]
 
 
 class ItemRatings(Value):
-    """One item with all its ratings."""
+    """An item with all its ratings."""
 
     item: str
     sample: str
     arm: RatedArm
     label: str
     ratings: dict[CriterionName, dict[str, int]]
-    """By criterion, by rater."""
+    """By criterion, then by rater."""
 
 
 class Disagreement(Value):
-    """A text of which raters do not say the same."""
+    """A text on which raters disagree."""
 
     item: str
     sample: str
@@ -282,20 +282,20 @@ class Disagreement(Value):
 
 
 class Annotation(Value):
-    """annotation.json: what people said of a run's texts."""
+    """annotation.json: the ratings of a run's texts by people."""
 
     version: Literal[1] = 1
     study: str
     made_of: StudySource
     run: str
-    """Name of the run whose texts were rated; empty where it is not at hand."""
+    """The name of the run whose texts were rated; empty if it is not available."""
     scored_at: str
     scale: str
     items: int
     raters: tuple[Rater, ...]
     criteria: tuple[CriterionResult, ...]
     disagreements: tuple[Disagreement, ...]
-    """Those that are furthest apart first."""
+    """The largest disagreements first."""
     remarks: tuple[Remark, ...]
     problems: tuple[RatingProblem, ...]
     ratings: tuple[ItemRatings, ...]

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 SheetForm = Literal["csv", "xlsx", "page"]
 NumberedRow = tuple[int, list[str]]
-"""The line that a row begins on, and its cells."""
+"""The line number on which a row begins, and its cells."""
 RATING_COLUMNS: Final = tuple(each.name for each in CRITERIA)
 SHOWN_COLUMNS: Final = ("item", "rater", "text", "asks", "label", "news")
 COLUMNS: Final = (*SHOWN_COLUMNS, *RATING_COLUMNS, "note")
 _READ: Final = ("item", "rater", *RATING_COLUMNS)
-"""Columns that are read back, and `note` if it is there; the others may be taken out."""
+"""The columns that are read back, and `note` if present; the others may be removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetItem:
-    """One text as a rater is shown it: nothing beside it depends on its arm."""
+    """A text as shown to a rater; nothing in it depends on its arm."""
 
     item: str
     fields: Mapping[str, str]
@@ -168,16 +168,16 @@ READERS: Final[dict[str, Callable[[Path], Iterator[NumberedRow]]]] = {
 RATINGS_SHEET: Final = "ratings"
 WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
 MOST_CHARACTERS: Final = 32_767
-"""What a cell can hold (Microsoft, "Excel specifications and limits")."""
+"""The most characters of a cell (Microsoft, "Excel specifications and limits")."""
 _AS_WRITTEN: Final = "give the sheet that was written, filled in"
 _MOST_ROWS: Final = 100_000
-"""Rows of a sheet, and columns of a row below: a workbook of one kilobyte can claim a billion of
-them, and openpyxl makes each."""
+"""The most rows of a sheet, and below the most columns of a row: a workbook of one kilobyte can
+claim a billion of them, and openpyxl creates each."""
 _MOST_COLUMNS: Final = 256
 MOST_BYTES: Final = 200_000_000
-"""Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
+"""The largest workbook to unpack, in bytes; a sheet of 5,000 long texts has a tenth of that."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that XML 1.0 does not have (section 2.2)."""
+"""Characters that XML 1.0 does not allow (section 2.2)."""
 
 
 def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:

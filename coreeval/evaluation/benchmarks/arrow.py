@@ -131,12 +131,12 @@ PARQUET = BenchmarkFormat(
 
 HubRecords = Iterable[Mapping[str, object]]
 PEEKED = 50
-"""Rows whose keys count as columns where a dataset does not declare them."""
+"""The number of rows whose keys count as columns if a dataset does not declare them."""
 
 
 _REFUSALS = (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError)
-"""What the packages raise for a network, an answer or a dataset that they cannot use: for answers
-that lack what they expect they raise Python's own errors."""
+"""The errors that the packages raise if a network, a response or a dataset is unusable; for
+incomplete responses, they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:

@@ -27,13 +27,13 @@ CHUNK = 1 << 20
 
 
 class TextLine(NamedTuple):
-    """One line without its end."""
+    """A line without its line ending."""
 
     number: int
     raw: str
     """The text; undecodable bytes are shown as replacement characters."""
     valid: bool
-    """False where the bytes are not UTF-8."""
+    """False if the bytes are not UTF-8."""
 
 
 def read_lines(path: Path) -> Iterator[TextLine]:
@@ -106,19 +106,19 @@ _ENDING: Final = ".gz"
 
 @dataclass(frozen=True)
 class BadRecord:
-    """Why an object is no record."""
+    """The reason that an object is not a record."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Records(Generic[R]):
-    """The records of a file in its order, and what else is in it."""
+    """The records of a file in order, with the defects and other lines of the file."""
 
     good: tuple[R, ...]
     bad: tuple[BadRow, ...]
     passed_over: int = 0
-    """Lines that are not meant to be records."""
+    """The number of lines that are not meant to be records."""
 
     def require_records(self, path: Path, *, what: str, whats: str, prose: str) -> "Records[R]":
         """Return the records if there is at least one.

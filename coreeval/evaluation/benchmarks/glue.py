@@ -36,15 +36,15 @@ ORIGINAL_TRAIN, ORIGINAL_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test
 DEV_IDS = "dev_ids.tsv"
 _FIRST_ID, _SECOND_ID = "#1 ID", "#2 ID"
 _PAIR_ID = "pair"
-"""Key under which the joined id of an MRPC pair is kept beside its columns."""
+"""The key of the joined id of an MRPC pair, which is added to its columns."""
 _CLUSTER = "cluster"
-"""Likewise, of the cluster."""
+"""The key of the cluster, which is added in the same way."""
 _DIGITS = 16
-"""Of the digest of a premise: two of a benchmark's share one in 1 of 10^13 cases."""
+"""The digits of a premise's digest: two premises of a benchmark collide in 1 of 10^13 cases."""
 
 
 class _SplitFile(NamedTuple):
-    """The file of a split, and the list of the pairs in it that count (None: all)."""
+    """The file of a split, and the pairs of it that count (None: all)."""
 
     path: Path
     only: Path | None = None

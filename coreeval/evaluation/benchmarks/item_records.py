@@ -19,15 +19,15 @@ from coreeval.evaluation.benchmarks.rows import find_id_defect, is_encodable, ma
 from coreeval.schema import BadRow, Item
 
 PLACE = "{split}"
-"""Where a file's name has the name of its split."""
+"""The placeholder for the split in the name of a file."""
 SUFFIXES = ("", ".gz")
 
 
 class ItemRecord(NamedTuple):
-    """One entry of a file: what it holds, or why it holds nothing."""
+    """An entry of a file: its values, or the reason that it has none."""
 
     line: int
-    """Line of the file, or place in its list, from 1."""
+    """The line in the file, or the position in its list, from 1."""
     values: dict[str, object]
     defect: str = ""
 
@@ -116,7 +116,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class OptionSpan(NamedTuple):
-    """Where a text stands in another."""
+    """The position of a text inside another."""
 
     start: int
     end: int
@@ -136,7 +136,7 @@ def letter_options(texts: list[str]) -> dict[str, str]:
 def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, OptionSpan] | None:
     """Return the span of each option's text, given that each follows its letter, in their order.
 
-    None if the text has no such list. If there are several such lists, the last one counts.
+    Return None if the text has no such list. If there are several such lists, the last one counts.
     """
     patterns = [_option_pattern(letter, option) for letter, option in options.items()]
     for first in reversed([*patterns[0].finditer(text)]):
@@ -158,7 +158,7 @@ def _option_pattern(letter: str, option: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemEntry:
-    """What an item is made of, not yet checked."""
+    """The raw parts of an item, not yet checked."""
 
     input: object
     output: object

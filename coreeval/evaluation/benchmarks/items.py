@@ -35,7 +35,7 @@ FINQA_PROMPT = (
     "Read the report and answer the question on it.\n"
     "Report: {report}\nQuestion: {question}\nAnswer:"
 )
-"""Around an original record, which has no prompt of its own."""
+"""The prompt for an original record, which has none of its own."""
 
 
 def finqa_entry(record: ItemRecord) -> ItemEntry | str:
@@ -93,7 +93,7 @@ CALLS, SUMMARIES = "ects", "gt_summaries"
 ECTSUM_PROMPT = (
     "Sum up this earnings call in a few bullet points, one line each.\nCall: {call}\nSummary:"
 )
-"""Around a transcript, which has no prompt of its own."""
+"""The prompt for a transcript."""
 
 
 def has_ectsum_texts(path: Path, split: str) -> bool:
@@ -119,7 +119,7 @@ def read_ectsum(path: Path, split: str) -> Iterator[ItemRecord]:
 
 Read = Callable[[Path], Iterator[ItemRecord]]
 Make = Callable[[ItemRecord], ItemEntry | str]
-"""From a record to what an item is made of, or to what is wrong with it."""
+"""Makes the entry of an item from a record, or returns the defect of the record."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ class BenchmarkItems:
 
 @dataclass(frozen=True)
 class ItemLayout:
-    """How the items of a benchmark are laid out."""
+    """The files and the format of a benchmark's items."""
 
     names: tuple[str, ...]
-    """Names that the file of a split may have, most likely first."""
+    """Possible names of a split's file, most likely first."""
     modified: str
-    """Name of the file with its modified items, beside it or in a folder of their own."""
+    """The name of the file with its modified items, in the same folder or in a separate one."""
     read: Read
     make: Make
 
@@ -179,7 +179,7 @@ LAYOUTS: dict[str, ItemLayout] = {
     ),
     "jsonl": ItemLayout(("{split}.jsonl",), "mod_{split}.jsonl", read_json_lines, make_own_entry),
 }
-"""By the name of the benchmark; `jsonl` is a user's own: input, output, options, id."""
+"""By benchmark name; `jsonl` is the format for users' own files: input, output, options, id."""
 
 
 def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
@@ -203,7 +203,7 @@ def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
 
 
 def load_modified(benchmark: str, path: Path, split: str) -> BenchmarkItems:
-    """Load the recorded modified items of a split, matched to items by id, or else by place.
+    """Load the recorded modified items of a split, matched to items by id, or else by position.
 
     Args:
         benchmark: A key of `LAYOUTS`.
@@ -254,7 +254,7 @@ ModificationName = Literal["option_shuffle", "year_shift", "paraphrase"]
 
 
 class ItemDefaults(Value):
-    """The settings of a comparison, by the names that the scores and modifications have."""
+    """The default settings of a comparison; fields are named like scores and modifications."""
 
     performance: str
     consistency: str
@@ -262,9 +262,9 @@ class ItemDefaults(Value):
     train_split: str = "train"
     test_split: str = "test"
     alpha: float = 0.01
-    """Added to performance and consistency (CAP paper, section 3.4)."""
+    """The summand added to performance and consistency (CAP paper, section 3.4)."""
     threshold: float = 0.95
-    """Cosine similarity from which answers mean the same; read by `cosine` alone."""
+    """The least cosine similarity at which answers mean the same; used by `cosine` alone."""
 
 
 @cache

@@ -10,33 +10,33 @@ from coreeval.schema import BadRow, Sample, Task
 from coreeval.tasks import make_label_finder
 
 SHOWN = 200
-"""Characters of a bad row that are kept."""
+"""The number of characters of a bad row that are kept."""
 LONGEST_ID = 1_000
-"""Characters; ids become names in archives, which hold 65,535 bytes."""
+"""The most characters of an id; ids become names in archives, which hold 65,535 bytes."""
 BLANK = " \t\r\n"
-"""What is stripped from the ends of a text; spaces inside it are never touched."""
+"""The characters stripped from the ends of a text; spaces inside it are never changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """A row as its file has it, not yet held against the task."""
+    """A row as read from its file, not yet checked against the task."""
 
     file: str
     line: int
-    """Line of the file, from 1."""
+    """The line in the file, from 1."""
     number: int
-    """Number for an id made here, from 1; the line, except where a header precedes the rows."""
+    """The number for a generated id, from 1; the line, unless a header precedes the rows."""
     fields: Mapping[str, object]
-    """Value by the task's field names; None where the row has none."""
+    """Values by the task's field names; None if the row has no value."""
     label: object
     id: str | None = None
-    """The source's own; None where it has none."""
+    """The source's own id; None if it has none."""
     cluster: str = ""
-    """What it has in common with other rows, such as a document; empty if unknown."""
+    """A value shared with related rows, e.g. those about one document; empty if unknown."""
     part: str = ""
-    """What stands between task and split in an id made here: a stance target."""
+    """The part between task and split in a generated id: a stance target."""
     raw: str = ""
-    """The row as found, for the report of a bad one."""
+    """The row as found, for the report if it is bad."""
 
 
 RowOrBad = SourceRow | BadRow
@@ -45,14 +45,14 @@ Rows = Iterator[RowOrBad]
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkFormat:
-    """How the benchmarks of one format are read."""
+    """The functions that read the benchmarks of one format."""
 
     splits: Callable[[DatasetConfig], list[str]]
-    """Names of the splits there; raises a DatasetError where there is nothing to read."""
+    """Lists the names of the splits; raises a DatasetError if there is nothing to read."""
     rows: Callable[[DatasetConfig, Task, str], Rows]
-    """Opens a split: complains before the first row about what can be known by then."""
+    """Opens a split; raises errors that can be known in advance before the first row."""
     digest: Callable[[DatasetConfig, str], str]
-    """sha256 of what `rows` reads."""
+    """Returns the sha256 of what `rows` reads."""
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names for splits, e.g. `validation` for `val`."""
 
@@ -151,20 +151,20 @@ def _describe_label_defect(value: object, task: Task) -> str:
 
 
 _OPTIONAL = ("id", "cluster")
-"""What a table may leave out."""
+"""Columns that a table may lack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableColumns:
-    """The columns of a table that make a sample."""
+    """The columns of a table that make up a sample."""
 
     fields: Mapping[str, str]
-    """Column by the task's field name."""
+    """Columns by the task's field names."""
     label: str
     id: str | None
-    """None where the table has no ids of its own."""
+    """None if the table has no ids of its own."""
     cluster: str | None = None
-    """None where the table does not say which rows belong together."""
+    """None if the table does not say which rows belong together."""
 
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str

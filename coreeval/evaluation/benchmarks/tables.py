@@ -26,11 +26,11 @@ from coreeval.evaluation.benchmarks.rows import (
 from coreeval.schema import Task
 
 LONGEST = 100
-"""Lines that one quoted record may span; past it, its quotation mark counts as never closed."""
+"""The most lines of a quoted record; if it is longer, its quotation mark counts as unclosed."""
 
 
 class TableRecord(NamedTuple):
-    """The cells of one record, or why it has none."""
+    """The cells of a record, or the reason that it has none."""
 
     line: int
     raw: str
@@ -162,7 +162,7 @@ def _check_parts(split: str, paths: list[Path], suffix: str) -> None:
 
 
 PEEKED = 50
-"""Objects of a JSON lines file whose keys count as its columns: a row may leave some out."""
+"""The number of objects of a JSON Lines file whose keys count as columns: rows may omit some."""
 
 Opener = Callable[[DatasetConfig, Task, list[Path]], Rows]
 

@@ -28,7 +28,7 @@ from coreeval.tasks import ALL_TARGETS, find_label
 
 TEXT, LABELS = "_text.txt", "_labels.txt"
 _SPELLINGS = {"feminist": "feminism", "hilary": "hillary"}
-"""Names of folders that differ between copies of TweetEval, and ours."""
+"""Folder names that differ between copies of TweetEval, mapped to our names."""
 _ID = re.compile(r"[^/]+/([^/]+)/[^/]+/[0-9]+")
 
 
@@ -112,7 +112,7 @@ def _rows(config: DatasetConfig, task: Task, split: str) -> Rows:
 
 
 class _Part(NamedTuple):
-    """The two files of one target (or of the whole task), and how many samples they have."""
+    """The two files of one target (or of the whole task), and the number of their samples."""
 
     target: str
     text: Path

@@ -27,14 +27,14 @@ from coreeval.schema import Arm, Value
 
 
 class ArmContrast(NamedTuple):
-    """Arms that would be remembered, and arms that would not."""
+    """The arms that would be remembered, and the arms that would not."""
 
     front: tuple[Arm, ...]
     back: tuple[Arm, ...]
 
 
 class ContrastPair(NamedTuple):
-    """A contrast, and one in which an arm that is not remembered stands in its front."""
+    """A contrast, and the same contrast with an arm in front that is not remembered."""
 
     seen: ArmContrast
     unseen: ArmContrast
@@ -50,19 +50,19 @@ CONTRAST_PAIRS: Final[Mapping[MemoryKind, ContrastPair]] = {
         ArmContrast(("original", "semantic", "updated"), ("control",)),
     ),
 }
-"""A text's first rewriting is held against the second, as in `surface_unexplained`, and the updated
-arm changes places with the control arm, which was rewritten just so: without a control arm nothing
-says how many samples chance singles out."""
+"""The first rewriting of a text is compared with the second, as in `surface_unexplained`, and the
+updated arm is exchanged with the control arm, which was rewritten in the same way. Without a
+control arm, the number of samples that chance singles out is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class KindScores:
-    """One kind of score, of the samples at `Scored.places`."""
+    """The scores of one kind, for the samples at `Scored.places`."""
 
     seen: Floats
     unseen: Floats
     top: float
-    """The highest that a score can be."""
+    """The highest possible score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class SampleScores:
     """The scores of all samples that every needed arm has."""
 
     places: Numbers
-    """Lines of the table."""
+    """The rows of the table."""
     kinds: Mapping[MemoryKind, KindScores]
 
 
@@ -130,7 +130,7 @@ def _round_equal(values: Floats) -> Floats:
 
 
 FALSE_SHARE: Final = 0.1
-"""Ours: a list to look at may be wrong in one of ten."""
+"""Our choice: one in ten entries of a list for inspection may be wrong."""
 ItemRow = Mapping[str, str | int | float | None]
 
 
@@ -138,48 +138,48 @@ class SampleFlags(Value):
     """The samples that seem remembered in one way."""
 
     ids: tuple[str, ...]
-    """The surest first."""
+    """Sorted with the surest first."""
     expected_false: float
-    """How many of them are not remembered, at most, on average."""
+    """The expected number of ids that are not remembered, at most."""
     highest: int
-    """Samples with the highest score that there can be."""
+    """The number of samples with the highest possible score."""
     by_chance: int
-    """How many have it without being remembered."""
+    """The number of samples that have this score without being remembered."""
     least: int
-    """How many must have it before any of them can be flagged."""
+    """The number of samples that must have this score before any can be flagged."""
 
 
 class ItemEvidence(Value):
-    """What is said of single samples of one target."""
+    """The evidence on single samples of one target."""
 
     target: str
     n: int
-    """Samples with an answer that counts in every arm that was asked."""
+    """The number of samples with a valid answer in every arm that was asked."""
     templates: int
     base: str | None
-    """Where the base rate is from, `control`; None where nothing can be told."""
+    """The source of the base rate, `control`; None if nothing can be said."""
     false_share: float
     kinds: dict[MemoryKind, SampleFlags]
-    """Without those of which nothing can be told."""
+    """Excludes kinds on which nothing can be said."""
     note: str
-    """How far this reaches, for a reader."""
+    """The limits of the evidence, for a reader."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemFindings:
-    """The evidence, and the table that it rests on."""
+    """The evidence, and the table that it is based on."""
 
     found: ItemEvidence
     columns: tuple[str, ...]
     rows: Sequence[ItemRow]
-    """A line a sample with an answer: id, label; for each arm and template (`original_1`) 1 for a
-    right answer, 0 for a wrong one, None for none or a refusal; for each kind `score_KIND`,
+    """One row per sample with an answer: id, label; for each arm and template (`original_1`) 1 for
+    a right answer, 0 for a wrong one, None for none or a refusal; for each kind `score_KIND`,
     `p_KIND`, `q_KIND` (None without evidence) and `flagged_KIND`, 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """One kind of evidence for each line of the table; nan without any."""
+    """One kind of evidence for each row of the table; nan if there is none."""
 
     score: Floats
     p: Floats

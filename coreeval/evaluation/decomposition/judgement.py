@@ -38,18 +38,18 @@ from coreeval.schema import Arm, Value
 
 Why = tuple[str, ...]
 ONE_SIDED: Final = 1.6449 / 1.9600
-"""Half a 90 % interval over half a 95 % one, of a normal distribution."""
+"""The half-width of a 90 % interval over that of a 95 % one, for a normal distribution."""
 
 
 class DropCase(NamedTuple):
-    """What a verdict is about."""
+    """The data that a verdict is based on."""
 
     losses: Losses
     checks: Mapping[MemoryKind, LossCheck]
 
 
 Rule = Callable[[DropCase], Why | None]
-"""Why the rule holds, or None."""
+"""Returns the reasons that the rule holds, or None if it does not."""
 
 _MEMORY: Final[Mapping[MemoryKind, str]] = {
     "wording": "memory of the words",
@@ -193,7 +193,7 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("no_control", _not_separable),
     ("not_shown", _nothing),
 )
-"""The first that holds gives the verdict."""
+"""The first rule that holds gives the verdict."""
 
 
 def _beyond(term: Term | None) -> Score | None:
@@ -228,17 +228,17 @@ WEIGHTS: Final[Mapping[MemoryKind, Mapping[str, int]]] = {
     "wording": {"original": 1, "semantic": -2, "control": 1},
     "facts": {"control": 1, "updated": -1},
 }
-"""The arms of `surface_unexplained` and of `unexplained`: what the first rewording changes in a
-text less what the next rewriting does, and the new facts against older ones."""
+"""The weights of the arms in `surface_unexplained` and `unexplained`: the change by the first
+rewording minus the change by the next, and the new facts against older ones."""
 
 
 class ArmTexts(Value):
     """How the texts of the arms differ, for each kind of memory."""
 
     n: int
-    """Samples compared: at most 2,000 of those with a text in all four arms."""
+    """The number of samples compared: at most 2,000 of those with a text in all four arms."""
     kinds: dict[MemoryKind, CovariateCheck]
-    """Empty with fewer than 20 samples."""
+    """Empty if there are fewer than 20 samples."""
 
 
 def compare_arm_texts(
@@ -336,7 +336,7 @@ def _checks(
 
 
 class _OtherTargets(NamedTuple):
-    """A target held against others."""
+    """The comparison of a target with others."""
 
     others: tuple[str, ...]
     excess: Score

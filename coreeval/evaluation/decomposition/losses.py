@@ -40,10 +40,10 @@ CONTRASTS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
     "surface_unexplained": {"original": 1, "semantic": -2, "control": 1},
     "unexplained": {"original": 0, "semantic": 0, "control": 1, "updated": -1},
 }
-"""How often each arm's score counts. The samples are those that all of a term's arms share, so
-that `unexplained`, in which the reworded arm cancels out, still has the samples of all four."""
+"""The weight of each arm's score. A term uses the samples that all its arms share, so
+`unexplained`, in which the reworded arm cancels out, still uses the samples of all four."""
 PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
-"""The order of the losses: words, then facts that are known, then facts that are new."""
+"""The order of the losses: words, then known facts, then new facts."""
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "surface": "original - semantic: lost by other words for the same facts",
     "knowledge": "semantic - updated: lost by new facts",
@@ -53,97 +53,97 @@ TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "unexplained": "knowledge - rewriting: lost by new facts beyond what a rewriting costs",
 }
 MIN_SAMPLES: Final = 20
-"""Ours, as for PCR: below it a bootstrap has too few samples to tell how they vary."""
+"""Our choice, as for PCR: with fewer, a bootstrap has too few samples to show how they vary."""
 
 Verdict = Literal["remembered", "not_shown", "arms_differ", "no_control", "too_few"]
-"""Loss that neither rewriting nor label noise nor a harder arm explains; none; one that an arm that
-is harder may explain as well; one that rewriting may explain, without a control arm; too few
-samples."""
+"""In this order: a loss that neither rewriting nor label noise nor a harder arm explains; no such
+loss; a loss that a harder arm may also explain; a loss that rewriting may explain, for lack of a
+control arm; too few samples."""
 MemoryKind = Literal["wording", "facts"]
 """What may be remembered: the words of the original, or the facts of its time."""
 FRONT: Final[Mapping[MemoryKind, tuple[Arm, ...]]] = {
     "wording": ("original",),
     "facts": ("semantic", "control"),
 }
-"""The arms that a target would be better on by memory."""
+"""The arms on which memory would help a target."""
 BACK: Final[Mapping[MemoryKind, Arm]] = {"wording": "semantic", "facts": "updated"}
-"""The arm on which such memory is of no use."""
+"""The arm on which such memory does not help."""
 CLAIMS: Final[Mapping[MemoryKind, tuple[TermName, TermName]]] = {
     "wording": ("surface", "surface_unexplained"),
     "facts": ("knowledge", "unexplained"),
 }
-"""The loss that may be memory, and what the control arm leaves of it."""
+"""The loss that may be memory, and what remains of it after the control arm."""
 
 
 class Term(Value):
-    """One part of a drop; positive where the score is lost."""
+    """One part of a drop; positive if the score falls."""
 
     lost: Score
     beyond_noise: Score | None
-    """What is left where wrong labels cost as much as they can (twice that where an arm counts
-    twice); None without a bound on them, and for `rewriting`. The upper end is that of `lost`: they
-    may cost nothing."""
+    """What remains if wrong labels cost as much as they can (twice that if an arm counts twice);
+    None if this has no bound, and for `rewriting`. The upper end is that of `lost`, because wrong
+    labels may cost nothing."""
     p_value: float | None
-    """Two-sided, that nothing is lost."""
+    """Two-sided, for the hypothesis of no loss."""
     detectable: float | None
-    """The smallest true loss that so many samples show in four studies of five."""
+    """The smallest true loss that four of five studies with as many samples detect."""
 
 
 class ArmStep(Value):
-    """One arm on the samples that all arms share, and what it lost since the arm before it."""
+    """The score of an arm on the samples that all arms share, and the loss since the last one."""
 
     arm: Arm
     score: Score
     lost: Score | None
-    """None for the first."""
+    """None for the first arm."""
 
 
 class DropParts(Value):
-    """The parts of one score's drop."""
+    """The parts of the drop in one score."""
 
     terms: dict[TermName, Term]
-    """Without those whose arms were not asked."""
+    """Excludes terms whose arms were not asked."""
     steps: tuple[ArmStep, ...]
-    """From original to updated, in the order of the losses: surface, rewriting, unexplained. They
-    add up."""
+    """From original to updated, in the order of the losses: surface, rewriting, unexplained. Their
+    losses add up to the drop."""
     noise_cost: float | None
-    """Most that wrong labels can cost the score of the updated arm."""
+    """The most that wrong labels can cost the score of the updated arm; None if it is unknown."""
 
 
 class LossCheck(Value):
-    """What else than memory may explain a loss of one target, and whether it does."""
+    """Explanations other than memory for a loss of one target, and whether they apply."""
 
     no_label: CovariateDifference | None
-    """Answers without a label on the arms in front and on the one behind, in % of the answers;
-    None if an arm was not asked."""
+    """Answers without a label on the arms in front and on the arm behind, in % of the answers; None
+    if an arm was not asked."""
     others: tuple[str, ...]
-    """Targets that the tested one is held against: references if there are enough, else all."""
+    """The targets compared with the tested one: references if there are enough, else all."""
     excess: Score
-    """What it scores on the arms in front, less what the others' line expects by the arm behind;
-    a share, all None with too few others."""
+    """The score on the arms in front minus the score that the others' line predicts from the arm
+    behind; a share. Its values are None with too few others."""
     p_value: float | None
-    """One-sided, that there is no excess; None with too few others."""
+    """One-sided, for the hypothesis of no excess; None with too few others."""
     p_adjusted: float | None
-    """For all targets together (Holm 1979)."""
+    """Adjusted over all targets together (Holm 1979)."""
     exceeds: bool
-    """p_adjusted is at most 0.05: it loses more than the others do."""
+    """Whether p_adjusted is at most 0.05: the target loses more than the others."""
     unlike: tuple[str, ...]
-    """Why a harder arm cannot be ruled out, a sentence each; empty if the others rule it out or
-    explain the loss."""
+    """The reasons that a harder arm cannot be ruled out, one sentence each; empty if the others
+    rule it out or explain the loss."""
 
 
 class Decomposition(Value):
-    """What one target lost from the original to the updated arm, and to what."""
+    """The losses of one target from the original to the updated arm, and their causes."""
 
     target: str
     accuracy: DropParts
     macro_f1: DropParts
     noise: float | None
-    """Share of new texts whose label may be wrong, at most; None where nobody judged."""
+    """The largest share of new texts whose label may be wrong; None if no labels were judged."""
     verdict: Verdict
-    """By accuracy, whose noise bound is exact."""
+    """The verdict by accuracy, whose noise bound is exact."""
     reasons: tuple[str, ...]
-    """Sentences with the numbers."""
+    """The reasons for the verdict, as sentences with the numbers."""
     checks: dict[MemoryKind, LossCheck]
     level: float = LEVEL
     draws: int
@@ -190,14 +190,14 @@ def _fill_hits(hits: Floats, size: Floats, room: Floats, wrong: int) -> Floats:
 
 
 REWRITTEN: Final[tuple[Arm, ...]] = ("semantic", "updated")
-"""The arms whose wrong labels look like memory; one bound is taken to hold for both."""
+"""The arms in which wrong labels look like memory; one bound is assumed for both."""
 
 Arms = tuple[Arm, ...]
 Replicates = Mapping[Arms, Mapping[Arm, ViewScores]]
-"""The scores of each arm on the samples that it shares with some others."""
+"""The scores of each arm on the samples that it shares with certain other arms."""
 Metric = Callable[[ViewScores], Floats]
 Costs = Mapping[Arm, float]
-"""Most that wrong labels cost the score of an arm; empty where nobody judged them."""
+"""The most that wrong labels cost the score of each arm; empty if no labels were judged."""
 
 
 def replicate(coded: AnswerCodes, *, seed: int, draws: int) -> Replicates:
@@ -297,25 +297,25 @@ class Claim:
     """A loss that may be memory of one kind.
 
     If answers on the arm behind have no label more often, each of them counts as right there, in
-    `parts` and in `standing`: what is lost then is lost whatever such answers meant.
+    `parts` and in `standing`: a loss found then does not depend on what such answers meant.
     """
 
     parts: DropParts
-    """By accuracy."""
+    """The parts of the loss in accuracy."""
     standing: TargetStanding | None
     """None if one of the four arms was not asked."""
     no_label: CovariateDifference | None
-    """Likewise; it differs if the arm behind has more at p <= 0.05, however few they are."""
+    """None in the same case; `differs` if the arm behind has more at p <= 0.05, however few."""
 
     @property
     def lenient(self) -> bool:
-        """Whether answers without a label count as right on the arm behind."""
+        """Return whether answers without a label count as right on the arm behind."""
         return self.no_label is not None and self.no_label.differs
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What one target loses."""
+    """The losses of one target."""
 
     target: str
     accuracy: DropParts

@@ -15,40 +15,40 @@ from coreeval.evaluation.metrics.text import split_spaces
 from coreeval.tools.embeddings import Embedder
 
 THRESHOLD = 0.95
-"""Cosine similarity from which two answers mean the same (CAP paper, section 4.2)."""
+"""The least cosine similarity at which two answers mean the same (CAP paper, section 4.2)."""
 
 
 class TwinAnswers(Protocol):
-    """An item as asked and as modified, and what a model said to each."""
+    """An item and its modified twin, with a model's answers to them."""
 
     @property
     def original_output(self) -> str:
-        """The answer to the item."""
+        """Return the answer to the item."""
         ...
 
     @property
     def modified_output(self) -> str:
-        """The answer to its modified twin."""
+        """Return the answer to its modified twin."""
         ...
 
     @property
     def original_choice(self) -> str | None:
-        """The option letter read from the answer; empty or several letters if it is unclear."""
+        """Return the option letter of the answer; empty or several letters if it is unclear."""
         ...
 
     @property
     def modified_choice(self) -> str | None:
-        """The option letter read from the answer to the twin."""
+        """Return the option letter of the answer to the twin."""
         ...
 
     @property
     def original_options(self) -> Mapping[str, str] | None:
-        """The text of each option letter."""
+        """Return the text of each option letter."""
         ...
 
     @property
     def modified_options(self) -> Mapping[str, str] | None:
-        """The text of each option letter in the twin."""
+        """Return the text of each option letter in the twin."""
         ...
 
 
@@ -133,4 +133,4 @@ CONSISTENCY: dict[str, Consistency] = {
     "option": option_consistency,
     "jaccard": jaccard_consistency,
 }
-"""By name, those that need nothing but the answers; `cosine` is made from embeddings."""
+"""The measures that need nothing but the answers, by name; `cosine` is made from embeddings."""

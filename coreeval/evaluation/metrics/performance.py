@@ -34,19 +34,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerItem:
-    """What each item adds to a score, and how the sums make the score."""
+    """The contribution of each item to a score, and the function from sums to the score."""
 
     sums: Floats
-    """Shape (n, s): a row of sufficient statistics for each item, nothing in it for an item that
-    is not counted."""
+    """Of shape (n, s): a row of sufficient statistics for each item, all zero for an item that is
+    not counted."""
     value: Callable[[Floats], Floats]
-    """From sums over items, shape (..., s), to the score, shape (...); nan without any item."""
+    """Maps sums over items, of shape (..., s), to the score, of shape (...); nan without items."""
     notes: tuple[str, ...] = ()
-    """What a reader of the score should be told, a sentence each."""
+    """Notes for readers of the score, one sentence each."""
 
     @property
     def score(self) -> float:
-        """The score over all items, each counted once."""
+        """Return the score over all items, each counted once."""
         return float(self.value(self.sums.sum(axis=0)))
 
     def resample(self, weights: Floats) -> Floats:
@@ -161,9 +161,9 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 Performance = Callable[[Sequence[str], Sequence[str]], PerItem]
-"""(references, outputs), item by item."""
+"""A function of (references, outputs), item by item."""
 MOST_CLASSES = 200
-"""More distinct references than this are no classes but texts (large intent sets have 150)."""
+"""With more distinct references, they count as texts, not classes (large intent sets have 150)."""
 
 
 def _average_items(each: Callable[[str, str], float]) -> Performance:
@@ -227,5 +227,5 @@ PERFORMANCE: dict[str, Performance] = {
     "bleu": bleu,
     "macro_f1": macro_f1,
 }
-"""By name. exact_match differs from accuracy in that case counts; exact_match_squad is the CAP
-paper's, see docs/scoring.md for what it does to the answer A."""
+"""By name. Unlike accuracy, exact_match is case-sensitive; exact_match_squad is the CAP paper's,
+see docs/scoring.md for its effect on the answer A."""

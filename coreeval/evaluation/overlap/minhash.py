@@ -25,29 +25,29 @@ from coreeval.evaluation.overlap.shingles import (
 
 @dataclass(frozen=True)
 class Banding:
-    """How many hashes a set has, and how many of them must agree."""
+    """The number of hashes of a set, and how many of them must agree."""
 
     bands: int
     rows: int
-    """Hashes of a band."""
+    """The number of hashes of a band."""
 
     @property
     def hashes(self) -> int:
-        """The number of hashes of a set."""
+        """Return the number of hashes of a set."""
         return self.bands * self.rows
 
 
 FINE = Banding(64, 3)
-"""For likeness from 0.4: 98.5 % of such pairs are candidates, 99.98 % at 0.5, 6 % at 0.1."""
+"""For similarity from 0.4: 98.5 % of such pairs are candidates, 99.98 % at 0.5, 6 % at 0.1."""
 COARSE = Banding(16, 4)
-"""For likeness from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at 0.8."""
+"""For similarity from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at 0.8."""
 CROWD = 10_000
-"""Pairs of one bucket beyond which its texts are compared only with the first of either side."""
+"""The most pairs in a bucket; beyond it, texts are compared only with the first of either side."""
 _SEED = 20260101
 _SIGNATURE_WORK = 1 << 16
-"""Shingles that are hashed at once: they fit into a core's cache."""
+"""The number of shingles hashed at once, which fit into a core's cache."""
 _BATCH = 20_000
-"""Pairs whose hashes are compared at once: bounds memory."""
+"""The number of pairs whose hashes are compared at once, to limit memory."""
 
 Signatures = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.uint64]
@@ -55,12 +55,12 @@ Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """Pairs that are worth a comparison."""
+    """Pairs that are worth comparing."""
 
     left: Places
     right: Places
     crowded: int
-    """Buckets of which not every pair is among them."""
+    """The number of buckets from which not every pair is included."""
 
 
 def sign_sets(shingles: Shingles, banding: Banding) -> Signatures:
@@ -198,22 +198,22 @@ def _star(start: int, middle: int, begin: int, end: int) -> tuple[Places, Places
 
 
 LEAST = 8
-"""Shingles that a text needs: with fewer, chance alone makes two texts alike."""
+"""The fewest shingles of a text: with fewer, chance alone makes two texts similar."""
 ERRORS = 3
-"""Standard errors below the threshold from which an estimate is not followed up."""
+"""Estimates further below the threshold than this many standard errors are not followed up."""
 _COMPARISON_WORK = 1 << 22
-"""Shingles that are compared at once: bounds memory."""
+"""The number of shingles compared at once, to limit memory."""
 
 
 @dataclass(frozen=True)
 class NearPairs:
-    """Pairs of places of texts and their resemblance."""
+    """Pairs of indices of texts, with their similarity."""
 
     pairs: tuple[tuple[int, int, float], ...]
     short: tuple[int, int]
-    """Texts of either side that are too short for it; of one benchmark, the same ones twice."""
+    """The number of texts too short for it, by side; for a single benchmark, the same twice."""
     crowded: int
-    """Buckets in which not each text was compared with each."""
+    """The number of buckets in which not all texts were compared with each other."""
 
 
 @dataclass(frozen=True)

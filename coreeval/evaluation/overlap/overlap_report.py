@@ -29,11 +29,11 @@ from coreeval.tools.text import DiffPiece, visible_value, word_diff
 
 Json = Mapping[str, Any]
 LONGEST = 4000
-"""Characters of a text whose words are compared for people; the document has it whole."""
+"""The most characters of a text that are compared word by word; the document has it whole."""
 ENGLISH = "minilm"
-"""Embeddings that were trained on English only; their names begin so."""
+"""Prefix of the names of embeddings that were trained on English only."""
 OTHER_SCRIPT = 0.1
-"""Share of a benchmark's texts in scripts without blanks from which a note says so."""
+"""The share of texts in scripts other than Latin above which a note warns of them."""
 _OTHER_LETTER = re.compile(r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufaff\U00020000-\U0003ffff]")
 """A letter of a script other than Latin."""
 _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", "b_answers",
@@ -158,7 +158,7 @@ def write_overlap_csv(path: Path, overlap: BenchmarkOverlap) -> Path:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The two texts of a hit, in pieces: `same`, and what only the one or the other has."""
+    """The two texts of a hit in pieces: those in both, and those in only one of them."""
 
     left: tuple[DiffPiece, ...]
     right: tuple[DiffPiece, ...]
@@ -179,9 +179,9 @@ def _cut(text: str) -> str:
 
 
 MOST_HITS = 500
-"""Hits that a page shows; a browser would choke on very many."""
+"""The most hits on a page; browsers cannot cope with very many."""
 MOST_IDS = 5
-"""Items of a hit that are named on either side."""
+"""The most items of a hit that are named on either side."""
 
 
 def write_overlap_page(path: Path, overlap: BenchmarkOverlap) -> Path:

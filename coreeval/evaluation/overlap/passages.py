@@ -28,30 +28,30 @@ from coreeval.evaluation.overlap.shingles import (
 )
 
 UNSPACED_WEIGHT = 3
-"""Letters that a character of Han, kana or Hangul counts as: about as much as it says."""
+"""The letters that a character of Han, kana or Hangul counts as, by what it conveys."""
 _DROPPED = "\x01"
 
 
 @dataclass(frozen=True)
 class Letters:
-    """The letters of many texts, a zero after each text."""
+    """The letters of many texts, with a zero after each text."""
 
     codes: Codes
     owners: Owners
     """The text of each letter."""
     places: Owners
-    """Where each letter stands in its text, in characters."""
+    """The position of each letter in its text, in characters."""
     starts: Owners
-    """Where each text begins in `codes`, and the end of the last."""
+    """The start of each text in `codes`, and the end of the last text."""
 
     @property
     def sizes(self) -> Owners:
-        """The number of letters in each text."""
+        """Return the number of letters in each text."""
         return np.diff(self.starts) - 1
 
     @property
     def weights(self) -> Owners:
-        """The number of non-zero letters in each text; Han, kana and Hangul count as three each."""
+        """Return the number of non-zero letters in each text; Han, kana and Hangul count as 3."""
         weight = (self.codes != 0) + (UNSPACED_WEIGHT - 1) * is_unspaced(self.codes)
         return np.add.reduceat(weight, self.starts[:-1], dtype=np.int64)
 
@@ -85,7 +85,7 @@ def _encode_codes(texts: Sequence[str]) -> tuple[Codes, Owners]:
 
 
 class _Folding(dict[int, str]):
-    """What stands for each character: always one, so that places stay."""
+    """Maps each character to exactly one, so that positions stay valid."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -99,34 +99,35 @@ _FOLDED = _Folding()
 
 
 SEED, SEED_UNSPACED = 10, 5
-"""Letters of a seed: about two words. With 30 % of its words replaced a third of a text's stay."""
+"""The letters of a seed: about two words. If 30 % of a text's words are replaced, a third of its
+seeds remain."""
 LEAST = 40
-"""Letters that an item needs, see `UNSPACED_WEIGHT`. About eight words: shorter texts stand in
-long ones by chance."""
+"""The fewest letters of an item, see `UNSPACED_WEIGHT`. They are about eight words: shorter texts
+occur in long ones by chance."""
 LONGER = 1.25
 """A text is searched for passages of an item if it is longer by this factor."""
 SEEDS = 0.15
-"""Least share of an item's seeds in a passage that is compared with it, two at least."""
+"""The least share of an item's seeds in a passage to compare it, and at least two seeds."""
 SHARED, SHARE = 5, 0.005
-"""A seed that more than 5 items and more than 0.5 % of them have is a set phrase: it is dropped."""
+"""A seed of more than 5 items and more than 0.5 % of them is a set phrase, and is dropped."""
 _CELLS = 1 << 26
 
 
 @dataclass(frozen=True)
 class SeedMatch:
-    """Seeds of an item that lie within about its length in a longer text."""
+    """Seeds of an item that lie close together in a longer text, within about the item's length."""
 
     item: int
     host: int
-    """The longer text."""
+    """The index of the longer text."""
     start: int
-    """The letter of the longer text that the item's first letter would be."""
+    """The letter of the longer text at which the item would begin."""
     end: int
-    """The letter after the item's last."""
+    """The letter after the item's last letter."""
 
 
 class SeedIndex:
-    """The seeds of items, in order of their hashes.
+    """The seeds of items, sorted by hash.
 
     Args:
         items: Texts to find.
@@ -224,8 +225,8 @@ def _cells(hashes: Codes) -> Places:
 
 
 LEAST_ALIKE = 0.5
-"""Least resemblance of a text and a passage: of many passages the best is compared, and between
-0.4 and 0.5 most of those found in FinEval and MRPC were of another item."""
+"""The least similarity of a text and a passage. The best of many passages is compared, and between
+0.4 and 0.5 most of those found in FinEval and MRPC belonged to another item."""
 
 
 @dataclass(frozen=True)
@@ -233,15 +234,15 @@ class Passage:
     """A text found inside a longer one."""
 
     item: int
-    """Place of the text."""
+    """The index of the text."""
     host: int
-    """Place of the longer text."""
+    """The index of the longer text."""
     similarity: float
-    """Jaccard index of the shingles of the text and of the passage."""
+    """The Jaccard index of the shingles of the text and of the passage."""
     start: int
-    """Where the passage begins in the longer text, in characters."""
+    """The start of the passage in the longer text, in characters."""
     end: int
-    """Where it ends."""
+    """The end of the passage."""
 
 
 def find_passages(

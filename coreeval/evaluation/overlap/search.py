@@ -26,31 +26,31 @@ from coreeval.tools.embeddings import Embedder, Vectors
 
 @dataclass(frozen=True, slots=True)
 class TextEntry:
-    """One item."""
+    """One item with its text and answer."""
 
     id: str
     text: str
-    """Its fields, a line each."""
+    """Its fields, one per line."""
     answer: str | None = None
-    """Its label or reference; None where it has none."""
+    """Its label or reference; None if it has none."""
 
 
 @dataclass(frozen=True)
 class BenchmarkTexts:
-    """The items of one split, and what was none."""
+    """The items of one split, and the rows that are not items."""
 
     name: str
-    """What the user called it."""
+    """The name that the user gave."""
     entries: tuple[TextEntry, ...]
     bad_rows: tuple[BadRow, ...] = ()
 
 
 PARAPHRASE = 0.75
-"""Least cosine of two paraphrases, chosen for all-MiniLM-L6-v2: docs/overlap.md."""
+"""The least cosine of two paraphrases, chosen for all-MiniLM-L6-v2: docs/overlap.md."""
 MOST = 5
-"""Paraphrases of a text that are kept, the likeliest."""
+"""The most paraphrases of a text that are kept, the likeliest ones."""
 ROWS = 1024
-"""Texts of either side that are compared at once: bounds memory."""
+"""The number of texts of either side that are compared at once, to limit memory."""
 
 
 def find_paraphrases(
@@ -97,14 +97,14 @@ def _keep_likeliest(found: list[tuple[float, int, int]]) -> Iterator[tuple[int, 
 HitKind = Literal["exact", "normalised", "near", "contained", "paraphrase", "template"]
 KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
 SAME: Final[tuple[HitKind, ...]] = KINDS[:-1]
-"""Kinds whose texts are one item; those of a template are not."""
+"""Kinds whose texts are the same item, unlike those of a template."""
 THRESHOLD = 0.4
-"""Resemblance of a near hit: between what chance gives and what edits leave, docs/overlap.md."""
+"""The least similarity of a near hit, between that of chance and that of edits: docs/overlap.md."""
 
 
 @dataclass(frozen=True)
 class PassageSpan:
-    """Where the text of one side of a hit stands inside that of the other."""
+    """The position of the text of one side of a hit inside that of the other."""
 
     side: Literal["a", "b"]
     """The side with the longer text."""
@@ -115,28 +115,28 @@ class PassageSpan:
 
 @dataclass(frozen=True)
 class Hit:
-    """Two texts that are alike, and the items that have them."""
+    """Two similar texts, and the items that contain them."""
 
     kind: HitKind
     similarity: float
-    """Jaccard index of their shingles; 1 if the texts are the same but for case and signs. Of a
-    contained text and the passage; the cosine of paraphrases; of a template, of two of its items
-    whose numbers and names are masked."""
+    """The Jaccard index of their shingles, or 1 if the texts differ only in case and punctuation.
+    For a contained text, that of the text and the passage; for paraphrases, the cosine; for a
+    template, that of two of its items with masked numbers and names."""
     a: tuple[TextEntry, ...]
-    """Items with the first text, which may differ in case, signs and blanks; all of a template."""
+    """Items with the first text, up to case, punctuation and blanks; for a template, all items."""
     b: tuple[TextEntry, ...]
     within: PassageSpan | None = None
-    """Of a contained text: where it stands."""
+    """The position of a contained text."""
 
     @property
     def same_answer(self) -> bool | None:
-        """Whether all its items have the same answer; None if an item has no answer."""
+        """Return whether all items have the same answer; None if an item has no answer."""
         answers = {entry.answer for entry in (*self.a, *self.b)}
         return None if None in answers else len(answers) == 1
 
     @property
     def texts(self) -> tuple[str, str]:
-        """The two texts; if one contains the other, only the matching passage of the longer one."""
+        """Return the two texts; if one contains the other, only the passage of the longer one."""
         one, other = self.a[0].text, self.b[0].text
         if self.within is None:
             return one, other
@@ -146,12 +146,12 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapSearch:
-    """How alike two texts are to be."""
+    """The required similarity of two texts."""
 
     threshold: float = THRESHOLD
-    """The least resemblance of near and contained texts, above 0 and below 1."""
+    """The least similarity of near and contained texts, above 0 and below 1."""
     embeds: Embedder | None = None
-    """What embeds; without it no paraphrases are looked for."""
+    """The embedder; None: paraphrases are not searched for."""
     paraphrase: float = PARAPHRASE
     """The least cosine of paraphrases."""
 
@@ -165,9 +165,9 @@ class BenchmarkOverlap:
     search: OverlapSearch
     hits: tuple[Hit, ...]
     short: tuple[int, ...]
-    """Different texts of each benchmark that are too short to be compared but as a whole."""
+    """The number of different texts of each benchmark that are too short except for equality."""
     crowded: int
-    """Buckets in which not each text was compared with each."""
+    """The number of buckets in which not all texts were compared with each other."""
 
     def items(self, kinds: Sequence[HitKind] = SAME) -> tuple[int, ...]:
         """Return the number of items of each benchmark that have a hit of the given kinds."""
@@ -187,11 +187,11 @@ def _second_side(hit: Hit) -> tuple[TextEntry, ...]:
 
 
 Groups = Mapping[str, Sequence[TextEntry]]
-"""The entries by what is the same about them, see `key_of`."""
+"""The entries by the key that equal texts share, see `key_of`."""
 Pair = tuple[int, int, float]
-"""Places of two different texts and how alike they are."""
+"""The indices of two different texts, and their similarity."""
 _Direction = tuple[Sequence[str] | None, Sequence[str] | None, Literal["a", "b"]]
-"""Texts to find, those to find them in, and the side of the latter."""
+"""The texts to find, the texts to search, and the side of the latter."""
 
 
 def find_overlap(
@@ -249,7 +249,7 @@ class _Sides:
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str] | None]:
-        """The text of the first item of each group, by side."""
+        """Return the text of the first item of each group, by side."""
         return _first_texts(self.left), None if self.right is None else _first_texts(self.right)
 
     def entries(self) -> tuple[list[Sequence[TextEntry]], list[Sequence[TextEntry]]]:
@@ -281,7 +281,7 @@ class _Pairs:
     paraphrase: list[Pair] = field(default_factory=list)
     template: list[Pair] = field(default_factory=list)
     crowded: int = 0
-    """Buckets in which not each text was compared with each."""
+    """The number of buckets in which not all texts were compared with each other."""
 
 
 def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: OverlapSearch) -> _Pairs:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _UNSPACED = ((0x2E80, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 LONGEST_RUN = 32
-"""Most characters of a run."""
+"""The most characters of a run."""
 _FACTORS = np.random.default_rng(20260101).integers(0, 1 << 63, LONGEST_RUN, np.uint64) * np.uint64(
     2
 )
 _FACTORS += np.uint64(1)
-"""Odd numbers without a pattern: one for each place of a run."""
+"""Odd pseudo-random numbers, one for each position of a run."""
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 Codes = npt.NDArray[np.uint64]
@@ -100,9 +100,9 @@ def _scramble(values: Codes) -> Codes:
 
 
 WIDTH, WIDTH_UNSPACED = 4, 2
-"""Characters of a shingle; two if it begins with Han, kana or Hangul: docs/overlap.md."""
+"""The characters of a shingle; two if it begins with Han, kana or Hangul: docs/overlap.md."""
 CHUNK = 1 << 20
-"""Characters that are cut at once: bounds memory."""
+"""The number of characters cut at once, to limit memory."""
 
 Hashes = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
@@ -113,13 +113,13 @@ class Shingles:
     """The shingles of many texts, one text after the other."""
 
     hashes: Hashes
-    """Hash of each shingle, once for each text that has it, in order within the text."""
+    """The hash of each shingle, once per text that contains it, sorted within the text."""
     starts: Places
-    """Where each text begins in `hashes`, and the end of the last."""
+    """The start of each text in `hashes`, and the end of the last text."""
 
     @property
     def sizes(self) -> Places:
-        """The number of shingles of each text."""
+        """Return the number of shingles of each text."""
         return np.diff(self.starts)
 
     def without(self, dropped: Hashes) -> "Shingles":
@@ -196,28 +196,29 @@ def collect_sets(hashes: Codes, owners: Places, texts: int) -> Shingles:
 
 
 RUN, RUN_UNSPACED = 16, 6
-"""Characters of a passage at least: about three words."""
+"""The fewest characters of a passage: about three words."""
 SHARE, FLOOR = 0.005, 5
-"""A run is boilerplate if more than 5 texts and more than 0.5 % of each side have it: an item that
-one side has many times is not."""
+"""A run is boilerplate if more than 5 texts and more than 0.5 % of each side have it; an item that
+is frequent on one side only is not."""
 FORM_SHARE, FORM_FLOOR = 0.2, 10
-"""It is also if more than 10 texts and a fifth of either side have it: an instruction."""
+"""A run is also boilerplate if more than 10 texts and a fifth of either side have it, e.g. an
+instruction."""
 _CELLS = 1 << 27
-"""Most counters of a side: bounds memory; more runs than that share some."""
+"""The most counters of a side, to limit memory; with more runs, some share a counter."""
 
 Counts = npt.NDArray[np.uint32]
 Encode = Callable[[Sequence[str]], tuple[Codes, Owners]]
 
 
 class Boilerplate:
-    """The runs that many texts have.
+    """The runs of characters that many texts share.
 
     Args:
         sides: The texts of either side, or of one.
-        encode: What gives the characters of some texts, a zero after each, and the text of each.
+        encode: Returns the characters of texts, with a zero after each text, and the text of each.
 
-    Runs are counted by hash (a count-min sketch of one row, Cormode and Muthukrishnan 2005), four
-    counters a character, so that memory does not grow with the number of different runs.
+    Runs are counted by hash (a count-min sketch of one row, Cormode and Muthukrishnan 2005), with
+    four counters per character, so that memory does not grow with the number of different runs.
     """
 
     def __init__(self, sides: Sequence[Sequence[str]], encode: Encode = encode) -> None:
@@ -260,7 +261,7 @@ class Boilerplate:
 
 
 _SIGN = re.compile(r"_|(?<!\d)[^\w\s]|[^\w\s](?!\d)")
-"""A sign, but not one between two digits: 1.5 is not 15, 2-1 not 2+1."""
+"""A punctuation mark or symbol, but not between two digits: 1.5 is not 15, 2-1 not 2+1."""
 _BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 
 

@@ -30,17 +30,17 @@ from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 
 CONFIGS = (".yaml", ".yml")
 ANSWERS = ("label", "output", "answer")
-"""Columns that hold an item's answer where no task says which does, likeliest first."""
+"""Columns with an item's answer if no task names one, likeliest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How sources are to be read."""
+    """The settings for reading sources."""
 
     task: str | None = None
-    """A built-in task or a task file; its fields are compared."""
+    """A built-in task or a task file, whose fields are compared."""
     fields: tuple[str, ...] = ()
-    """Fields or columns that are compared; all of the task's if none is named."""
+    """Fields or columns to compare; if empty, all fields of the task."""
 
 
 @dataclass(frozen=True)

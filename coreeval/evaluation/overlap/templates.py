@@ -35,27 +35,27 @@ NUMBER_WORDS = {
     "hundred": "100",
     "thousand": "1000",
 }
-"""Words that are numbers; "one" is a pronoun as well and not among them."""
+"""Words that are numbers, except "one", which is also a pronoun."""
 COMMON_SHARE, COMMON_FLOOR = 0.05, 3
-"""A capitalised word or a number that more than one text in 20 has, and more than 3 of them, does
-not tell items apart: "Which" at the beginning, or whom a whole benchmark is about."""
+"""A capitalised word or number does not distinguish items if more than one text in 20, and more
+than 3 texts, have it: "Which" at the beginning, or the subject of a whole benchmark."""
 NUMBERS, NAMES = 3, 2
-"""Two texts are of different items if one in three of their numbers is replaced by another, or one
-in two of their names: docs/overlap.md has how that was chosen."""
+"""Two texts belong to different items if one in three of their numbers is replaced by another, or
+one in two of their names; docs/overlap.md explains the choice."""
 ENOUGH = 2
-"""Numbers and names that must agree for two texts of a template to be one item; fewer if the texts
-have no others."""
+"""The numbers and names that must agree for two texts of a template to be one item; fewer if the
+texts have no others."""
 SPELLING = 0.75
-"""Likeness (difflib's ratio) from which two names are spellings of one: "Jimenez", "Jimenes"."""
+"""The least similarity (difflib's ratio) of two spellings of a name: "Jimenez", "Jimenes"."""
 _CACHE_SIZE = 100_000
-"""Texts whose numbers and names are remembered at once: bounds memory."""
+"""The most texts whose numbers and names are cached, to limit memory."""
 _SLOT = re.compile(
     r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|[^\W\d_]+(?:['\u2019][^\W\d_]+)*"
 )
 
 
 SlotAgreement = Literal["differ", "agree", "silent"]
-"""Of the numbers and names of two texts: too many are replaced; enough agree; neither."""
+"""For the numbers and names of two texts: too many are replaced; enough agree; neither."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ class _SlotValues:
     words: frozenset[str]
     """All words and numbers, case-folded."""
     telling: frozenset[str]
-    """Those of the numbers and names that few texts have."""
+    """The numbers and names that few texts have."""
 
 
 class TextSlots:
-    """What is a number and what a name in some texts.
+    """The numbers and names in some texts.
 
     Args:
-        texts: All of them; names are told from how all of them are written.
+        texts: All texts; names are recognised by how they are written in all of them.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -155,9 +155,9 @@ def _value(word: str) -> str:
 
 
 TEMPLATE = 0.6
-"""Least resemblance of two texts whose numbers and names are masked: docs/overlap.md."""
+"""The least similarity of two texts with masked numbers and names: docs/overlap.md."""
 Node = tuple[int, int]
-"""A side and the place of a text there."""
+"""A side, and the index of a text on it."""
 
 
 def find_template_pairs(

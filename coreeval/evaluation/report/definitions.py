@@ -165,37 +165,37 @@ MONEY: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 DEFINITIONS: Final[Mapping[str, tuple[str, str]]] = {**SAMPLES, **DETECTION, **MONEY}
-"""By key: the name that the page gives a number, and what it is."""
+"""The name of each number on the page, and its definition, by key."""
 
 
 MOST = 10
 EXCERPT: Final = 200
-"""Characters of a text that are shown, as of a snippet in the provenance."""
+"""The number of characters of a text that are shown, as for a snippet in the provenance."""
 LOOSE: Final[tuple[Rung, ...]] = ("structure", "sibling", "concept")
 """Rungs of the knowledge ladder that are not about what the text names, the loosest first."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Characters that hide, or that reorder the text around them."""
+"""Characters that are hidden, or that reorder the text around them."""
 
 
 class Highlight(Value):
-    """A sample worth a look."""
+    """A sample that is worth a look."""
 
     sample: str
     label: str
     outcome: Outcome
     why: str
-    """A sentence: how it stands out."""
+    """A sentence on how it stands out."""
     reason: str
-    """Why it ended as it did; empty where it was accepted, or where that would quote the text."""
+    """The reason for its outcome; empty if it was accepted or the reason would quote the text."""
     original: str
-    """Empty for an unsafe sample: a report travels."""
+    """The original text; empty for an unsafe sample, because reports are passed on."""
     shown: Literal["updated", "semantic", ""]
-    """Which other text is shown; empty where it has none."""
+    """Which other text is shown; empty if it has none."""
     text: str
 
 
 class _Measure(NamedTuple):
-    """A way to stand out."""
+    """A measure by which samples stand out."""
 
     ranked: Callable[[RunStore], Sequence[SampleRank]]
     why: Callable[[SampleRank, Sample, Result], str]

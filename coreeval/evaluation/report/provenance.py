@@ -26,7 +26,7 @@ DOES: Final[Mapping[RoleName, str]] = {
     "label_judge": "labels texts without being told their label",
 }
 JUDGE: Final = "utility_judge"
-"""What the calls of those are noted as who score what defences cost."""
+"""The role that calls for scoring the cost of defences are recorded under."""
 JUDGES: Final = "scores how useful answers stay under a defence"
 DATED: Final[Mapping[Precision, str]] = {
     "exact": "stated by the page",
@@ -133,20 +133,21 @@ def _list_parameters(model: ModelConfig) -> Iterator[str]:
 
 
 TOP = 10
-"""Domains that are named."""
+"""The number of domains that are named."""
 BINS = 16
-"""Most spans into which the window is cut for the picture."""
+"""The most spans into which the window is divided for the picture."""
 _STEPS = (1, 7, 14, 28, 91, 182, 364, 728)
-"""Days that such a span may have: a day, weeks, about months, about years."""
+"""The possible lengths of such a span in days: a day, weeks, about months, about years."""
 
 
 class DomainShare(Value):
-    """One publisher."""
+    """A publisher's share of the evidence."""
 
     domain: str
     articles: int
     samples: int
-    """Accepted samples that cite it; one that cites two of its articles counts twice."""
+    """The number of accepted samples that cite it; a sample that cites two of its articles counts
+    twice."""
 
 
 class WindowSpan(Value):
@@ -157,7 +158,7 @@ class WindowSpan(Value):
 
 
 class EvidenceAges(Value):
-    """How old the articles were at the end of the window, in days."""
+    """The ages of the articles at the end of the window, in days."""
 
     youngest: float
     median: float
@@ -170,16 +171,16 @@ class EvidenceUsed(Value):
     articles: int
     facts: int
     precision: dict[Precision, int]
-    """Articles by how surely their publication time is known."""
+    """The number of articles by how precisely their publication time is known."""
     domains: tuple[DomainShare, ...]
-    """The most cited ones."""
+    """The domains that are cited most."""
     domains_in_all: int
     ages: EvidenceAges | None
-    """None where nothing is cited."""
+    """None if nothing is cited."""
     span_days: int
-    """Days of each part but the last, which ends with the window."""
+    """The days of each part except the last, which ends with the window."""
     spans: tuple[WindowSpan, ...]
-    """When they were published: the window in parts of equal length."""
+    """The publication times, as the window in parts of equal length."""
 
 
 def summarize_evidence(cited: Iterable[EvidenceUse], window: Window) -> EvidenceUsed:

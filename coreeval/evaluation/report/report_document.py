@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 FEW: Final = 100
-"""Ours: a share of so many samples has an interval about 0.2 wide where it is one half."""
+"""Our choice: with this many samples, the interval of a share of one half is about 0.2 wide."""
 SHIFTED: Final = 0.1
-"""Ours: a tenth of the updated arm would need another label for the balance of the benchmark."""
+"""Our choice: a tenth of the updated arm would need other labels to restore the balance."""
 _ALWAYS: Final = (
     "The updated arm is the part of the benchmark that news could be found for and that passed the "
     "checks, not a random part of it. Compare arms on the samples that both have.",
@@ -178,30 +178,30 @@ _OF_MANIFEST = (
     "run", "name", "task", "created_at", "now", "window", "window_start", "after_cutoff", "counts",
     "kept", "parent", "bad_rows", "cost", "knowledge", "fingerprints", "pipeline",
 )  # fmt: skip
-"""What stands in both: a report is read without its run."""
+"""Keys copied from the manifest, because a report is read without its run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportInput:
-    """What a run found, as its report takes it."""
+    """The results of a run that its report needs."""
 
     manifest: Json
     config: Config
     task: Task
     quality: Json
-    """As a release has it."""
+    """In the same form as in a release."""
     overview: Overview
     attempts: Mapping[int, int]
-    """Accepted samples by the attempts that they took."""
+    """The number of accepted samples, by the number of attempts."""
     evidence: EvidenceUsed
     worth: Sequence[Highlight]
     arms: "ArmTable"
     pcr: Json | None
-    """The splits compared; None where the run was not to."""
+    """The comparison of splits; None if it was not requested."""
     numleak: Json | None
-    """The audits of series; likewise."""
+    """The audits of series; None if they were not requested."""
     levels: "MemoryEvidence"
-    """What all that says of memory."""
+    """The evidence of memory from all detectors."""
 
 
 def report_document(found: ReportInput) -> Json:

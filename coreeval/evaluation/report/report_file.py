@@ -9,10 +9,10 @@ from coreeval.errors import RunCorrupt
 from coreeval.tools.workspace import RunFiles, command
 
 _NO_DROPS: dict[str, list[Any]] = {"targets": []}
-"""What a report from before drops were taken apart says of them."""
+"""Default for reports written before drops were decomposed."""
 
 _NO_ORDER: dict[str, Any] = {"ranking": None}
-"""What one from before targets were ranked says of their order."""
+"""Default for reports written before targets were ranked."""
 
 
 def read_report(files: RunFiles) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IntervalJson = Mapping[str, Any]
 NOT_DEFINED: Final = "n/a"
 MARGIN: Final = 2.0
-"""Per cent of an axis that is kept free at each end, so that no mark is cut."""
+"""The per cent of an axis that stays free at each end, so that no mark is cut off."""
 
 
 def percent(share: float | None) -> str:
