@@ -1,5 +1,6 @@
-"""`coreeval detect`: is a score memory? The group, and `detect pcr`."""
+"""`coreeval detect`: is a score memory? The group, `detect pcr`, and detectors run on a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,18 +10,33 @@ from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.options import (
     BudgetOption,
+    RunArgument,
     SetOption,
     TrustOption,
     UnpricedOption,
     budget_overrides,
+    with_trusted_endpoints,
 )
 from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
+from coreeval.evaluation.detectors import ASKED
+from coreeval.evaluation.detectors.base import Detector
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
 METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
 CONSISTENCIES = "exact, option, jaccard, cosine"
 WHERE = "coreeval detect pcr"
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="NAME",
+        help="A target of the run; repeatable. By default all that answer in words.",
+    ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+]
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
 
@@ -101,9 +117,7 @@ def pcr(
         Path | None,
         typer.Option(metavar="DIR", file_okay=False, help="Where the pairs of targets are put."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
     setting: SetOption = None,
@@ -191,3 +205,29 @@ def _parse_choice(text: str, option: str, known: str) -> str:
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text
+
+
+def _make_command(detector: Detector) -> Callable[..., None]:
+    """Return the command that runs a detector on a run."""
+
+    def run_on(
+        run: RunArgument,
+        target: TargetOption = None,
+        dry_run: DryRunOption = False,
+        budget: BudgetOption = None,
+        trust_endpoints: TrustOption = False,
+        as_json: AsJson = False,
+    ) -> None:
+        from coreeval.cli.detect_run import detect_run, show_detection_estimate
+
+        work = show_detection_estimate if dry_run else detect_run
+        with_trusted_endpoints(
+            trust_endpoints, lambda: work(detector, run, target or [], budget, as_json)
+        )
+
+    run_on.__doc__ = detector.question
+    return run_on
+
+
+for each in ASKED.values():
+    detect.command(each.name)(_make_command(each))

@@ -25,14 +25,8 @@ from coreeval.evaluation.decomposition import (
     measure_losses,
 )
 from coreeval.evaluation.decomposition.losses import MIN_SAMPLES
-from coreeval.evaluation.detectors import (
-    ANY_OTHER,
-    DETECTORS,
-    Detector,
-    Finding,
-    Json,
-    MemoryFinding,
-)
+from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors.base import ANY_OTHER, Detector, Finding, Json, MemoryFinding
 from coreeval.evaluation.excess import MIN_OTHERS, TargetStanding, measure_excess
 from coreeval.evaluation.label_scores import mean_of_templates, resample
 from coreeval.evaluation.scores import DRAWS, LEVEL, Score
@@ -162,7 +156,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
         targets: The targets, in the order of the rows.
         report: report.json, or the parts of it that the detectors read.
     """
-    found = [(detector, list(detector.read(report))) for detector in DETECTORS.values()]
+    found = [(detector, list(detector.find(report))) for detector in TARGET_DETECTORS]
     return DetectorAgreement(
         rows=tuple(
             AgreementRow(
@@ -173,7 +167,7 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
             )
             for target in targets
         ),
-        asks={each.key: each.question for each in DETECTORS.values()},
+        asks={each.key: each.question for each in TARGET_DETECTORS},
         calibration=load_calibration(),
     )
 
@@ -184,7 +178,7 @@ def load_calibration() -> dict[str, Calibration]:
     found = json.loads(table.read_text(encoding="utf-8"))
     return {
         each.key: Calibration.model_validate(found[each.key])
-        for each in DETECTORS.values()
+        for each in TARGET_DETECTORS
         if each.key in found
     }
 
@@ -233,8 +227,7 @@ def find_memory_evidence(
     references: Collection[str] = (),
     noise: float | None,
     seed: int,
-    pcr: Json | None,
-    numleak: Json | None,
+    others: Json,
     draws: int = DRAWS,
 ) -> MemoryEvidence:
     """Decompose the drop of every target and combine it with the other evidence of its memory.
@@ -246,8 +239,7 @@ def find_memory_evidence(
         references: Targets that are presumed to remember nothing; they get no finding.
         noise: Upper bound on the share of new texts with a wrong label; None if nobody judged them.
         seed: Seed of the bootstrap.
-        pcr: The `pcr` part of report.json.
-        numleak: The `numleak` part of report.json.
+        others: The parts of report.json that other detectors read.
         draws: Number of bootstrap draws.
     """
     said = list(answers)
@@ -263,9 +255,7 @@ def find_memory_evidence(
     ]
     panel = together and together.model_dump(mode="json")
     decomposition = {"targets": drops, "panel": panel}
-    matrix = compare_detectors(
-        targets, {"pcr": pcr, "numleak": numleak, "decomposition": decomposition}
-    )
+    matrix = compare_detectors(targets, {**others, "decomposition": decomposition})
     document = {
         **decomposition,
         "agreement": matrix.model_dump(mode="json"),

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from coreeval.config import AnyConfig
 from coreeval.errors import (
@@ -22,12 +22,12 @@ from coreeval.errors import (
     RunError,
     RunLocked,
 )
+from coreeval.evaluation.detectors.base import TextAnswer
 from coreeval.graph.monitor import Progress, Watch
 from coreeval.graph.pool import Stop, handle_signals, run_pool
 from coreeval.models import ModelClient, ModelPool, PlainOutput, close_models, open_model_pool
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.client import Message
-from coreeval.schema import AnswerKind
 from coreeval.tools.files import hold_lock
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
@@ -41,16 +41,6 @@ PLAIN: Final = PlainOutput()
 GIVE_UP_AFTER: Final = 5
 """Failures in a row after which a model counts as down. A text that its endpoint chokes on fails
 alone, while each question to an endpoint that is down costs minutes."""
-
-
-class TextAnswer(NamedTuple):
-    """An answer in a model's own words."""
-
-    kind: AnswerKind
-    text: str = ""
-    """The words of a refusal or the beginning of a truncated answer if it is not a full answer."""
-    logprobs: str = ""
-    """The log-probabilities of the first tokens as the call recorded them; empty if none came."""
 
 
 async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from coreeval.errors import ReleaseError
+from coreeval.evaluation.detectors.base import DOCUMENTS
+from coreeval.evaluation.detectors.documents import read_documents
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
@@ -66,7 +68,7 @@ def compare_arms(job: RunContext) -> "ArmTable":
 
 
 def gather_memory_evidence(
-    job: RunContext, noise: float | None, pcr: ReportDocument | None, numleak: ReportDocument | None
+    job: RunContext, noise: float | None, others: Mapping[str, Any]
 ) -> "MemoryEvidence":
     """Return the evidence of memory in the stored answers and the other detectors."""
     from coreeval.evaluation import agreement  # numpy
@@ -88,8 +90,7 @@ def gather_memory_evidence(
         references=[each.model for each in job.config.models.targets if each.role == "reference"],
         noise=noise,
         seed=job.config.run.seed,
-        pcr=pcr,
-        numleak=numleak,
+        others=others,
     )
 
 
@@ -250,11 +251,19 @@ def _count_compared(job: RunContext, compared: int) -> ReportDocument:
     return {"split": split, "samples": total, "reworded": compared}
 
 
+_PARTS: Final[Mapping[str, Callable[[RunContext], ReportDocument | None]]] = {
+    "pcr": compare_splits,
+    "numleak": audit_answers,
+}
+"""How the stored answers about anything but the arms are scored, by the part of the report."""
+
+
 def gather_findings(job: RunContext) -> ReportInput:
     """Return the run's findings so far."""
     store, manifest = job.store, job.current_manifest()
     quality = measure_quality(store, job.task, withheld=(), followed=_read_parent_quality(job))
-    arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
+    arms, parts = compare_arms(job), {name: score(job) for name, score in _PARTS.items()}
+    documents = read_documents(job.files)
     return ReportInput(
         manifest=manifest.model_dump(mode="json"),
         config=job.config,
@@ -267,9 +276,11 @@ def gather_findings(job: RunContext) -> ReportInput:
             store, [target.model for target in job.config.models.measured_targets]
         ),
         arms=arms,
-        pcr=pcr,
-        numleak=numleak,
-        levels=gather_memory_evidence(job, quality.label_noise.bound, pcr, numleak),
+        parts=parts,
+        documents=documents,
+        levels=gather_memory_evidence(
+            job, quality.label_noise.bound, {**parts, DOCUMENTS: documents}
+        ),
     )
 
 

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from pydantic import ValidationError
+from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
-from coreeval.evaluation.detectors import GATED, Finding
+from coreeval.evaluation.detectors import GATED
+from coreeval.evaluation.detectors.base import Finding
 from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, TargetRanking, score_proportion
 from coreeval.runs.arms import accepted_fields
 from coreeval.schema import Rung, Task, Value
@@ -109,10 +110,20 @@ class TargetFindings(Value):
     drop: str | None = None
     numleak: dict[str, str] = {}
     """Verdict for each series."""
+    others: dict[str, dict[str, str]] = {}
+    """By gate, the verdicts of other detectors by part; a part without a name is all of it."""
+
+    @model_serializer(mode="wrap")
+    def _omit_no_others(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `others` out if it is empty: releases from before it have no such key."""
+        dumped: dict[str, Any] = dump(self)
+        if not self.others:
+            dumped.pop("others", None)
+        return dumped
 
     def verdicts(self, gate: str) -> list[TargetVerdict]:
         """Return the verdicts of a gate's detector on the target; empty if it was not run."""
-        said: str | dict[str, str] | None = getattr(self, gate)
+        said: str | dict[str, str] | None = getattr(self, gate, None) or self.others.get(gate)
         caveat: str = getattr(self, f"{gate}_caveat", "")
         if isinstance(said, dict):
             return [TargetVerdict(part, verdict, caveat) for part, verdict in said.items()]
@@ -295,7 +306,7 @@ def read_findings(report: ReportJson, *, where: Path) -> Findings:
 def _target_findings(report: ReportJson) -> Findings:
     references = {each["target"] for each in report["targets"] if each.get("role") == "reference"}
     scores = {each["target"]: _target_scores(each) for each in report["arms"]["targets"]}
-    found = {name: list(detector.read(report)) for name, detector in GATED.items()}
+    found = {name: list(detector.find(report)) for name, detector in GATED.items()}
     named = (each.target for findings in found.values() for each in findings)
     return Findings(
         ranking=report["arms"]["ranking"],
@@ -314,12 +325,14 @@ def _target_findings(report: ReportJson) -> Findings:
 
 def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dict[str, Any]:
     """Return a target's verdicts as fields of `TargetFindings`, keyed by gate."""
-    fields = dict[str, Any]()
+    fields: dict[str, Any] = {"others": {}}
     for name, findings in found.items():
         for each in findings:
             if each.target != target:
                 continue
-            if each.part:
+            if name not in TargetFindings.model_fields:
+                fields["others"].setdefault(name, {})[each.part] = each.verdict
+            elif each.part:
                 fields.setdefault(name, {})[each.part] = each.verdict
             else:
                 fields[name] = each.verdict

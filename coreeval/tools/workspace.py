@@ -193,7 +193,7 @@ _OF_A_PASS = tuple(
 _OF_A_RUN = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
-    *("config.yaml", "manifest.json", "run.lock", "dataset", "numleak"),
+    *("config.yaml", "manifest.json", "run.lock", "dataset", "numleak", "detectors"),
     *("report.json", "report.html", "items.csv", "annotation.json"),
 )
 
@@ -273,6 +273,10 @@ class RunFiles:
     def numleak(self) -> Path:
         """The answers of targets about series, one file per target."""
         return self.root / "numleak"
+
+    def detector_document(self, name: str) -> Path:
+        """Return the file of a detector's finding; only detectors without a node have one."""
+        return self.root / "detectors" / f"{name}.json"
 
     @property
     def report_json(self) -> Path:

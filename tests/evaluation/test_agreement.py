@@ -31,7 +31,8 @@ from coreeval.evaluation.decomposition import (
     compare_arm_texts,
     decompose,
 )
-from coreeval.evaluation.detectors import DETECTORS, MemoryFinding
+from coreeval.evaluation.detectors import DETECTORS, TARGET_DETECTORS
+from coreeval.evaluation.detectors.base import MemoryFinding
 from coreeval.evaluation.excess import TargetStanding
 from coreeval.evaluation.numleak.memory_verdicts import VERDICTS
 from coreeval.evaluation.report.report_document import write_items
@@ -286,8 +287,8 @@ def levels(*without: Arm, samples: int = len(GOLD)) -> MemoryEvidence:
     )  # fmt: skip
     coded = code_answers(answers, gold=GOLD, labels=LABELS)
     return find_memory_evidence(
-        list(RIGHT), coded, texts=TEXTS, references=list(OTHERS), noise=0.02, seed=7, pcr=None,
-        numleak=None, draws=300,
+        list(RIGHT), coded, texts=TEXTS, references=list(OTHERS), noise=0.02, seed=7, others={},
+        draws=300,
     )  # fmt: skip
 
 
@@ -388,5 +389,5 @@ def test_in_a_panel_the_one_that_remembers_stands_out() -> None:
 
 def test_every_detector_of_the_matrix_has_a_calibration() -> None:
     found = load_calibration()
-    assert found.keys() == {each.key for each in DETECTORS.values()}
+    assert found.keys() == {each.key for each in TARGET_DETECTORS}
     assert all(each.false_positives and each.found for each in found.values())

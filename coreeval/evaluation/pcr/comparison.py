@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from coreeval.evaluation.detectors.pcr import Basis
 from coreeval.evaluation.pcr.differences import (
     Effect,
     ExcessDifference,
@@ -26,7 +27,6 @@ from coreeval.evaluation.pcr.ratio import SCALES, SLOPES
 from coreeval.evaluation.pcr.references import NoReferences, compare_with_references
 from coreeval.evaluation.pcr.replicates import FileReplicates, SplitReplicates
 from coreeval.evaluation.pcr.verdicts import (
-    Basis,
     Dose,
     Evidence,
     PcrOptions,

@@ -10,21 +10,9 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from coreeval.evaluation.detectors.pcr import CAVEATS, Basis
 from coreeval.evaluation.pcr.ratio import ALPHA, Scale, performance_consistency_ratio
 from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate, Interval
-
-Basis = Literal["references", "exchangeable_splits", "none"]
-"""The evidence against a gap in difficulty."""
-ABOUT_MEMORY: Final = frozenset({"fine_tuned", "contaminated", "difficulty_or_memory"})
-"""The verdicts that come with a caveat."""
-CAVEATS: Final[Mapping[Basis, str]] = {
-    "references": "this holds if the references have not seen either split",
-    "exchangeable_splits": "this holds if the splits are random parts of one pool, as you vouch",
-    "none": "what was seen in training explains it, and a gap in difficulty between the splits "
-    "explains it as well; references tell the two apart",
-}
-"""The caveat for each verdict on memory, by the basis."""
-
 
 SHARES: Final = (0.1, 0.25, 0.5)
 QUARTER: Final = 0.25

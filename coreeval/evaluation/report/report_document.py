@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.config import Config
-from coreeval.evaluation.detectors import DETECTORS
+from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors.base import DOCUMENTS
 from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight
 from coreeval.evaluation.report.provenance import (
     EvidenceUsed,
@@ -142,8 +143,8 @@ def _control(of: Json) -> Iterator[str]:
 
 def _caveats(of: Json) -> Iterator[str]:
     """Yield the conditions of each detector's verdicts on memory, once for all targets."""
-    for detector in DETECTORS.values():
-        for caveat in sorted({each.caveat for each in detector.read(of)} - {""}):
+    for detector in TARGET_DETECTORS:
+        for caveat in sorted({each.caveat for each in detector.find(of)} - {""}):
             yield f"A verdict of {detector.title} on memory: {caveat}."
 
 
@@ -196,10 +197,10 @@ class ReportInput:
     evidence: EvidenceUsed
     worth: Sequence[Highlight]
     arms: "ArmTable"
-    pcr: Json | None
-    """The comparison of splits; None if it was not requested."""
-    numleak: Json | None
-    """The audits of series; None if they were not requested."""
+    parts: Mapping[str, Json | None]
+    """The parts of the report on detectors that have a node; None if a part was not configured."""
+    documents: Mapping[str, Json]
+    """By name, the documents of detectors that `coreeval detect NAME RUN` ran."""
     levels: "MemoryEvidence"
     """The evidence of memory from all detectors."""
 
@@ -207,7 +208,7 @@ class ReportInput:
 def report_document(found: ReportInput) -> Json:
     """Return the report as a JSON document."""
     manifest, config = found.manifest, found.config
-    document = {
+    document: dict[str, Any] = {
         **{key: manifest[key] for key in _OF_MANIFEST},
         "notes": describe_notes(config, manifest),
         "arm_rows": manifest["arms"],
@@ -224,10 +225,11 @@ def report_document(found: ReportInput) -> Json:
         "calls": [each.model_dump() for each in found.overview.calls],
         "worth_a_look": [each.model_dump() for each in found.worth],
         "arms": found.arms.model_dump(mode="json"),
-        "pcr": found.pcr,
-        "numleak": found.numleak,
+        **found.parts,
         "decomposition": {**found.levels.document, "control": manifest["control"]},
     }
+    if found.documents:
+        document[DOCUMENTS] = found.documents
     return document | {
         "limits": list_limits(document),
         "definitions": {key: f"{name}: {told}" for key, (name, told) in DEFINITIONS.items()},

@@ -5,13 +5,16 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors.base import DOCUMENTS
 from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import OUTCOMES, RUNGS
+from coreeval.tools.tables import Table
 from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
@@ -118,14 +121,49 @@ def report_page(document: Json) -> str:
             style=style,
             style_hash=b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             axes=axes_of(document),
+            sections=list_sections(document),
         )
     )
 
 
 def detection_part(document: Json) -> str:
     """Render a report's findings on targets, for a page with its own frame and style."""
-    named = {"about": DETECTION, "axes": axes_of(document)}
+    named = {
+        "about": DETECTION,
+        "axes": axes_of(document),
+        "sections": list_sections(document),
+    }
     return _environment().get_template("part.html.jinja").render(**document, **named)
+
+
+class ShownSection(NamedTuple):
+    """A detector's section of a page."""
+
+    anchor: str
+    title: str
+    template: str
+    tables: Sequence[Table]
+    """The tables of a detector without a template of its own."""
+
+
+def list_sections(document: Json) -> list[ShownSection]:
+    """Return the sections on detectors for which a report has anything, in a page's order."""
+    present = [
+        (section, detector)
+        for detector in TARGET_DETECTORS
+        for section in detector.list_sections()
+        if section.is_present(document)
+    ]
+    documents = document.get(DOCUMENTS, {})
+    return [
+        ShownSection(
+            section.anchor,
+            section.title,
+            section.template,
+            detector.make_tables(documents[detector.name]) if detector.name in documents else (),
+        )
+        for section, detector in sorted(present, key=lambda each: each[0].place)
+    ]
 
 
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:

@@ -16,8 +16,8 @@ from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
     RoleAssignments,
     assign_targets,
+    build_estimate,
     estimate_line,
-    estimate_run_seconds,
     find_recorded_name,
 )
 from coreeval.graph.estimate.history import load_recent_calls
@@ -30,8 +30,6 @@ from coreeval.graph.estimate.model import (
     between,
     estimate_mean,
     exactly,
-    fit_budget,
-    sum_lines,
 )
 from coreeval.graph.estimate.workload import PromptSize, measure_prompt
 from coreeval.graph.item_campaign import ITEM_ROLE, PARAPHRASE_ROLE, ItemPlan
@@ -86,22 +84,16 @@ class CampaignEstimator:
         """
         cast, seen = assign_targets(self.config, self.asked), load_recent_calls(self.workspace)
         lines = tuple(lines_of(cast, seen))
-        totals, budget = sum_lines(lines), self.config.run.budget_usd
-        return CostEstimate(
-            name=self.config.name,
+        budget = self.config.run.budget_usd
+        return build_estimate(
+            self.config,
+            cast,
+            lines,
             task=self.task,
-            config=str(self.source),
-            made_at=now().isoformat(timespec="seconds"),
+            source=self.source,
             samples=self.samples,
-            to_pay=self.samples,
-            lines=lines,
-            totals=totals,
-            seconds=estimate_run_seconds(
-                lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=self.samples
-            ),
-            concurrency=cast.concurrency,
-            unpriced=cast.list_unpriced(lines),
-            budget=fit_budget(None if budget is None else max(0.0, budget - self._spent()), totals),
+            budget_usd=None if budget is None else max(0.0, budget - self._spent()),
+            now=now(),
             notes=(*self.notes, *self._hints(lines, seen)),
         )
 

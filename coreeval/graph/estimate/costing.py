@@ -3,8 +3,9 @@
 Roles, targets and judges have models, prices and a throughput; one line is one model in one role.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
@@ -20,6 +21,7 @@ from coreeval.graph.estimate.call_figures import (
 )
 from coreeval.graph.estimate.model import (
     RESTS_ON,
+    CostEstimate,
     EstimateLine,
     FigureBasis,
     KnownRange,
@@ -27,10 +29,13 @@ from coreeval.graph.estimate.model import (
     Stage,
     UnpricedModel,
     between,
+    fit_budget,
+    sum_lines,
     sum_ranges,
 )
 from coreeval.graph.estimate.workload import PromptSize
 from coreeval.graph.pool import max_open_samples
+from coreeval.graph.setup import Setup
 from coreeval.schema import RoleName
 from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
 
@@ -288,6 +293,60 @@ def _assign(
         judges=tuple(judge for judge in judges if not judge.is_rule_based),
         prices=load_run_prices(config),
         concurrency=config.run.concurrency,
+    )
+
+
+def build_estimate(
+    config: AnyConfig,
+    cast: RoleAssignments,
+    lines: tuple[EstimateLine, ...],
+    *,
+    task: str,
+    source: Path,
+    samples: int,
+    budget_usd: float | None,
+    now: datetime,
+    notes: Iterable[str],
+    to_pay: int | None = None,
+    setup: Setup | None = None,
+    by_target: Mapping[str, int] | None = None,
+) -> CostEstimate:
+    """Return an estimate built from lines.
+
+    Args:
+        config: The config of what is estimated.
+        cast: The models that are asked.
+        lines: The cost of each model in each role.
+        task: The task, or what is asked about, in words.
+        source: The config's file, or the run's directory.
+        samples: The number of samples, items or questions.
+        budget_usd: What is left of the budget; None without one.
+        now: The current time.
+        notes: What a reader must know about the figures.
+        to_pay: The samples that are paid for, if not all are.
+        setup: The setup of a run, which has a window of news.
+        by_target: Samples for each stance target, if there are several.
+    """
+    totals = sum_lines(lines)
+    return CostEstimate(
+        name=config.name,
+        task=task,
+        config=str(source),
+        made_at=now.isoformat(timespec="seconds"),
+        samples=samples,
+        to_pay=samples if to_pay is None else to_pay,
+        window=setup.window if setup else None,
+        window_start=setup.window_start if setup else None,
+        by_target=by_target or {},
+        lines=lines,
+        totals=totals,
+        seconds=estimate_run_seconds(
+            lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=samples
+        ),
+        concurrency=cast.concurrency,
+        unpriced=cast.list_unpriced(lines),
+        budget=fit_budget(budget_usd, totals),
+        notes=tuple(notes),
     )
 
 

@@ -1,18 +1,19 @@
-"""What asking the targets of a run that has ended will cost: its questions are counted."""
+"""What asking the targets of a run that has ended will cost: the open questions are counted."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
 from coreeval.config import TargetConfig
+from coreeval.graph.detect import DETECTOR_ROLE, DetectionPlan, list_questions, read_inputs
 from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
 from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
     RoleAssignments,
     assign_targets,
+    build_estimate,
     estimate_line,
-    estimate_run_seconds,
 )
 from coreeval.graph.estimate.history import load_recent_calls
 from coreeval.graph.estimate.model import (
@@ -22,8 +23,6 @@ from coreeval.graph.estimate.model import (
     KnownRange,
     estimate_mean,
     exactly,
-    fit_budget,
-    sum_lines,
 )
 from coreeval.graph.estimate.run_estimate import REASONING_NOTE
 from coreeval.graph.estimate.workload import PromptSize, measure_question
@@ -57,46 +56,83 @@ def estimate_evaluation(
         ConfigError: the target does not exist, or there is no target at all.
     """
     found = prepare_evaluation(run_dir, targets, None)
+    with _open_context(found, found.asked_targets) as job:
+        cast, seen = assign_targets(job.config, found.asked_targets), _load_calls(job)
+        asked = [target for target in found.asked_targets if not target.is_embedded]
+        lines = tuple(_target_line(job, target, cast, seen) for target in asked)
+        notes = [REWORDING_NOTE] if _has_open_train(job) else []
+        return _estimate(job, cast, lines, budget_usd, [*_list_notes(lines, seen), *notes])
+
+
+def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) -> CostEstimate:
+    """Return the cost of running a detector on a run; nothing is asked or kept.
+
+    Raises:
+        RunStateError: some of the run's samples are unfinished.
+    """
+    with _open_context(plan, plan.targets) as job:
+        cast, seen = assign_targets(job.config, plan.targets), _load_calls(job)
+        questions = list_questions(plan.detector, read_inputs(job))
+        sizes = [len(question.text) for question in questions] or [0]
+        basis = FigureBasis(origin="a question is asked once", n=len(questions))
+        size = PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
+        calls = KnownRange(range=exactly(1), basis=basis)
+        lines = tuple(
+            estimate_line(DETECTOR_ROLE, target, calls, size, len(questions), cast, seen)
+            for target in plan.targets
+        )
+        return _estimate(job, cast, lines, budget_usd, _list_notes(lines, seen))
+
+
+@contextmanager
+def _open_context(
+    found: EvaluationPlan | DetectionPlan, targets: Sequence[TargetConfig]
+) -> Iterator[RunContext]:
+    """Yield the context of a run that has ended.
+
+    Raises:
+        RunStateError: some of its samples are unfinished.
+    """
     workspace = open_workspace(found.manifest)
-    check_targets(found.setup, found.asked_targets, workspace)
+    check_targets(found.setup, targets, workspace)
     job = build_run_context(found.setup, found.manifest, found.files, workspace, DEFAULT_HOOKS)
     with closing(job):
         refuse_open(job.store, found.files)
-        return _estimate(found, job, budget_usd or job.config.run.budget_usd)
+        yield job
 
 
-def _estimate(found: EvaluationPlan, job: RunContext, budget_usd: float | None) -> CostEstimate:
-    config, samples = job.config, job.store.total()
-    cast, seen = assign_targets(config, found.asked_targets), load_recent_calls(job.workspace)
-    asked = [target for target in found.asked_targets if not target.is_embedded]
-    lines = tuple(_target_line(job, target, cast, seen) for target in asked)
-    totals, cost = sum_lines(lines), job.manifest.cost
+def _load_calls(job: RunContext) -> Sequence[CallUsage]:
+    return load_recent_calls(job.workspace)
+
+
+def _estimate(
+    job: RunContext,
+    cast: RoleAssignments,
+    lines: tuple[EstimateLine, ...],
+    budget_usd: float | None,
+    notes: Iterable[str],
+) -> CostEstimate:
+    cost, budget = job.manifest.cost, budget_usd or job.config.run.budget_usd
     spent = (cost.billed_usd or 0.0) + cost.unknown_usd
-    left = None if budget_usd is None else max(0.0, budget_usd - spent)
-    thoughts = any(line.rests_on["answers"] == STATED_BASIS for line in lines)
-    return CostEstimate(
-        name=config.name,
+    return build_estimate(
+        job.config,
+        cast,
+        lines,
         task=job.task.name,
-        config=str(found.files.root),
-        made_at=job.now().isoformat(timespec="seconds"),
-        samples=samples,
-        to_pay=samples,
-        window=job.setup.window,
-        window_start=job.setup.window_start,
-        lines=lines,
-        totals=totals,
-        seconds=estimate_run_seconds(
-            lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=samples
-        ),
-        concurrency=cast.concurrency,
-        unpriced=cast.list_unpriced(lines),
-        budget=fit_budget(left, totals),
-        notes=(
-            *([REASONING_NOTE] if thoughts else []),
-            *([REUSED_NOTE] if seen else []),
-            *([REWORDING_NOTE] if _has_open_train(job) else []),
-        ),
+        source=job.files.root,
+        samples=job.store.total(),
+        setup=job.setup,
+        budget_usd=None if budget is None else max(0.0, budget - spent),
+        now=job.now(),
+        notes=notes,
     )
+
+
+def _list_notes(lines: Sequence[EstimateLine], seen: Sequence[CallUsage]) -> Iterator[str]:
+    if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
+        yield REASONING_NOTE
+    if seen:
+        yield REUSED_NOTE
 
 
 def _iter_chunks(job: RunContext) -> Iterator[Chunk]:

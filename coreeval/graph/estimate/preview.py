@@ -39,7 +39,7 @@ from coreeval.graph.estimate.model import (
     fit_budget,
     save_estimate,
 )
-from coreeval.graph.estimate.run_estimate import build_estimate
+from coreeval.graph.estimate.run_estimate import estimate_lab
 from coreeval.graph.estimate.workload import count_samples
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary
 from coreeval.graph.prompt_lab.lab import open_lab
@@ -134,7 +134,7 @@ def preview(
     forecast = _Extrapolation(
         bill, cast, run=done.manifest.run, rest=(rest, train), seed=config_run.seed
     )
-    made = build_estimate(
+    made = estimate_lab(
         lab,
         counted,
         cast,

@@ -21,8 +21,8 @@ from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
     RoleAssignments,
     assign_roles,
+    build_estimate,
     estimate_line,
-    estimate_run_seconds,
     rules_note,
 )
 from coreeval.graph.estimate.history import (
@@ -36,9 +36,7 @@ from coreeval.graph.estimate.model import (
     EstimateLine,
     FigureBasis,
     KnownRange,
-    fit_budget,
     save_estimate,
-    sum_lines,
     sum_ranges,
 )
 from coreeval.graph.estimate.workload import (
@@ -96,12 +94,12 @@ def estimate(
     lines = tuple(asyncio.run(_run_lines(lab, counted, cast, memory)))
     told = [keeper.describe(before)] if keeper and before else []
     notes = [*told, *_list_notes(lab, lines, memory.seen)]
-    made = build_estimate(lab, counted, cast, lines, now=now, notes=notes)
+    made = estimate_lab(lab, counted, cast, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)
     return made
 
 
-def build_estimate(
+def estimate_lab(
     lab: PromptLab,
     counted: SampleCount,
     cast: RoleAssignments,
@@ -110,27 +108,21 @@ def build_estimate(
     now: Clock,
     notes: Sequence[str],
 ) -> CostEstimate:
-    """Return an estimate built from lines."""
-    config, totals = lab.setup.config, sum_lines(lines)
-    return CostEstimate(
-        name=config.name,
+    """Return an estimate of a run, built from lines."""
+    config = lab.setup.config
+    return build_estimate(
+        config,
+        cast,
+        lines,
         task=lab.setup.task.name,
-        config=str(lab.config),
-        made_at=now().isoformat(timespec="seconds"),
+        source=lab.config,
         samples=counted.samples,
         to_pay=counted.refresh_count,
-        window=lab.setup.window,
-        window_start=lab.setup.window_start,
+        setup=lab.setup,
         by_target=counted.by_target,
-        lines=lines,
-        totals=totals,
-        seconds=estimate_run_seconds(
-            lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=counted.samples
-        ),
-        concurrency=cast.concurrency,
-        unpriced=cast.list_unpriced(lines),
-        budget=fit_budget(config.run.budget_usd, totals),
-        notes=tuple(notes),
+        budget_usd=config.run.budget_usd,
+        now=now(),
+        notes=notes,
     )
 
 

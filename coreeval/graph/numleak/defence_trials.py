@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import DefencesConfig, ModelConfig, NumleakConfig, TargetConfig
+from coreeval.evaluation.detectors.base import TextAnswer
 from coreeval.evaluation.numleak.defences.attacks import DefenceSet, add_attacks, open_defences
 from coreeval.evaluation.numleak.defences.utility import (
     JudgeInput,
@@ -22,7 +23,7 @@ from coreeval.evaluation.numleak.defences.utility import (
 )
 from coreeval.evaluation.numleak.probes import SeriesQuestionSet
 from coreeval.evaluation.numleak.series import Series
-from coreeval.graph.campaign import Campaign, TextAnswer, ask_text
+from coreeval.graph.campaign import Campaign, ask_text
 
 UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 """What the calls are noted as."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter
 
 from coreeval.errors import RequestRejected
+from coreeval.evaluation.detectors.base import TextAnswer
 from coreeval.evaluation.numleak.defences.attacks import DefenceQuestion
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, write_utility
 from coreeval.evaluation.numleak.probes import SeriesQuestion, write_replies
@@ -21,7 +22,6 @@ from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.campaign import (
     Campaign,
     CampaignPlan,
-    TextAnswer,
     ask_text,
     run_campaign,
 )

@@ -11,7 +11,8 @@ import yaml
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from coreeval.config.load import explain_validation_error, read_mapping
-from coreeval.evaluation.detectors import GATED, Detector
+from coreeval.evaluation.detectors import GATED
+from coreeval.evaluation.detectors.base import Detector
 from coreeval.schema import Value
 
 Side = Literal["estimate", "ci_low", "ci_high"]

@@ -275,7 +275,7 @@ NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
 
 def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
     """Return the detector's verdict on each target for a gate, and the targets without one."""
-    words = GATED[gate].gate
+    words = GATED[gate].verdict_gate
     assert words, "GATED has those with a gate"
     said = [(each.target, found) for each in _targets(subject) for found in each.verdicts(gate)]
     hint = f"{words.hint}{EVALUATE_HINT}"

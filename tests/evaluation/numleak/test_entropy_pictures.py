@@ -90,7 +90,7 @@ def test_the_report_shows_it_and_old_reports_have_none(
     tmp_path: Path, found: tuple[Audit, ...]
 ) -> None:
     numleak = document(found)
-    html = written(tmp_path, pcr=None, numleak=numleak)
+    html = written(tmp_path, parts={"pcr": None, "numleak": numleak})
     assert html.count("How peaked the read-out is") == 1 and HOSTILE not in html
     assert html.count('<figure class="strip">') == 1 and "&lt; 0.001" not in html
     before = [{key: each for key, each in one.items() if key != "entropy"}

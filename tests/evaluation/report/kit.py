@@ -87,15 +87,14 @@ def found_in(
             evidence=summarize_evidence(store.figures.evidence_uses(), known.window),
             worth=find_highlights(store, targets),
             arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
-            pcr=None,
-            numleak=None,
+            parts={"pcr": None, "numleak": None},
+            documents={},
             levels=find_memory_evidence(
                 targets,
                 code_answers(answers, gold=gold, labels=[label.name for label in task.labels]),
                 noise=None,
                 seed=7,
-                pcr=None,
-                numleak=None,
+                others={},
             ),
         )
     return replace(found, **changes)

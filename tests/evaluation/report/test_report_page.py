@@ -22,7 +22,7 @@ HOSTILE = 'replay:<script>alert("1")</script>'
 
 def page(folder: Path, found: dict[str, Any] | None, audits: dict[str, Any] | None = None) -> str:
     """Return the page, and look that the document beside it has the same."""
-    return written(folder, pcr=found, numleak=audits)
+    return written(folder, parts={"pcr": found, "numleak": audits})
 
 
 def written(folder: Path, **changes: Any) -> str:  # noqa: ANN401 - any field of the findings
@@ -30,7 +30,7 @@ def written(folder: Path, **changes: Any) -> str:  # noqa: ANN401 - any field of
     findings = found_in(folder, **changes)
     files = RunFiles(folder)
     write_report(findings, files)
-    assert json.loads(files.report_json.read_text(encoding="utf-8"))["pcr"] == findings.pcr
+    assert json.loads(files.report_json.read_text(encoding="utf-8"))["pcr"] == findings.parts["pcr"]
     return files.report_html.read_text(encoding="utf-8")
 
 

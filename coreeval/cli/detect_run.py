@@ -1,0 +1,48 @@
+"""`coreeval detect NAME RUN`: a detector asks the targets of a run that has ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.output import brief, command, show
+from coreeval.evaluation.detectors.base import Detector
+from coreeval.tools.tables import table_lines
+
+with pause_garbage_collection():
+    from coreeval.cli.progress import show_progress
+    from coreeval.graph.detect import Detection, plan_detection, run_detector
+    from coreeval.graph.execute import RunHooks
+
+
+def detect_run(
+    detector: Detector, run: Path, targets: list[str], budget: float | None, as_json: bool
+) -> None:
+    """Run a detector on a run, and show its finding."""
+    plan = plan_detection(detector, run, targets, budget)
+    with show_progress() as watch:
+        found = run_detector(plan, around=RunHooks(watch=watch))
+    show(found.document, as_json, lambda: "\n".join(_lines(detector, found)))
+    if found.summary.manifest.status == "interrupted":
+        raise typer.Exit(130)
+
+
+def _lines(detector: Detector, found: Detection) -> Iterator[str]:
+    for table in detector.make_tables(found.document):
+        yield from table_lines(table)
+        yield ""
+    yield f"report:  {brief(found.summary.run_dir / 'report.html')}"
+
+
+def show_detection_estimate(
+    detector: Detector, run: Path, targets: list[str], budget: float | None, as_json: bool
+) -> None:
+    """Show what a detector would ask of the targets of a run, and what that would cost."""
+    from coreeval.cli.estimate import estimate_document, estimate_lines
+    from coreeval.graph.estimate.evaluation_estimate import estimate_detection
+
+    made = estimate_detection(plan_detection(detector, run, targets, budget), budget_usd=budget)
+    chosen = (word for name in targets for word in ("--target", name))
+    following = command("detect", detector.name, run, *chosen)
+    show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))

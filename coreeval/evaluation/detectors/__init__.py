@@ -1,0 +1,33 @@
+"""The detectors of memory: the one list for commands, reports, gates and calibration."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from coreeval.evaluation.detectors.arms import ARMS, ITEMS, PANEL
+from coreeval.evaluation.detectors.base import Detector
+from coreeval.evaluation.detectors.numleak import NUMLEAK
+from coreeval.evaluation.detectors.overlap import OVERLAP
+from coreeval.evaluation.detectors.pcr import PCR
+
+DETECTORS: Final[Mapping[str, Detector]] = {
+    each.name: each
+    for each in (
+        PCR,
+        ARMS,
+        ITEMS,
+        PANEL,
+        NUMLEAK,
+        OVERLAP,
+    )
+}
+"""By name, in the order in which they are shown."""
+TARGET_DETECTORS: Final = tuple(each for each in DETECTORS.values() if each.about_targets)
+"""Those that say something of a target."""
+GATED: Final[Mapping[str, Detector]] = {
+    each.verdict_gate.name: each for each in TARGET_DETECTORS if each.verdict_gate
+}
+"""Those whose verdicts a gate may forbid, by the name of the gate."""
+ASKED: Final[Mapping[str, Detector]] = {
+    each.name: each for each in TARGET_DETECTORS if each.questions
+}
+"""Those that `coreeval detect NAME RUN` runs, by name."""

@@ -1,0 +1,108 @@
+"""The three detectors that compare a target's answers on the arms of a run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from coreeval.evaluation.detectors.base import (
+    ANY_OTHER,
+    Detector,
+    Finding,
+    Json,
+    MemoryFinding,
+    ReportSection,
+    VerdictGate,
+    iter_part,
+)
+
+_VERDICTS: Final[Mapping[str, MemoryFinding]] = {
+    "remembered": "remembered",
+    "not_shown": "not_shown",
+    "arms_differ": "cannot_tell",
+    "no_control": "cannot_tell",
+    "too_few": "cannot_tell",
+}
+
+
+def _read_drops(report: Json) -> Iterator[Finding]:
+    for each in iter_part(report, "decomposition", "targets"):
+        verdict = each["verdict"]
+        yield Finding(each["target"], _VERDICTS[verdict], verdict, "; ".join(each["reasons"]))
+
+
+ARMS: Final = Detector(
+    name="arms",
+    title="the decomposition",
+    column="decomposition",
+    question="Is more lost than rewriting and wrong labels explain?",
+    config_key="models.targets",
+    access="answers",
+    read=_read_drops,
+    verdicts=_VERDICTS,
+    gate=VerdictGate(
+        name="drop",
+        asked="labelling",
+        none="no target labelled the arms",
+        some="the arms were not labelled by",
+    ),
+    sections=(
+        ReportSection(
+            "arms", "Targets", "arms.html.jinja", lambda report: bool(report["arms"]["targets"]), 1
+        ),
+        ReportSection(
+            "apart",
+            "The drop apart",
+            "decomposition.html.jinja",
+            lambda report: bool(report["decomposition"]["targets"]),
+            2,
+        ),
+    ),
+)
+
+
+def _read_items(report: Json) -> Iterator[Finding]:
+    for each in iter_part(report, "decomposition", "targets"):
+        yield _read_flagged(each["target"], each["items"])
+
+
+def _read_flagged(target: str, items: Json) -> Finding:
+    if items["base"] is None:
+        return Finding(target, "cannot_tell", "too_few", items["note"])
+    flagged = sum(len(each["ids"]) for each in items["kinds"].values())
+    verdict = f"{flagged} of {items['n']} flagged"
+    if not flagged:
+        return Finding(target, "not_shown", verdict, items["note"])
+    wrong = sum(each["expected_false"] for each in items["kinds"].values())
+    return Finding(
+        target, "remembered", verdict, f"of them at most {wrong:.1f} falsely, on average"
+    )
+
+
+ITEMS: Final = Detector(
+    name="items",
+    title="single samples",
+    question="Are there samples right on the original only, more than chance makes?",
+    config_key="models.targets",
+    access="answers",
+    read=_read_items,
+)
+
+
+def _read_panel(report: Json) -> Iterator[Finding]:
+    panel = (report.get("decomposition") or {}).get("panel")
+    if not panel:
+        return
+    for each in panel["targets"]:
+        memory: MemoryFinding = "remembered" if each["stands_out"] else "not_shown"
+        verdict = "stands out" if each["stands_out"] else "as the others"
+        yield Finding(each["target"], memory, verdict, f"adjusted p {each['p_adjusted']:.4f}")
+    yield Finding(ANY_OTHER, "not_measured", "", panel["note"])
+
+
+PANEL: Final = Detector(
+    name="panel",
+    title="the panel",
+    question="Does the target do better on the originals than others of its ability?",
+    config_key="models.targets",
+    access="answers",
+    read=_read_panel,
+)

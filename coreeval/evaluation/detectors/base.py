@@ -1,0 +1,186 @@
+"""What a detector of memory asks and finds, and how its finding is shown and gated.
+
+There are two kinds. Those of the run graph (`arms`, `pcr`, `numleak`) have nodes that ask, and
+report.json has a part for each. Every other detector has `questions` and `score`: `coreeval detect
+NAME RUN` puts the questions to the run's targets through graph/campaign, `score` turns the answers
+into a document, and report, gates, findings and agreement take it from there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from coreeval.schema import AnswerKind, Arm, Sample, Task
+from coreeval.tools.tables import Table
+
+Json = Mapping[str, Any]
+MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
+"""Memory was found; it was looked for and not found; the answers cannot tell; nobody asked."""
+Access = Literal["answers", "log_probabilities", "weights"]
+"""What a detector needs of a target."""
+ANY_OTHER: Final = ""
+"""In place of a target: every target that no finding names."""
+DOCUMENTS: Final = "detectors"
+"""The key of report.json under which documents of detectors without a node are kept, by name."""
+
+
+class Finding(NamedTuple):
+    """A detector's finding on a target, or on one part of what the target was asked."""
+
+    target: str
+    memory: MemoryFinding
+    verdict: str
+    """The verdict in the detector's own words; empty if it was not run on the target."""
+    reason: str
+    part: str = ""
+    """The part that it is about, such as a series."""
+    caveat: str = ""
+    """The condition under which the verdict holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictGate:
+    """How a gate forbids verdicts of a detector."""
+
+    name: str
+    """The gate's name in a file of gates and in the findings of a release."""
+    asked: Literal["labelling", "audited"]
+    """Which targets must have a verdict: those that label texts, or those asked in words."""
+    none: str
+    """The message if no target has a verdict."""
+    some: str
+    """The message before the names of targets without one."""
+    hint: str = ""
+    """What to do, before the advice to ask the targets."""
+
+
+class ReportSection(NamedTuple):
+    """A section of report.html that is about a detector."""
+
+    anchor: str
+    title: str
+    """In the page's navigation."""
+    template: str
+    is_present: Callable[[Json], bool]
+    """Whether report.json has anything for the section."""
+    place: int = 100
+    """Sections are shown in the order of their places."""
+
+
+class SampleTexts(NamedTuple):
+    """A sample, and its texts in each arm that has it."""
+
+    sample: Sample
+    arms: Mapping[Arm, Mapping[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorInputs:
+    """What a detector may ask about: the texts of a run that has ended."""
+
+    task: Task
+    seed: int
+    texts: Callable[[], Iterator[SampleTexts]]
+    """Reads the samples from the run, in the benchmark's order; each call reads them anew."""
+
+
+class DetectorQuestion(NamedTuple):
+    """A question in words to every target."""
+
+    key: str
+    """Identifies the question within its detector."""
+    text: str
+
+
+class TextAnswer(NamedTuple):
+    """An answer in a model's own words."""
+
+    kind: AnswerKind
+    text: str = ""
+    """The words of a refusal or the beginning of a truncated answer if it is not a full answer."""
+    logprobs: str = ""
+    """The log-probabilities of the first tokens as the call recorded them; empty if none came."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detector:
+    """One way to tell whether a target remembers a benchmark."""
+
+    name: str
+    title: str
+    """Its name in sentences."""
+    question: str
+    """What it asks, in a sentence."""
+    access: Access
+    config_key: str = ""
+    """The key of a config that asks for it; empty if `coreeval detect NAME RUN` does."""
+    about_targets: bool = True
+    """Whether its finding is about a target; `overlap` is about two benchmarks."""
+    verdicts: Mapping[str, MemoryFinding] = field(default_factory=dict)
+    """What each verdict says of memory; empty if `read` says that itself."""
+    read: Callable[[Json], Iterable[Finding]] | None = None
+    """Reads its findings from report.json; None to read them from its document."""
+    gate: VerdictGate | None = None
+    parts: str = ""
+    """What the parts of its findings are called, if it has several for a target."""
+    column: str = ""
+    """Its name in the agreement of report.json and in calibration.json, if it is another."""
+    sections: Sequence[ReportSection] = ()
+    """Its own sections of the report; a detector with a document has one without saying so."""
+    questions: Callable[[DetectorInputs], Iterable[DetectorQuestion]] | None = None
+    """Yields what targets are asked; None if a node of the run graph asks, or nobody is asked."""
+    score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None
+    """Returns the finding on one target from its answers by question key: at least `verdict`, one
+    of `verdicts`, and `reason`."""
+    tables: Callable[[Json], Sequence[Table]] | None = None
+    """Returns the tables that show its document; None for one of targets, verdicts and reasons."""
+
+    @property
+    def key(self) -> str:
+        """The detector's key in the agreement."""
+        return self.column or self.name
+
+    def find(self, report: Json) -> Iterator[Finding]:
+        """Yield the detector's findings in report.json; nothing if it was not run."""
+        yield from self.read(report) if self.read else self._read_document(report)
+
+    def _read_document(self, report: Json) -> Iterator[Finding]:
+        document = (report.get(DOCUMENTS) or {}).get(self.name)
+        for each in document["targets"] if document else ():
+            verdict = each["verdict"]
+            yield Finding(each["target"], self.verdicts[verdict], verdict, each["reason"])
+
+    @property
+    def verdict_gate(self) -> VerdictGate | None:
+        """The gate that forbids its verdicts; None if it gives none."""
+        if self.gate or not self.questions:
+            return self.gate
+        return VerdictGate(
+            name=self.name,
+            asked="audited",
+            none=f"{self.title} was not run",
+            some=f"{self.title} was not run on",
+            hint=f"coreeval detect {self.name} RUN runs it; ",
+        )
+
+    def list_sections(self) -> Sequence[ReportSection]:
+        """Return its sections of the report, in a page's order."""
+        if self.sections or not self.questions:
+            return self.sections
+        return [ReportSection(self.name, self.title, "detector.html.jinja", self._has_document)]
+
+    def _has_document(self, report: Json) -> bool:
+        return self.name in (report.get(DOCUMENTS) or {})
+
+    def make_tables(self, document: Json) -> Sequence[Table]:
+        """Return the tables that show the detector's document."""
+        if self.tables:
+            return self.tables(document)
+        rows = [(each["target"], each["verdict"], each["reason"]) for each in document["targets"]]
+        return [Table(self.question, ("target", "verdict", "why"), rows)]
+
+
+def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:
+    """Yield the entries of a list in one part of report.json; nothing if the part is not there."""
+    found = report.get(part)
+    yield from found[key] if found else ()

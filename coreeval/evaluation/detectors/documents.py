@@ -1,0 +1,63 @@
+"""The documents of detectors that `coreeval detect NAME RUN` ran, beside the run's report."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
+from coreeval.errors import RunCorrupt
+from coreeval.evaluation.detectors import ASKED
+from coreeval.evaluation.detectors.base import Detector
+from coreeval.tools.files import write_json
+from coreeval.tools.workspace import RunFiles
+
+
+def read_documents(files: RunFiles) -> dict[str, dict[str, Any]]:
+    """Return the documents of a run by detector; detectors that were not run have none.
+
+    Raises:
+        RunCorrupt: a document is damaged.
+    """
+    found = {name: read_document(files, detector) for name, detector in ASKED.items()}
+    return {name: document for name, document in found.items() if document}
+
+
+def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
+    """Return a detector's document of a run; None if it was not run.
+
+    Raises:
+        RunCorrupt: the document is damaged, or has a verdict that the detector does not give.
+    """
+    path = files.detector_document(detector.name)
+    try:
+        found = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        for each in found["targets"]:
+            _ = each["target"] + each["reason"], detector.verdicts[each["verdict"]]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RunCorrupt(
+            f"the finding of {detector.title} is damaged: {type(error).__name__}: {error}",
+            where=str(path),
+            hint=f"delete it, and run it again: coreeval detect {detector.name} RUN",
+        ) from None
+    return dict(found)
+
+
+def write_document(
+    files: RunFiles, detector: Detector, found: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Add findings on targets, by name, to a detector's document of a run, and return it.
+
+    Targets that were not asked this time keep their finding.
+    """
+    before = read_document(files, detector) or {"targets": []}
+    targets = {each["target"]: each for each in before["targets"]}
+    targets |= {name: {"target": name, **each} for name, each in found.items()}
+    document = {
+        "detector": detector.name,
+        "question": detector.question,
+        "targets": list(targets.values()),
+    }
+    write_json(files.detector_document(detector.name), document)
+    return document

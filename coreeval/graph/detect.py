@@ -1,0 +1,222 @@
+"""Runs one detector on a run that has ended: asks the targets, writes its document and the report.
+
+The questions go through the call store and are paid by the run, so that a stop or a kill costs only
+what is in flight, and the same command goes on.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from coreeval.config import TargetConfig
+from coreeval.errors import ConfigError, CoreEvalError, Interrupted
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorInputs,
+    DetectorQuestion,
+    SampleTexts,
+    TextAnswer,
+)
+from coreeval.evaluation.detectors.documents import write_document
+from coreeval.graph.campaign import Campaign, CampaignStopped, ask_text
+from coreeval.graph.evaluate import refuse_open
+from coreeval.graph.execute import (
+    DEFAULT_HOOKS,
+    RunHooks,
+    RunSummary,
+    build_run_context,
+    execute,
+    open_store,
+)
+from coreeval.graph.pool import handle_signals
+from coreeval.graph.run import lock_run, open_run, open_workspace
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.setup import Setup, check_targets
+from coreeval.graph.target_questions import (
+    ARM_TEXTS,
+    CONTROL_TEXTS,
+    build_step,
+    open_run_campaign,
+    record_asking,
+)
+from coreeval.models import record_calls
+from coreeval.runs.manifest import Manifest
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, command
+
+DETECTOR_ROLE: Final = "target_text"
+"""The role that calls are recorded under: a target asked for an answer in its own words."""
+TOP_TOKENS: Final = 5
+"""The number of log-probabilities requested at each position."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionPlan:
+    """A run, a detector, and the targets that it is run on."""
+
+    detector: Detector
+    files: RunFiles
+    manifest: Manifest
+    setup: Setup
+    targets: Sequence[TargetConfig]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """What came of running a detector."""
+
+    document: Mapping[str, Any]
+    """The detector's document: its finding on every target that was asked so far."""
+    summary: RunSummary
+
+
+def plan_detection(
+    detector: Detector, run_dir: Path | str, targets: Sequence[str], budget_usd: float | None
+) -> DetectionPlan:
+    """Return what running a detector on a run would ask of whom; nothing is written.
+
+    Args:
+        detector: A detector with questions.
+        run_dir: The run's directory.
+        targets: Names of targets of the run; by default all that answer in words.
+        budget_usd: The run's new total budget, including its cost so far.
+
+    Raises:
+        RunStateError: there is no run.
+        ConfigError: the run has no such target, or none that answers in words.
+    """
+    files, manifest, setup = open_run(run_dir, budget_usd)
+    able = {each.model: each for each in setup.config.models.targets if not each.is_embedded}
+    for name in targets:
+        if name not in able:
+            raise ConfigError(
+                f"the run has no target {name!r} that answers in words",
+                where="--target",
+                hint=f"it has {', '.join(able) or 'none'}; another one is added by "
+                f"{command('evaluate', files.root)} --target NAME",
+            )
+    chosen = [able[name] for name in dict.fromkeys(targets)] or list(able.values())
+    if not chosen:
+        raise ConfigError(
+            "the run has no target that answers in words",
+            where="models.targets",
+            hint=f"add one: {command('evaluate', files.root)} --target provider:name",
+        )
+    return DetectionPlan(
+        detector=detector, files=files, manifest=manifest, setup=setup, targets=chosen
+    )
+
+
+def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:
+    """Ask the targets, write the detector's document and a new report.
+
+    Raises:
+        RunStateError: some of the run's samples are unfinished.
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
+        Interrupted: a signal stopped it; the same call goes on.
+        RunError: a target left questions without an answer; the others are stored.
+    """
+    workspace = open_workspace(plan.manifest)
+    check_targets(plan.setup, plan.targets, workspace)
+    with lock_run(plan.files):
+        with closing(
+            build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
+        ) as job:
+            refuse_open(job.store, plan.files)
+            found = _ask(plan, job)
+        document = write_document(plan.files, plan.detector, found)
+        with open_store(plan.files, around.now) as store:
+            store.reopen_stages(("report",))
+        summary = execute(plan.setup, plan.manifest, plan.files, workspace, around)
+    return Detection(document=document, summary=summary)
+
+
+def read_inputs(job: RunContext) -> DetectorInputs:
+    """Return the texts of a run as a detector takes them."""
+
+    def texts() -> Iterator[SampleTexts]:
+        control = _control_texts(job.control.store) if job.control else {}
+        for ended in job.store.sample_results():
+            arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}
+            if ended.sample.id in control:
+                arms["control"] = control[ended.sample.id]
+            yield SampleTexts(ended.sample, arms)
+
+    return DetectorInputs(task=job.task, seed=job.config.run.seed, texts=texts)
+
+
+def _control_texts(store: RunStore) -> dict[str, Mapping[str, str]]:
+    read = CONTROL_TEXTS["control"]
+    return {one.sample.id: fields for one in store.sample_results() if (fields := read(one))}
+
+
+def list_questions(detector: Detector, inputs: DetectorInputs) -> list[DetectorQuestion]:
+    """Return the questions of a detector that has some."""
+    assert detector.questions, "only detectors with questions are run"
+    return list(detector.questions(inputs))
+
+
+def _ask(plan: DetectionPlan, job: RunContext) -> dict[str, Mapping[str, Any]]:
+    """Return the finding on each target.
+
+    Raises:
+        Interrupted: a signal stopped it.
+    """
+    try:
+        return asyncio.run(_ask_targets(plan, job))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise Interrupted(
+            "stopped: what was answered is kept and not asked again",
+            where=str(plan.files.root),
+            hint="then the same command goes on",
+        ) from None
+    except CoreEvalError as error:
+        error.hint = "; ".join(filter(None, (error.hint, "then the same command goes on")))
+        raise
+
+
+async def _ask_targets(plan: DetectionPlan, job: RunContext) -> dict[str, Mapping[str, Any]]:
+    inputs, found = read_inputs(job), dict[str, Mapping[str, Any]]()
+    questions = await asyncio.to_thread(list_questions, plan.detector, inputs)
+    stage = f"detect {plan.detector.name}"
+    with handle_signals(job.stop, lambda: job.tell("stopping", note="once more stops at once")):
+        async with open_run_campaign(job, stage) as campaign:
+            for target in plan.targets:
+                answers = await _ask_target(plan, job, campaign, target, questions, stage)
+                assert plan.detector.score, "a detector with questions has a score"
+                found[target.model] = await asyncio.to_thread(plan.detector.score, inputs, answers)
+    return found
+
+
+async def _ask_target(
+    plan: DetectionPlan,
+    job: RunContext,
+    campaign: Campaign,
+    target: TargetConfig,
+    questions: Sequence[DetectorQuestion],
+    stage: str,
+) -> dict[str, TextAnswer]:
+    """Return a target's answers by question key, and record its calls with the run."""
+    logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" else 0
+    asker = campaign.models.open_client(
+        target, DETECTOR_ROLE, max_draws=1, settle=True, logprobs=logprobs
+    )
+
+    async def ask(question: DetectorQuestion) -> TextAnswer:
+        return await ask_text(asker, [{"role": "user", "content": question.text}])
+
+    with record_calls() as made:
+        try:
+            answers = await campaign.gather(
+                target.model, stage, questions, ask, lambda answer: answer.kind
+            )
+        finally:
+            if made:
+                record_asking(job, build_step(job, target.model, 0, stage, made), made)
+                await job.store.history.flush_steps()
+    if job.stop.asked:
+        raise CampaignStopped
+    return {question.key: answer for question, answer in answers.items()}
