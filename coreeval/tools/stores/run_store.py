@@ -44,7 +44,7 @@ BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
 class RunStore:
-    """Everything that one run knows, in run.db.
+    """All data of one run, in run.db.
 
     Args:
         file: The open file.
