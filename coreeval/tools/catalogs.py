@@ -60,11 +60,11 @@ def load_user_table(
 
 
 MOST_SUGGESTIONS = 3
-"""Names that are offered in place of an unknown one."""
+"""The most known names suggested for an unknown one."""
 _ALIKE = 0.6
 """The share of matching characters from which two names count as similar."""
 _PINNED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}(?:-\d{2})?|latest|preview)$")
-"""What a name ends with that pins a model to a version."""
+"""The ending of a name that pins a model to a version."""
 _DATED = re.compile(r"(.+)[-@](20\d{2})-?([01]\d)(?:-?([0-3]\d))?")
 
 

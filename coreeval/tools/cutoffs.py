@@ -25,8 +25,8 @@ from coreeval.tools.catalogs import (
 )
 
 Confidence = Literal["stated", "reported", "inferred", "given"]
-"""Stated by the maker; reported by somebody else; inferred from something else; given at a target
-in the config."""
+"""Whether a date is stated by the model's maker, reported by somebody else, inferred from something
+else, or given for a target in the config."""
 DateKind = Literal["cutoff", "released"]
 Day = date
 
