@@ -124,7 +124,7 @@ _FOLDED = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0406\u0410\u0415\u041e\u0420\u0421\u0131\u0130",
     "aeopcyxijsIAEOPCiI",
 )
-"""Cyrillic and Turkish letters that look Latin."""
+"""Cyrillic and Turkish letters that look Latin, each mapped to the Latin one."""
 _SIGNS = ("<", "[", "===", "```", "{", "\\")
 _WORDS = (
     "ignore", "disregard", "forget", "override", "bypass", "system", "developer", "you are",

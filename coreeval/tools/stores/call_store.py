@@ -195,7 +195,7 @@ class Ledger:
     def settle_writes(reservation: Reservation, usd: float | None) -> list[Write]:
         """Return the statements that settle a reservation, to be written with the call's record.
 
-        If the cost is unknown, there are none: the reservation stands for it.
+        If the cost is unknown, there are none: the reservation stays as its worst case.
         """
         if usd is None:
             return []

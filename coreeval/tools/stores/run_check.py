@@ -187,7 +187,7 @@ def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
 
 
 def find_odd_row(engine: Engine) -> str:
-    """Return what is wrong with the first row that CoreEval cannot have written; "" if none is.
+    """Return the defect of the first row that CoreEval cannot have written; "" if there is none.
 
     Raises:
         RunError: the file cannot be read.
@@ -205,7 +205,7 @@ def find_odd_row(engine: Engine) -> str:
 
 
 def find_odd_detail(stage: str, detail: object) -> str:
-    """Return what is wrong with the detail that a stage stored; "" if nothing is."""
+    """Return the defect of the detail that a stage stored; "" if there is none."""
     return _try(lambda: _STAGES.get(stage, _MAPPING).validate_json(json.dumps(detail)))
 
 

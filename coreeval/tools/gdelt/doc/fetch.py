@@ -82,7 +82,7 @@ class RequestThrottle:
     return at once."""
 
     async def turn(self, left_s: float) -> bool:
-        """Wait for a turn and take it; return False at once if none comes in the time left.
+        """Wait for a turn and take it; return False at once if there is none in the time left.
 
         The time spent waiting is subtracted, not the time of day, which may be changed meanwhile.
 

@@ -211,7 +211,7 @@ def _fold_names(names: Any) -> Ints:  # noqa: ANN401
 
 
 def _correct_names(names: Any, odd: Any, correct: Callable[[str], str | None]) -> Any:  # noqa: ANN401
-    """Correct the odd names individually; most files have none."""
+    """Correct the irregular names one by one; most files have none."""
     if not pc.any(odd).as_py():
         return names
     corrected = [correct(name) for name in names.filter(odd).to_pylist()]
