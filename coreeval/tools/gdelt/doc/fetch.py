@@ -206,8 +206,7 @@ class FetchTally:
     service's message."""
     last_failure: str = ""
     trouble: NoEvidence = "throttled"
-    """The reason that the service last did not answer; "throttled" if requests are only
-    too slow."""
+    """The reason that the service last did not answer; "throttled" also means our slow pace."""
     fates: dict[str, NoEvidence] = field(default_factory=dict)
     """The terms that were not answered for the whole window, and the reasons."""
     unasked: set[str] = field(default_factory=set)
