@@ -8,8 +8,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipInfo
 ARCHIVE_DAMAGE: Final = (
     BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError,
 )  # fmt: skip
-"""What reading an archive raises that is damaged, locked (RuntimeError), of a form that zipfile
-does not know (NotImplementedError), or names its files in no UTF-8 (UnicodeDecodeError)."""
+"""The errors raised when reading an archive that is damaged, encrypted (RuntimeError), in a format
+unknown to zipfile (NotImplementedError), or has file names that are not UTF-8 (UnicodeDecodeError).
+"""
 _ENCRYPTED: Final = 1
 
 

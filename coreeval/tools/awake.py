@@ -11,12 +11,13 @@ from weakref import WeakKeyDictionary
 
 TICK_S = 1.0
 ASLEEP_S = 5.0
-"""A tick that comes so late says that the process was asleep: nothing in its loop takes as long."""
+"""The delay in seconds after which a tick shows that the process slept; no callback takes that
+long."""
 Told = Callable[[float], None]
 
 
 class _Ticker:
-    """Ticks in one event loop, and sees by late ticks how long it stood still."""
+    """A ticker in one event loop; late ticks show how long the process was asleep."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.told: list[Told] = []

@@ -21,26 +21,26 @@ _PIECE = 1 << 16
 
 
 class ResponseRejected(requests.RequestException):
-    """A response has more bytes or parts than are read of one."""
+    """The response has more bytes or parts than the limit allows."""
 
 
 class StraightSession(requests.Session):
-    """A session that follows no redirect: a redirect is an answer."""
+    """A session that returns redirects as responses instead of following them."""
 
     def get_redirect_target(self, _answer: requests.Response) -> None:
-        """Return that an answer leads nowhere."""
+        """Return None, so that no redirect is followed."""
         return
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Reads responses whole, up to a limit of bytes, parts and time.
+    """An HTTP adapter that reads whole responses, with limits on bytes, parts and time.
 
     Args:
-        most_bytes: Bytes of a response, unpacked.
-        most_parts: Commas of a response; one of millions of empty lists takes gigabytes.
-        silent_s: Most seconds that a single read may take.
-        most_s: Seconds from sending a request to the end of its response, where
-            `limit_request_time` says nothing else.
+        most_bytes: The most bytes of a decompressed response.
+        most_parts: The most commas of a response; parsing millions of empty lists takes gigabytes.
+        silent_s: The most seconds that a single read may take.
+        most_s: The most seconds from sending a request to the end of its response, unless
+            `limit_request_time` sets another limit.
     """
 
     def __init__(self, *, most_bytes: int, most_parts: int, silent_s: float, most_s: float) -> None:
@@ -49,12 +49,12 @@ class BoundedAdapter(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *sizes: object, **settings: object) -> None:
-        """Have all connections be known to the watch of their request."""
+        """Register all connections with the watch of their request."""
         super().init_poolmanager(*sizes, **settings)  # type: ignore[arg-type]
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **settings: object) -> object:
-        """Have connections through a proxy be known as well."""
+        """Register connections through a proxy as well."""
         manager = super().proxy_manager_for(proxy, **settings)
         if "socks" not in proxy.split(":", 1)[0].lower():
             manager.pool_classes_by_scheme = _POOLS
@@ -72,9 +72,9 @@ class BoundedAdapter(HTTPAdapter):
         """Return a response with its body.
 
         Raises:
-            ResponseRejected: it has too many bytes or parts.
-            requests.ReadTimeout: it takes too long.
-            requests.RequestException: nothing answers, or the answer is broken.
+            ResponseRejected: the response has too many bytes or parts.
+            requests.ReadTimeout: the response takes too long.
+            requests.RequestException: the server does not respond, or the response is broken.
         """
         silent = (
             min(timeout, self._silent_s) if isinstance(timeout, int | float) else self._silent_s
@@ -105,7 +105,7 @@ _request_s: ContextVar[float] = ContextVar("_request_s")
 
 @contextmanager
 def limit_request_time(most_s: float) -> Iterator[None]:
-    """Bound the time of each request inside the block, with its response."""
+    """Limit the time of each request inside the block, including its response."""
     token = _request_s.set(most_s)
     try:
         yield
@@ -114,7 +114,7 @@ def limit_request_time(most_s: float) -> Iterator[None]:
 
 
 class _Watch:
-    """Shuts the connections of one request when its time is up; whoever reads them then ends."""
+    """A timer that shuts the connections of a request when its time is up, which ends all reads."""
 
     def __init__(self, most_s: float) -> None:
         self._most_s = most_s
@@ -140,7 +140,7 @@ class _Watch:
             raise requests.ReadTimeout(f"the response takes more than {self._most_s:g} s") from None
 
     def hold(self, opened: socket.socket) -> None:
-        """Take a connection that the request uses."""
+        """Register a connection that the request uses."""
         with self._lock:
             self._sockets.append(opened)
             over = self._is_over
@@ -164,10 +164,10 @@ def _shut(opened: socket.socket) -> None:
 
 
 class _Watched(HTTPConnection):
-    """A connection that its request's watch can shut."""
+    """A connection that the watch of its request can shut."""
 
     def send(self, data: object) -> None:
-        """Send bytes over a connection that is held by then."""
+        """Send bytes, after registering the connection."""
         if self.sock is None:
             self.connect()
         _watch.get().hold(self.sock)
@@ -175,7 +175,7 @@ class _Watched(HTTPConnection):
 
 
 class _WatchedTls(_Watched, HTTPSConnection):
-    """The same over TLS."""
+    """A TLS connection that the watch of its request can shut."""
 
 
 class _Pool(HTTPConnectionPool):

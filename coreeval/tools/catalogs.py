@@ -60,11 +60,11 @@ def load_user_table(
 
 
 MOST_SUGGESTIONS = 3
-"""Names that are offered in place of an unknown one."""
+"""The most known names suggested for an unknown one."""
 _ALIKE = 0.6
-"""Share of like characters from which two names are taken for neighbours."""
+"""The share of matching characters from which two names count as similar."""
 _PINNED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}(?:-\d{2})?|latest|preview)$")
-"""What a name ends with that pins a model to a version."""
+"""The ending of a name that pins a model to a version."""
 _DATED = re.compile(r"(.+)[-@](20\d{2})-?([01]\d)(?:-?([0-3]\d))?")
 
 
@@ -106,16 +106,16 @@ def find_nearest_names(name: str, known: Iterable[str]) -> list[str]:
 
 MILLION = 1_000_000
 FRAMING_BYTES = 256
-"""Tokens that we and a provider may add to each request for its framing, at most."""
+"""The most tokens that the request format and the provider add to a request."""
 
 
 class Price(PriceConfig):
-    """A price that somebody published."""
+    """A published price."""
 
     as_of: date
-    """Day on which the source said so."""
+    """The day on which the source stated the price."""
     source: str = Field(min_length=1)
-    """Where it was read."""
+    """Where the price was published."""
 
 
 def cost(price: PriceConfig, *, prompt: int, cached: int, written: int, completion: int) -> float:
@@ -138,9 +138,9 @@ def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -
 
 
 FREE = PriceConfig(input=0, output=0)
-"""What recorded answers cost."""
+"""The price of recorded answers."""
 Prices = Mapping[str, Price]
-"""Price by `provider:name`."""
+"""Prices by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
 _ROW = "a price has input, output (USD for a million tokens), as_of and source"
 

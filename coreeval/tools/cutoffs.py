@@ -25,20 +25,20 @@ from coreeval.tools.catalogs import (
 )
 
 Confidence = Literal["stated", "reported", "inferred", "given"]
-"""Stated by the maker; reported by somebody else; inferred from something else; given at a target
-in the config."""
+"""Whether a date is stated by the model's maker, reported by somebody else, inferred from something
+else, or given for a target in the config."""
 DateKind = Literal["cutoff", "released"]
 Day = date
 
 
 class DateClaim(Value):
-    """A date and who says so."""
+    """A date and its source."""
 
     date: DateText
     source: str = Field(min_length=1)
     confidence: Confidence
     as_of: Day | None = None
-    """Day on which the source said so; None for what the config gives."""
+    """The day on which the source stated the date; None for a date from the config."""
 
     @property
     def counts_from(self) -> datetime:
@@ -53,10 +53,10 @@ class DateClaim(Value):
 
 
 class ModelDates(Value):
-    """What is known of one model: its training cutoff, its release, or both."""
+    """The known dates of one model: its training cutoff, its release, or both."""
 
     cutoff: DateClaim | None = None
-    """The last day, or the last month, of its training data."""
+    """The last day or month of the model's training data."""
     released: DateClaim | None = None
     aliases: tuple[str, ...] = ()
     """Other names of the same weights."""
@@ -72,14 +72,14 @@ class ModelDates(Value):
 
 
 class LatestDate(DateClaim):
-    """The later of a target's cutoff and its release: what a target cannot know came after it."""
+    """The later of a target's cutoff and release; the target cannot know anything later."""
 
     target: str
     kind: DateKind
 
 
 class TargetDates(Value):
-    """What is known of a target; either date may be unknown."""
+    """The known dates of a target; either may be unknown."""
 
     target: str
     cutoff: DateClaim | None = None
@@ -98,7 +98,7 @@ class TargetDates(Value):
 
 
 Cutoffs = Mapping[str, ModelDates]
-"""What is known by name: that of a model, or `provider:name`."""
+"""The known dates by model name or `provider:name`."""
 _TABLE = TypeAdapter(dict[str, ModelDates])
 _ROW = (
     "a model has cutoff, released or both, each with date (2026-03-15 or 2026-03), source, "
@@ -217,17 +217,17 @@ def _is_after(published: datetime, target: TargetDates) -> bool | None:
 
 
 class TargetFreshness(Value):
-    """How many accepted samples rest on evidence that is newer than a target."""
+    """The number of accepted samples whose evidence is newer than a target."""
 
     target: str
     after: int = 0
-    """All their evidence was published after the target's cutoff and its release."""
+    """Samples whose evidence was all published after the target's cutoff and release."""
     before: int = 0
-    """Some of it was not."""
+    """Samples with some evidence that was not published after both dates."""
     unknown: int = 0
-    """Neither of the target's dates is known, or the sample is from before this was recorded."""
+    """Samples for which neither date of the target is known, or that predate this field."""
     by_crawl: int = 0
-    """Those of `after` with evidence of which only the crawl time is known: it may be older."""
+    """Samples of `after` with evidence of which only the crawl time is known: it may be older."""
 
     @property
     def sample_count(self) -> int:

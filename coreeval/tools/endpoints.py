@@ -20,9 +20,10 @@ from coreeval.errors import ConfigError, UntrustedEndpoint, UsageError
 
 GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 HUB_VARIABLE = "HF_ENDPOINT"
-"""Where datasets are pushed to and read from, if it is not the public hub."""
+"""The variable that sets the hub for pushing and reading datasets; without it, the public hub is
+used."""
 TEXTS = "texts without a key"
-"""Stands for the variable where none is sent: prompts alone."""
+"""The placeholder for the variable's name if texts are sent without a key."""
 COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 _OWN_ORIGINS = {
     "openai": "https://api.openai.com",
@@ -33,13 +34,13 @@ _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|[0-9a-f:.]+", re.IGNORECASE)
 
 
 class EndpointPair(NamedTuple):
-    """A variable of the environment, and an origin that a config would send it to."""
+    """An environment variable and the origin that a config would send it to."""
 
     variable: str
-    """Its name; `TEXTS` where an endpoint is asked without a key."""
+    """The variable's name; `TEXTS` if the endpoint gets no key."""
     origin: str
-    """Scheme, host and port, as in `https://models.example`; `langchain:NAME` for the endpoint
-    that a provider's package knows."""
+    """The scheme, host and port, as in `https://models.example`, or `langchain:NAME` for the
+    endpoint known to a provider's package."""
 
     def __str__(self) -> str:
         return f"{self.variable} to {self.origin}"

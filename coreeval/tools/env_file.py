@@ -17,11 +17,12 @@ from coreeval.errors import ConfigError
 FILE = ".env"
 MOST_BYTES = 1_000_000
 MOST_LINE = 8_000
-"""Characters of a line: python-dotenv takes time that grows with their square (own choice)."""
+"""The most characters of a line: python-dotenv's time grows with their square (own choice)."""
 _LINE_END = re.compile(r"[\r\n]")
-"""What ends a line for python-dotenv; str.splitlines ends one at form feeds and others as well."""
+"""The characters that end a line in python-dotenv; str.splitlines also splits at form feeds and
+others."""
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
-"""Names of secrets by their last word; what such a variable holds is sent, not obeyed."""
+"""The names of secrets, by their last word; the value of such a variable is sent, not obeyed."""
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
 _SWITCHES = frozenset(
     {
@@ -32,23 +33,23 @@ _SWITCHES = frozenset(
     }
 )
 _TRACING = re.compile(r"LANG(?:SMITH|CHAIN)_TRACING(?:_V2)?")
-"""Switches that may be turned off here and not on: with a key beside it, the file would send the
-user's texts to an account of its writer's."""
+"""Switches that the file may turn off but not on: with a key beside it, turning them on would send
+the user's texts to an account of the file's author."""
 _REFERENCE = "${"
-"""What takes the value of another variable, which may be a secret under its own name only."""
+"""The start of a reference to another variable, which may be a secret under its own name only."""
 _told = set[tuple[Path, tuple[str, ...]]]()
-"""Files and names that this process has told of already."""
+"""The files and names that this process has already reported."""
 
 
 def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
-    """Put what the `.env` of a folder may set into the environment, where it is not set yet.
+    """Set the environment variables of a folder's `.env` that are allowed and not set yet.
 
-    What it may not set is left out and named once on stderr.
+    Variables that are not allowed are skipped and reported once on stderr.
 
     Args:
-        folder: The config's, or the current one where there is no config.
-        config: Whose webhooks' addresses are not named: hooks read them themselves.
-        quiet: Whether to leave the naming to a later reading.
+        folder: The folder of the config, or the current folder if there is no config.
+        config: The config whose webhook addresses are not reported: hooks read them themselves.
+        quiet: Whether to leave the report to a later call.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -70,7 +71,7 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
 
 
 def address_of_hook(variable: str, folder: Path) -> str:
-    """Return the address of a webhook: the environment's, else that of a folder's `.env`.
+    """Return the address of a webhook from the environment, or else from a folder's `.env`.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -79,7 +80,7 @@ def address_of_hook(variable: str, folder: Path) -> str:
 
 
 def _read(path: Path) -> Mapping[str, str]:
-    """Return what the file says; nothing where there is none."""
+    """Return the variables in the file; empty if there is no file."""
     from dotenv import dotenv_values
 
     try:

@@ -170,7 +170,7 @@ def _is_locked_elsewhere(lock: Path) -> bool:
 
 ROW_GROUP = 5000
 ParquetColumns = Mapping[str, Literal["string", "int64", "strings"]]
-"""Kind of each column; `strings` is a list of them."""
+"""The type of each column; `strings` is a list of strings."""
 ParquetRow = dict[str, Any]
 
 
@@ -324,20 +324,20 @@ def _special_files_below(path: Path) -> Iterator[Path]:
 
 
 MOST_UNPACKED: Final = 64 << 20
-"""Bytes that one packed value of a store or cache may have: 64 MiB (own choice). Of what is kept so
-the longest are answers, 1 MiB, and bodies of responses, 8 MiB."""
+"""The most decompressed bytes of one value in a store or cache: 64 MiB (own choice). The longest
+such values are answers, 1 MiB, and response bodies, 8 MiB."""
 
 
 class TooLarge(ValueError):
-    """A packed value has more bytes than are unpacked."""
+    """The compressed value has more bytes than may be decompressed."""
 
 
 def decompress_within(packed: bytes, most: int = MOST_UNPACKED) -> bytes:
-    """Return what zlib has packed, and never hold more than is allowed.
+    """Decompress zlib data without ever holding more bytes than the limit.
 
     Raises:
-        TooLarge: it is longer.
-        ValueError: it is damaged.
+        TooLarge: the data are longer than the limit.
+        ValueError: the data are damaged.
     """
     unpacking = zlib.decompressobj()
     try:

@@ -26,14 +26,14 @@ import httpx2
 
 
 class ResponseOverdue(Exception):
-    """An answer takes longer than is waited for."""
+    """The response takes longer than the limit."""
 
 
 class Deadline:
-    """The seconds that are left for one answer.
+    """The time left for one response.
 
     Args:
-        most_s: How many there are.
+        most_s: The time limit in seconds.
     """
 
     def __init__(self, most_s: float) -> None:
@@ -89,7 +89,7 @@ def _keep_client_to_deadline(client: httpx2.Client) -> None:
 
 
 class _Network(httpcore2.NetworkBackend):
-    """Opens connections that keep to the deadline."""
+    """A network backend whose connections keep to the deadline."""
 
     def __init__(self, inner: httpcore2.NetworkBackend) -> None:
         self._inner = inner
@@ -111,7 +111,7 @@ class _Network(httpcore2.NetworkBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection each of whose steps keeps to the deadline."""
+    """A connection that keeps to the deadline at each step."""
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
@@ -142,19 +142,19 @@ class _Stream(httpcore2.NetworkStream):
 
 
 MOST_BODY_BYTES: Final = 8 << 20
-"""Bytes of a response that is read as a whole, after unpacking: 8 MiB (own choice). The longest
-answer that is read has 1 MiB, the longest list of models 1 MB, and 250 rows of GDELT's 200 kB."""
+"""The most decompressed bytes of a response that is read as a whole: 8 MiB (own choice). The
+longest answer read has 1 MiB, the longest list of models 1 MB, and 250 rows of GDELT's 200 kB."""
 
 
 class BodyTooLong(Exception):
-    """A body has more bytes than are read of one."""
+    """The body has more bytes than the limit."""
 
 
 class ResponseBody:
-    """Bytes as they come in, unpacked.
+    """A buffer for the decompressed bytes of a response.
 
     Args:
-        most_bytes: How many are taken.
+        most_bytes: The most bytes that it accepts.
     """
 
     def __init__(self, most_bytes: int = MOST_BODY_BYTES) -> None:
@@ -165,7 +165,7 @@ class ResponseBody:
         """Append the next bytes.
 
         Raises:
-            BodyTooLong: the body is too long, together with the bytes before.
+            BodyTooLong: the body exceeds the limit with these bytes.
         """
         if len(self._bytes) + len(piece) > self._most:
             raise BodyTooLong(f"the response has more than {self._most / (1 << 20):g} MiB")
@@ -177,23 +177,23 @@ class ResponseBody:
 
 
 MOST_PARTS: Final = 300_000
-"""Commas of an answer: more than the longest that is read has characters. One of millions of empty
-lists has few bytes, and takes gigabytes once it is read."""
+"""The most commas of an answer, more than the longest answer has characters. Millions of empty
+lists have few bytes but take gigabytes once parsed."""
 _BODY_HEADERS: Final = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 class ResponseTooLong(httpx2.TransportError):
-    """A response has more bytes than are read of one, or takes longer than is waited for."""
+    """The response has more bytes than the limit, or takes too long."""
 
 
 class BoundedClient(httpx2.Client):
-    """A client whose responses are bounded in size and time.
+    """A client that limits the size and time of responses.
 
     Args:
-        most_bytes: Bytes of a response, unpacked.
-        most_s: Seconds that a connection may take, and that a response may with its headers,
-            besides the timeout of a single read. Sending the request does not count.
-        settings: What `httpx2.Client` takes.
+        most_bytes: The most bytes of a decompressed response.
+        most_s: The most seconds for connecting, and for a response including its headers, besides
+            the timeout of each read. Sending the request does not count.
+        settings: The arguments of `httpx2.Client`.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class BoundedClient(httpx2.Client):
 
         Raises:
             ResponseTooLong: the response has too many bytes, or takes too long.
-            httpx2.RequestError: nothing answers, or the response is broken.
+            httpx2.RequestError: the server does not respond, or the response is broken.
         """
         try:
             with limit_response_time(self._most_s):
@@ -236,7 +236,7 @@ def post_for_status(url: str, body: object, *, most_s: float) -> int:
 
     Raises:
         ResponseOverdue: the response takes longer.
-        httpx2.HTTPError: nothing answers, or the response is broken.
+        httpx2.HTTPError: the server does not respond, or the response is broken.
     """
     with httpx2.Client(timeout=most_s) as client:
         _keep_client_to_deadline(client)
@@ -298,7 +298,7 @@ Check = Callable[[httpx2.Request], None]
 
 
 class LedElsewhere(httpx2.RequestError):
-    """An answer leads where nobody has agreed to."""
+    """A redirect leads to a host that is not allowed."""
 
 
 def to_same_host(url: str) -> Check:

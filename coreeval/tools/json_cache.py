@@ -15,14 +15,15 @@ from pydantic import JsonValue
 from coreeval.tools.files import MOST_UNPACKED, decompress_within, is_plain_file, leads_out
 
 MOST_BYTES = 1 << 30
-"""Beyond this size the least recently stored goes (own choice: 1 GiB)."""
+"""The size in bytes above which the least recently stored values are removed (own choice: 1
+GiB)."""
 _UNREADABLE = (ValueError, OSError, sqlite3.DatabaseError, diskcache.Timeout)
 
 
 class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no types
-    """Keys and values as JSON; what says that it is pickled was not written here.
+    """A disk that stores keys and values as JSON; entries marked as pickled were not written here.
 
-    diskcache unpickles such a row, which runs what it holds (CVE-2025-69872), JSONDisk included.
+    diskcache, including JSONDisk, unpickles such entries, which runs code in them (CVE-2025-69872).
     """
 
     def get(self, key: bytes, raw: bool) -> object:
@@ -67,10 +68,10 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
 
 
 class JsonCache:
-    """JSON values by key, shared by processes; what cannot be read counts as not there.
+    """JSON values by key, shared by processes; an unreadable value counts as missing.
 
     Args:
-        folder: Where the cache is; made if need be, made anew if it is damaged.
+        folder: The cache's folder; created if needed, and recreated if it is damaged.
     """
 
     def __init__(self, folder: Path) -> None:

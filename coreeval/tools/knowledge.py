@@ -7,10 +7,10 @@ from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Windo
 
 
 class KnowledgeSource(Protocol):
-    """Somewhere dated news can be asked for."""
+    """A source that can be queried for dated news."""
 
     name: str
-    """The backend's name as the config spells it."""
+    """The backend's name, as spelled in the config."""
     remote: bool
     """Whether one request should carry the queries of all samples (design §4, gather)."""
 

@@ -7,10 +7,10 @@ import yaml
 from coreeval.tools.text import find_unseen, visible_line
 
 _SIGNS = re.compile(r"[\\`*\[\]<>|~#$]|(?<![^\W_])_|_(?![^\W_])")
-"""What begins code, emphasis, links, HTML, cells, headings or formulas in a line; an underscore
-inside a word does not."""
+"""Characters that start code, emphasis, links, HTML, cells, headings or formulas in a line; an
+underscore inside a word does not."""
 _OPENING = re.compile(r"^(\d*)([-+=:.)])")
-"""What begins a list, a rule or another block at the start of a line."""
+"""Characters at the start of a line that open a list, a rule or another block."""
 
 
 def escape(text: str) -> str:

@@ -21,14 +21,15 @@ from coreeval.tools.embeddings import Vectors
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MOST_PIECES = 256
-"""Word pieces of a text that are read; the rest is cut off, as sentence-transformers does."""
+"""The most word pieces read of a text; the rest is cut off, as in sentence-transformers."""
 BATCH_PIECES = 1024
-"""Most word pieces of one batch, padding included; larger ones are slower, out of the caches."""
+"""The most word pieces of one batch, including padding; larger batches are slower, since they do
+not fit into the CPU caches."""
 
 
 @dataclass(frozen=True)
 class NetworkShape:
-    """What config.json says of the network."""
+    """The shape of the network according to config.json."""
 
     layers: int
     heads: int
@@ -36,13 +37,13 @@ class NetworkShape:
 
 
 class MiniLM:
-    """Sentence embeddings from a folder of weights.
+    """Sentence embeddings computed from a folder of weights.
 
     Args:
-        folder: Holds model.safetensors, tokenizer.json and config.json.
+        folder: The folder with model.safetensors, tokenizer.json and config.json.
 
     Raises:
-        ConfigError: a file is missing or broken, or it is another kind of network.
+        ConfigError: a file is missing or broken, or the network is of another kind.
     """
 
     def __init__(self, folder: Path) -> None:

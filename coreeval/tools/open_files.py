@@ -1,9 +1,11 @@
 """How many files and connections this process may have open."""
 
 ENOUGH = 4096
-"""Three endpoints with the most requests in flight that a config may ask for, and a run's files."""
+"""Enough open files for three endpoints with the most requests in flight that a config may ask for,
+and for a run's files."""
 KEPT = 100
-"""Of few: for databases, news, pictures and what Python opens."""
+"""The number of files reserved if the limit is low: for databases, news, pictures and Python's own
+files."""
 
 
 def connections_allowed() -> int:

@@ -25,45 +25,47 @@ from coreeval.tools.telemetry import Attribute, Attributes, Span, SpanEvent, Spa
 
 MOST_BODY_BYTES = 1 << 16
 MOST_PARTS = 1 << 12
-"""Of a collector's answer, which says how many spans it did not take (own choice)."""
+"""The most parts of a collector's answer, which contains the number of rejected spans (own
+choice)."""
 MOST_S = 30.0
-"""Seconds that a batch may take to be sent and answered; OpenTelemetry's own least bound is the
-silence of 10 s that it allows (own choice)."""
+"""The most seconds for sending a batch and receiving the answer; OpenTelemetry itself only limits
+silence, to 10 s (own choice)."""
 PATIENCE_S = 2.0
-"""Longest that the end of a run waits for what is still to be sent; no more is lost by it than
-spans, which a collector that is up takes in a fraction of that (our choice: with all else that a
-process does at its end, it is gone within 5 s, also on a busy machine)."""
+"""The most seconds that the end of a run waits for spans that are still to be sent. Only spans can
+be lost, and a running collector accepts them in a fraction of that (our choice: including
+everything else at its end, the process exits within 5 s, even on a busy machine)."""
 _GIVING_UP_S = 0.5
-"""Longest that a batch may take to be given up after that."""
+"""The most seconds for giving up a batch after that."""
 _LOGGERS = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "opentelemetry.sdk._shared_internal",
 )
 _NO_CAUSE = {"spans", "Span"}
-"""Words in their lines that only say what was to be sent."""
+"""Words in the log lines that only name what was to be sent."""
 _SCOPE = InstrumentationScope("coreeval", version("coreeval"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanDelivery:
-    """What became of the spans that were handed over."""
+    """The numbers of spans delivered and lost."""
 
     sent: int
-    """Spans that the collector took."""
+    """The number of spans that the collector accepted."""
     lost: int
-    """Spans that it did not: it was down or slow, or it refused them."""
+    """The number of spans that it did not accept: it was down or slow, or rejected them."""
     trouble: str
-    """What was said last of it; empty where nothing was."""
+    """The last error message; "" if there was none."""
 
 
 class OtlpSender:
-    """Hands spans to a thread that sends them in batches; a full queue drops, and that is counted.
+    """A sender that passes spans to a thread, which sends them in batches.
 
-    Sampling, limits, batches, headers, certificates and resources follow the OTEL_* variables.
+    If the queue is full, spans are dropped and counted. Sampling, limits, batches, headers,
+    certificates and resources follow the OTEL_* variables.
 
     Args:
-        url: Where spans are posted.
-        project: What the spans belong to, for viewers that have projects.
+        url: The URL that spans are posted to.
+        project: The project of the spans, for viewers that group by project.
     """
 
     def __init__(self, url: str, *, project: str) -> None:
@@ -83,14 +85,14 @@ class OtlpSender:
         self._handed = 0
 
     def send(self, span: Span) -> None:
-        """Take a span, unless its trace is not sampled; it is sent when there is a batch."""
+        """Queue a span for the next batch, unless its trace is not sampled."""
         sampling = self._sampler.should_sample(None, span.place.trace_id, span.name)
         if sampling.decision is Decision.RECORD_AND_SAMPLE:
             self._handed += 1
             self._batches.on_end(self._readable(span))
 
     def close(self, patience_s: float = PATIENCE_S) -> SpanDelivery:
-        """Send what is left, as far as that is quick, and say what became of all."""
+        """Send the remaining spans if that is quick; return the numbers sent and lost."""
         closing = Thread(target=self._batches.shutdown, daemon=True)
         closing.start()
         closing.join(patience_s)
@@ -130,7 +132,7 @@ class OtlpSender:
 
 
 def _open_session() -> StraightSession:
-    """Return a session that follows no redirect and reads little of an answer."""
+    """Return a session that follows no redirects and limits the size of answers."""
     session = StraightSession()
     bounds = BoundedAdapter(
         most_bytes=MOST_BODY_BYTES, most_parts=MOST_PARTS, silent_s=MOST_S, most_s=MOST_S
@@ -141,7 +143,7 @@ def _open_session() -> StraightSession:
 
 
 class _CountingExporter(SpanExporter):
-    """An exporter that counts what the collector took."""
+    """An exporter that counts the spans that the collector accepted."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -156,41 +158,41 @@ class _CountingExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """Give up what is being tried again, and close."""
+        """Give up pending retries and close the exporter."""
         if not self._is_shut:
             self._is_shut = True
             self._exporter.shutdown()
 
 
 class _LogSilencer(logging.Filter):
-    """Keeps what the SDK logs of a collector that is down: a run tells it once, at its end."""
+    """A filter that drops the SDK's messages about a failing collector: a run reports it once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.heard = ""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let nothing through, and remember what was wrong."""
+        """Drop the record, but remember its cause."""
         self.heard = _find_cause(record) or self.heard
         return False
 
 
 def _find_cause(record: logging.LogRecord) -> str:
-    """Return what a line of the exporter's log has for a reason: a status or a kind of error."""
+    """Return the cause in a line of the exporter's log: a status or a kind of error."""
     told = record.args if isinstance(record.args, tuple) else ()
     named = (type(part).__name__ if isinstance(part, Exception) else part for part in told)
     return " ".join(str(p) for p in named if isinstance(p, str | int) and p not in _NO_CAUSE)
 
 
 def _resource(named: Mapping[str, str]) -> Resource:
-    """Return what all spans share; what the OTEL_* variables say comes first."""
+    """Return the attributes that all spans share; the OTEL_* variables take precedence."""
     found = Resource.create()
     said = {name for name, value in found.attributes.items() if _is_stated(value)}
     return found.merge(Resource({k: v for k, v in named.items() if k not in said}))
 
 
 def _is_stated(value: object) -> bool:
-    """Tell a value from the name that OpenTelemetry gives to a service without one."""
+    """Return whether a value is not the name that OpenTelemetry gives to an unnamed service."""
     return not str(value).startswith("unknown_service")
 
 

@@ -22,7 +22,7 @@ _TRACE_BYTES, _SPAN_BYTES = 16, 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpanIdentity:
-    """Where a span stands: its trace, and which it is of that."""
+    """The position of a span: its trace, and its own id in the trace."""
 
     trace_id: int
     span_id: int
@@ -53,7 +53,7 @@ def _derive_id(size: int, *parts: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanEvent:
-    """Something that happened at the end of a span."""
+    """An event at the end of a span."""
 
     name: str
     attributes: Attributes
@@ -61,7 +61,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """One thing that was done, with its beginning and its end."""
+    """An operation with its start and end."""
 
     name: str
     place: SpanIdentity
@@ -71,9 +71,9 @@ class Span:
     attributes: Attributes
     events: Sequence[SpanEvent] = field(default=())
     error: str | None = None
-    """Why it failed, empty where that is not told; None where it did not fail."""
+    """The reason for its failure, "" if it is not given; None if it did not fail."""
     remote: bool = False
-    """Whether it waited for somebody else, such as a model."""
+    """Whether it waited for another service, such as a model."""
 
 
 _PATH = "/v1/traces"

@@ -19,20 +19,20 @@ from coreeval.errors import UsageError
 from coreeval.schema import Value
 
 UNSPACED = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-"""Ranges of characters of scripts that need no blanks: Han, kana, Hangul; each is about a word."""
+"""Character ranges of scripts without spaces: Han, kana, Hangul; each character is about a word."""
 _LETTERS = rf"(?:(?![{UNSPACED}])\w)+"
 _JOINED = rf"{_LETTERS}(?:['\u2019-]{_LETTERS})*"
 _WORD = re.compile(rf"(?:[{UNSPACED}]|{_JOINED}|[^\w\s])\s*|\s+")
-"""A word or a sign with the space after it, so that whole phrases differ in one piece."""
+"""A word or sign with the space after it, so that changed phrases form one piece."""
 
 
 MOST_PAIRS = 1_000_000
-"""Pairs of words that are compared, which takes about a second at the worst; the time grows with
-their number, so that what differs of longer texts is one piece."""
+"""The most pairs of words to compare, which takes about a second at worst. The time grows with
+their number, so the differing part of longer texts is one piece."""
 
 
 class DiffPiece(Value):
-    """A part of one of two texts, or of both."""
+    """A piece of one of two texts, or of both."""
 
     op: Literal["same", "removed", "added"]
     text: str
@@ -80,9 +80,9 @@ UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-"""Control, bidi, zero-width and tag characters, halves of surrogate pairs; not tab and newline."""
+"""Control, bidi, zero-width and tag characters, and surrogates, except tab and newline."""
 _JOINERS = re.compile(r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
-"""Inside emoji and in some scripts joiners are orthography."""
+"""Joiners between non-ASCII characters, which emoji and some scripts need."""
 _Shown = TypeVar("_Shown")
 
 
@@ -112,7 +112,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_value(value: _Shown) -> _Shown | str:
-    """Return a value unchanged, or a text with its tricks made visible: `finalize` of Jinja."""
+    """Return a value unchanged, or a text with invisible characters shown: `finalize` for Jinja."""
     if not isinstance(value, str):
         return value
     shown = visible(value)
@@ -120,9 +120,11 @@ def visible_value(value: _Shown) -> _Shown | str:
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""What makes a spreadsheet take a cell for a formula (OWASP, CSV Injection), and our own mark."""
+"""Characters that make a spreadsheet treat a cell as a formula (OWASP, CSV Injection), and our own
+mark."""
 _SEPARATORS = ",;\t"
-"""Spreadsheets of some countries save with another one than they were given."""
+"""The separators of a sheet; in some locales, spreadsheets save with another one than they were
+given."""
 
 
 def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -196,7 +198,8 @@ def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> di
 
 _LONG = re.compile(r"&#([0-9]{8,})")
 _MOST_DIGITS = 8
-"""No character has a number of so many digits; what HTML makes of one that is too large stays."""
+"""The most digits kept of a character reference, more than any character's number has; an overlong
+number stays invalid."""
 
 
 def unescape(text: str) -> str:

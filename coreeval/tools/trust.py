@@ -22,14 +22,14 @@ Kind = Literal["endpoint", "hooks"]
 
 
 class TrustEntry(Value):
-    """One thing that was agreed to."""
+    """An item that a person has accepted."""
 
     kind: Kind
     what: tuple[str, ...]
-    """`variable, origin` of an endpoint; `name, folder, digest` of a config's hooks."""
+    """`variable, origin` for an endpoint; `name, folder, digest` for a config's hooks."""
     since: AwareDatetime
     seal: str
-    """HMAC-SHA256 over the workspace's place, the kind and what."""
+    """The HMAC-SHA256 of the workspace's path, the kind and `what`."""
 
 
 class _Record(Value):
@@ -38,11 +38,11 @@ class _Record(Value):
 
 
 class TrustRecord:
-    """The record of a workspace.
+    """The record of what a person has accepted in a workspace.
 
     Args:
-        workspace: Whose.
-        now: The time of day.
+        workspace: The workspace.
+        now: Returns the current time.
     """
 
     def __init__(self, workspace: Workspace, *, now: Clock = utc_now) -> None:

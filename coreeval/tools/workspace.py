@@ -28,7 +28,7 @@ class Workspace:
 
     @property
     def trust_file(self) -> Path:
-        """What a person has accepted: variables sent to endpoints, and hooks that are run."""
+        """The record of what a person has accepted: variables sent to endpoints, and hooks."""
         return self.root / "trusted.json"
 
     @property
@@ -38,7 +38,7 @@ class Workspace:
 
     @property
     def gdelt(self) -> Path:
-        """What was made from GDELT files."""
+        """The data made from GDELT files."""
         return self.root / "gdelt"
 
     @property
@@ -48,12 +48,12 @@ class Workspace:
 
     @property
     def cache(self) -> Path:
-        """Data that can be lost and fetched again."""
+        """The cache, whose data can be fetched again if lost."""
         return self.root / "cache"
 
     @property
     def runs(self) -> Path:
-        """Runs by name and start."""
+        """The runs, by name and start."""
         return self.root / "runs"
 
     def new_run(self, name: str, start: datetime) -> Path:
@@ -64,7 +64,7 @@ class Workspace:
 
     @property
     def releases(self) -> Path:
-        """Releases by name and version."""
+        """The releases, by name and version."""
         return self.root / "releases"
 
     def decisions(self, name: str) -> Path:
@@ -83,12 +83,12 @@ class Workspace:
 
     @property
     def series(self) -> Path:
-        """Files of series as published."""
+        """The files of published series."""
         return self.root / "series"
 
     @property
     def asking_payers(self) -> set[str]:
-        """The payers in the call store for what `pcr` and `numleak` hold."""
+        """The payers in the call store of the questions in `pcr` and `numleak`."""
         items = {item_payer(path.name) for path in self.pcr.glob("*/")}
         return items | {series_payer(path.name) for path in self.numleak.glob("*/")}
 
@@ -202,7 +202,7 @@ _OF_A_RUN = (
 class RunFiles:
     """The files of a run directory (a contract: other programs read them).
 
-    The directory itself may be reached by a link; what is in it may come from somebody else.
+    The directory itself may be a link; the files in it may come from somebody else.
 
     Raises:
         RunStateError: one of a run's files, or one of their folders, is a link, pipe or device.
@@ -222,7 +222,7 @@ class RunFiles:
 
     @property
     def config(self) -> Path:
-        """The config as the run uses it, paths absolute."""
+        """The config as used by the run, with absolute paths."""
         return self.root / "config.yaml"
 
     @property
@@ -232,7 +232,7 @@ class RunFiles:
 
     @property
     def store(self) -> Path:
-        """Samples, results and their steps."""
+        """The samples, their results and steps."""
         return self.root / "run.db"
 
     def require_store(self) -> Path:
@@ -256,7 +256,7 @@ class RunFiles:
 
     @property
     def control(self) -> "RunFiles":
-        """Samples, results and checkpoints of the pass that writes the control arm."""
+        """The samples, results and checkpoints of the pass that writes the control arm."""
         return RunFiles(self.root / "control")
 
     @property

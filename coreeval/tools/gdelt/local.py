@@ -154,7 +154,7 @@ def _day_gaps(window: Window, days: Sequence[date]) -> tuple[str, ...]:
 
 
 class LocalKnowledge:
-    """A knowledge source over one store; safe to ask from several threads."""
+    """A knowledge source over one store; safe to use from several threads."""
 
     name = "local"
     remote = False
@@ -164,7 +164,7 @@ class LocalKnowledge:
         self._news = news
         self._idle = threading.Condition()
         self._asked = 0
-        """Searches that are going on; the store cannot be closed under them."""
+        """The number of searches in progress, during which the store cannot be closed."""
         self._shelf = NewsIndex(store)
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ from coreeval.errors import KnowledgeError
 from coreeval.tools.files import is_inside, special_files_among, special_kind
 
 ENTRIES = ("store.db", "lock", "segments", "signals", "parts", "aside", "downloads")
-"""What is in a store's folder."""
+"""The names that a store's folder may contain."""
 _DATA = ("segments", "signals")
 
 

@@ -27,7 +27,7 @@ _PARTICIPLES = (
 )
 _DATE_BEFORE = re.compile(rf"{_MONTH} $", re.IGNORECASE)
 _LONGEST_MONTH = 12
-"""Characters of a month's name with what stands behind it."""
+"""The most characters of a month's name and what follows it before the number."""
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 
 _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -106,30 +106,33 @@ def _join_decimal(match: re.Match[str]) -> str:
 
 LONGEST_TITLE = 500
 LONGEST_SNIPPET = 1000
-"""Characters kept; GAL's descriptions have 146 in the median (research: gdelt §1), titles fewer."""
+"""The most characters kept; GAL's descriptions have a median of 146 (research: gdelt §1), titles
+fewer."""
 _MOST_LOOKED_AT = 20
-"""Times its longest length that a raw text is looked at; a comment of markup may have no end."""
+"""The part of a raw text to examine, as a multiple of the longest result; a comment may never
+end."""
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Control characters, marks of writing direction (bidi), what has no width, and Unicode's tags. The
-joiners of emoji and of some scripts stay."""
+"""Control characters, marks of writing direction (bidi), zero-width characters, and Unicode tags.
+The joiners of emoji and of some scripts are not included."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLDED = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0406\u0410\u0415\u041e\u0420\u0421\u0131\u0130",
     "aeopcyxijsIAEOPCiI",
 )
-"""Cyrillic and Turkish letters that look Latin."""
+"""Cyrillic and Turkish letters that look Latin, each mapped to the Latin one."""
 _SIGNS = ("<", "[", "===", "```", "{", "\\")
 _WORDS = (
     "ignore", "disregard", "forget", "override", "bypass", "system", "developer", "you are",
     "do not", "don't", "stop", "answer", "respond", "reply", "output", "label", "mark",
     "assistant", "user", "human", "feedback",
 )  # fmt: skip
-"""An order has one of these or of the signs: most texts have none, and are spared the rest."""
+"""Words of which an instruction has at least one, if it has none of the signs; most texts have none
+and skip the full search."""
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.!?]{0,30}\b(?:instructions?|rules?|prompts?|"
     r"guidelines|above|previous|prior)\b|"
@@ -276,7 +279,7 @@ _HEALTH_OR_GRIEF = _any_of(
 )
 _TWO_CAPITALISED = r"\b[A-Z][a-z'\u2019-]+ (?:[A-Z]\.? )?[A-Z][\w'\u2019-]*[a-z]"
 _MANY = "(?:[A-Za-z0-9][^ ]* [^A-Za-z0-9]*){5}"
-"""Spares counting: so many words there are at least."""
+"""A pattern of at least five words, so that the words need not be counted."""
 _WORD = r"[\pL\pN_][\pL\pN_'\u2019.,-]*"
 
 _TITLE_RULES: dict[ScreenRule, str] = {
@@ -325,6 +328,6 @@ CREATE MACRO screened(title, snippet, person) AS
              screened_told(strip_accents(title || ' ' || snippet), person));
 CREATE MACRO asks(title) AS contains(title, '?');
 """
-"""`screened(title, snippet, person)`: why an article is not offered, NULL if nothing speaks against
-it; `person` says that GKG found one. `asks(title)`: a question stays, ranked lower, because it
-asserts nothing (pilot §2)."""
+"""The macros `screened(title, snippet, person)`, the reason that an article is not offered (NULL if
+there is none; `person` says that GKG found one), and `asks(title)`, whether a title is a question:
+it is kept but ranked lower, because it asserts nothing (pilot §2)."""

@@ -35,16 +35,16 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """One article as a GDELT file tells it, before it is dated, deduplicated and screened."""
+    """An article as described by a GDELT file, before it is dated, deduplicated and screened."""
 
     url: str
     title: str
     crawled_at: datetime
-    """When GDELT saw the page; the latest time at which it can have been published."""
+    """The time at which GDELT saw the page; it was published no later."""
     stated_at: datetime | None = None
-    """When the page says it was published."""
+    """The publication time stated by the page; None if it states none."""
     language: str = "en"
-    """ISO 639-1 code as marked by the file, `und` where it is unknown."""
+    """The ISO 639-1 code given by the file; `und` if unknown."""
     snippet: str = ""
     entities: tuple["NamedEntity", ...] = ()
     origin: str
@@ -52,7 +52,7 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class RowDefect:
-    """A row that is no article, and why."""
+    """A row that is not an article, and the reason."""
 
     reason: Reason
 
@@ -61,11 +61,11 @@ Rows = Iterator[Article | RowDefect]
 
 
 OLDEST = datetime(1995, 1, 1, tzinfo=UTC)
-"""No news page is older; an earlier date in a URL is part of a name or a number."""
+"""The earliest valid time; an earlier date in a URL is part of a name or a number."""
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
-"""A stamp from then on is a mistake, whatever the clock says (own choice)."""
+"""The time from which on a stamp counts as invalid, whatever the clock says (own choice)."""
 CLOCK_SKEW = timedelta(days=1)
-"""A page may state its local time: up to a day after GDELT saw it is believed."""
+"""The tolerance for pages that state local time: up to a day after GDELT saw the page."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ]?(\d\d):?(\d\d):?(\d\d)(?:\.\d+)?)?\s*(\S*)$")
@@ -175,18 +175,20 @@ def evidence_id(url: str) -> str:
 
 GKG_COLUMNS = 27
 LONGEST_LINE = 1 << 24
-"""A line beyond this is no GDELT row; the real ones stay below 100 kB (research: gdelt §2)."""
+"""The most bytes of a line; longer lines are not GDELT rows, which stay below 100 kB (research:
+gdelt §2)."""
 MOST_HEAD_LINES = 1000
-"""Lines after which a file with nothing in them is taken for empty."""
+"""The number of blank lines after which a file counts as empty."""
 MOST_LOOKED_AT = 8 * LONGEST_LINE
-"""Bytes after which the same holds: what is packed well has few lines, and no end."""
+"""The number of bytes after which a file counts as empty: well-compressed data may have few lines
+and no end."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
 UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
-"""The kinds of files that are read, as messages name them."""
+"""The kinds of files that can be read, as named in messages."""
 
 
 class FileDamage(Exception):
-    """A file ends early or cannot be unpacked; what was read before it is good."""
+    """The file ends early or cannot be decompressed; what was read before is valid."""
 
 
 def find_files(path: Path) -> list[Path]:
@@ -205,7 +207,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a plain, gzipped or zipped file, split at LF only, without line ends.
 
     Raises:
-        DamagedFile: the file cannot be decompressed to its end.
+        FileDamage: the file cannot be decompressed to its end.
     """
     try:
         for stream in _streams(path):
@@ -246,7 +248,7 @@ def detect_kind(path: Path) -> Kind | None:
     """Return the kind of a file by its first lines; None if it does not contain articles.
 
     Raises:
-        DamagedFile: not even its first line can be decompressed.
+        FileDamage: not even its first line can be decompressed.
     """
     return classify_lines(first_lines(path))
 
@@ -265,7 +267,7 @@ def first_lines(path: Path) -> list[bytes]:
     """Return up to eight nonblank lines, fewer if the file is damaged after them.
 
     Raises:
-        DamagedFile: not even its first line can be decompressed.
+        FileDamage: not even its first line can be decompressed.
     """
     found: list[bytes] = []
     try:
@@ -320,7 +322,8 @@ WEB = "1"
 """The source collection whose documents are web pages; the others are citations."""
 PROMINENT_OFFSET = 1500
 PROMINENT_MENTIONS = 2
-"""A name counts if it stands this early in the page or is repeated (research: gdelt §5)."""
+"""The number of mentions from which on a name counts, unless it occurs early in the page (research:
+gdelt §5)."""
 
 
 _STRAY = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')

@@ -26,15 +26,15 @@ from coreeval.tools.knowledge import KnowledgeSource
 _LEAST_KNOWN_FIRST: tuple[NoEvidence, ...] = (
     "throttled", "unavailable", "rejected", "not_covered", "no_news",
 )  # fmt: skip
-"""What is said of a query that no source answered: only if all looked and found nothing is there
-no news."""
+"""The reasons that apply to a query that no source answered, in order; it has no news only if all
+sources searched and found none."""
 
 
 class SourceChain:
-    """Knowledge sources in the order in which they are asked.
+    """Knowledge sources, in the order in which they are queried.
 
     Args:
-        sources: At least one; a query goes to the next where the one before has nothing for it.
+        sources: At least one; a query goes to the next source if the one before finds nothing.
     """
 
     def __init__(self, sources: Sequence[KnowledgeSource]) -> None:
@@ -98,24 +98,25 @@ def _merge_answers(queries: Sequence[EntityQuery], answers: Sequence[Retrieval])
 
 
 VERSION = 1
-"""Of what an answer is kept as."""
+"""The version of the format of cached answers."""
 KEEP_FOUND_S = 30 * 86400.0
 KEEP_NOTHING_S = 6 * 3600.0
-"""That there is no news is true for a while only (own choice: a quarter of a day)."""
+"""The seconds that an answer without news is cached, since news may appear later (own choice: a
+quarter of a day)."""
 QueryEvidence = tuple[Evidence, ...]
 OnRetrieval = Callable[[Retrieval], None]
 
 
 class SourceCache:
-    """A source whose answers are kept on disk, and whose failures hold for the process.
+    """A source whose answers are cached on disk, and whose failures last for the process.
 
-    A sample that looks for news after a failed request must not send a request of its own: it may
+    After a failed request, a sample that looks for news must not send a request of its own: it may
     be one that scans gigabytes for money.
 
     Args:
-        source: Where answers come from; closed with this.
-        cache: Where they are kept; closed with this.
-        heard: Is told each answer of the source, what it cost and what else it said.
+        source: The source of the answers; closed together with this object.
+        cache: The cache of the answers; closed together with this object.
+        heard: Called with each answer of the source, including its cost and notes.
     """
 
     remote = True
@@ -128,7 +129,7 @@ class SourceCache:
         self._cache = cache
         self._heard = heard
         self._asking = asyncio.Lock()
-        """Held while the source is asked: who waits may find the answer kept."""
+        """Held while the source is queried: a waiting caller may find the answer in the cache."""
         self._unkept: dict[str, QueryEvidence] = {}
         self._failed: dict[str, NoEvidence] = {}
 

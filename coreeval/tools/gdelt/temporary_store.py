@@ -23,11 +23,11 @@ DAY_S = 86_400
 
 
 class TemporaryStore:
-    """Some articles, ready to be searched.
+    """A searchable store of some articles.
 
     Args:
-        shelf: The store that was made of them.
-        origins: Where each article came from, in order.
+        shelf: The store made from them.
+        origins: The origin of each article, in order.
     """
 
     def __init__(self, shelf: NewsIndex, origins: Sequence[str]) -> None:

@@ -135,10 +135,10 @@ _FOREIGN = word_set(
     "cu pentru din na się ze oraz de  o og til af det"
 )  # no word of this list may be common in English headlines: so no `con`, `den`, `van`, `com`
 FOREIGN_WORDS = tuple(sorted(word for word in _FOREIGN if word.isascii()))
-"""Those without accents: a title of plain letters with none of them passes for English."""
+"""Foreign words without accents; an ASCII title without any of them passes for English."""
 _LETTERS_ONLY = re.compile(r"(?<![\w-])[^\W\d_]+(?![\w-])")
 FOREIGN_LETTERS = 0.2
-"""Share of letters outside the Latin alphabets above which a title is not English."""
+"""The share of letters outside the Latin alphabets above which a title is not English."""
 
 
 def language_code(mark: str) -> str:
@@ -172,10 +172,11 @@ def looks_english(title: str) -> bool:
 
 
 OTHER_TITLES = 2
-"""A run is taken for a name if at least so many other titles have it (first guess, untuned)."""
+"""The number of other titles that must contain a run for it to count as a name (first guess,
+untuned)."""
 LONGEST_NAME_WORDS = 4
 SENTENCE_CASE = 2
-"""Content words in lower case that a headline needs; one in title case shows no names."""
+"""The fewest lower-case content words of a headline; one in title case does not reveal names."""
 
 _CALENDAR = word_set(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may "
@@ -251,4 +252,4 @@ THEMES = {
     "stock market": "ECON_STOCKMARKET",
     "unemployment": "UNEMPLOYMENT",
 }
-"""The theme of topics that have these words; all of them occur in real rows."""
+"""The themes of topics that contain these words; all of them occur in real rows."""

@@ -25,20 +25,21 @@ from coreeval.tools.stores.sqlite import explain_errors, open_engine
 
 @dataclass
 class CallTally:
-    """Sums over some calls."""
+    """Totals of some calls."""
 
     calls: int = 0
     valid: int = 0
     invalid: Counter[str] = field(default_factory=Counter)
-    """Calls that are no answer, by kind: `truncated`, `refusal`, `empty`, `invalid`."""
+    """The number of calls without an answer, by kind: `truncated`, `refusal`, `empty`,
+    `invalid`."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that a provider had in its cache."""
+    """The prompt tokens that a provider had in its cache."""
     completion_tokens: int = 0
     usd: float = 0.0
-    """Of the calls whose price is known."""
+    """The cost of the calls with a known price."""
     unpriced: int = 0
-    """Calls whose price is not."""
+    """The number of calls without a known price."""
 
     def add(self, call: CallRecord) -> None:
         """Count one call."""
@@ -65,11 +66,11 @@ class CallTally:
 
 @dataclass
 class CallStats:
-    """Sums over all whole calls of a store."""
+    """Totals of all undamaged calls of a store."""
 
     total: CallTally = field(default_factory=CallTally)
     by_player: dict[tuple[str, str], CallTally] = field(default_factory=dict)
-    """By model, as the config spells it, and role."""
+    """The totals by model, as spelled in the config, and role."""
     by_payer: dict[str, CallTally] = field(default_factory=dict)
 
     def add(self, call: CallRecord) -> None:
@@ -95,21 +96,21 @@ def size_on_disk(path: Path) -> int:
 
 
 AT_ONCE = 500
-"""Rows read or deleted by one statement."""
+"""The number of rows read or deleted by one statement."""
 PATIENCE_MS = 1000
-"""How long another process may take to let go of the file."""
+"""The milliseconds to wait for another process to release the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionRule:
-    """What stays in a store."""
+    """The rule that decides which calls are kept in a store."""
 
     keys: Set[str]
-    """Calls that a run refers to."""
+    """The keys of calls that a run refers to."""
     payer: Callable[[str], bool]
-    """Whether what somebody paid for stays: their budget counts on it."""
+    """Returns whether a payer's calls are kept because its budget counts them."""
     since: str
-    """Calls that were started at this moment or later stay, as ISO 8601 in UTC."""
+    """The start of the period in which all calls are kept, as ISO 8601 in UTC."""
 
     def holds(self, call: CallRecord) -> bool:
         """Return whether a call is kept."""
@@ -118,16 +119,16 @@ class RetentionRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Garbage:
-    """What goes."""
+    """The parts of a store to delete."""
 
     calls: Mapping[str, str]
-    """Calls by key, and who paid for each."""
+    """The payers of the calls, by call key."""
     damaged: Mapping[str, bool]
-    """Keys of rows that do not match their checksum, and whether who paid for them stays."""
+    """The keys of rows that do not match their checksum, and whether their payer is kept."""
     texts: Sequence[str]
-    """Shared texts that no call refers to, by hash."""
+    """The hashes of shared texts that no call refers to."""
     payers: Mapping[str, int]
-    """Payers whose reservations go, and how many they are."""
+    """The number of reservations to delete, by payer."""
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.damaged or self.texts or self.payers)

@@ -15,47 +15,50 @@ from coreeval.tools.stores.sqlite import Row
 Json = Mapping[str, object]
 Messages = Sequence[Mapping[str, str]]
 SMALL = 1000
-"""Bytes from which a text is compressed; below, making ready costs more than the bytes saved."""
+"""The number of bytes from which a text is compressed; below it, compression costs more than it
+saves."""
 _PLAIN = b"\0"
 SHARED = 400
-"""Characters from which instructions are kept once for all requests that have them."""
+"""The number of characters from which instructions are stored once for all requests that contain
+them."""
 _LEVEL = 1
-"""Of zlib: a third of the time of the default level for a tenth more bytes."""
+"""The zlib level: a third of the time of the default level for a tenth more bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallRecord:
-    """One call as it is kept: what was asked, what came back and whether it was an answer."""
+    """A stored call: its request, its response, and whether the response is an answer."""
 
     key: str
     draw: int
     role: str
     request: str
-    """Canonical JSON of what was asked; holds no key and no header."""
+    """The canonical JSON of the request; contains no key and no header."""
     response: str
-    """The model's words, as they came."""
+    """The model's text, unchanged."""
     valid: bool
     error: str = ""
-    """Why it is no answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
+    """The reason that it is not an answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
+    """The prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
     completion_tokens: int = 0
     model_returned: str = ""
     finish_reason: str = ""
     started_at: str = ""
     seconds: float = 0.0
     paid_by: str = ""
-    """The run that the call was sent for, as the store was opened; empty where nobody said."""
+    """The run that the call was sent for, as named when the store was opened; "" if none was
+    named."""
     method: str = ""
-    """How the model was asked to keep to the schema."""
+    """The method by which the model was asked to follow the schema."""
     tries: str = ""
-    """Why earlier requests for it came to nothing, a line each."""
+    """The reasons that earlier requests failed, one per line."""
     usd: float | None = None
-    """What it cost; None where the price or the tokens are not known."""
+    """The cost in US dollars; None if the price or the tokens are not known."""
     logprobs: str = ""
-    """JSON of the answer's first tokens, where log-probabilities were asked for and came: the
-    `content` of a chat completion's `logprobs`."""
+    """The JSON of the `content` of a chat completion's `logprobs`, for the answer's first tokens;
+    "" if not requested or not returned."""
 
 
 def canonical_json(value: Json) -> str:

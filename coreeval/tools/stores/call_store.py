@@ -51,13 +51,13 @@ from coreeval.tools.stores.sqlite import (
 )
 
 MOST_USD = 1000.0
-"""More than any call costs, twenty million tokens at the dearest price in prices.yaml: what a
-damaged row says above it is the damage."""
+"""A limit above the cost of any call, twenty million tokens at the highest price in prices.yaml: a
+higher value in a row is damage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """Money put aside for one request: the most that it can cost, in US dollars."""
+    """An amount reserved for one request: the most that it can cost, in US dollars."""
 
     id: str
     usd: float
@@ -65,12 +65,13 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True)
 class SpendingTotal:
-    """What a payer has spent, in US dollars."""
+    """The amount that a payer has spent, in US dollars."""
 
     billed_usd: float
-    """Of answers that are stored."""
+    """The cost of stored answers."""
     unknown_usd: float
-    """The worst case of requests that nobody knows the end of: those in flight at a kill."""
+    """The worst case of requests with an unknown result: those in flight when the process was
+    killed."""
 
 
 _RESERVE = text("""
@@ -80,22 +81,23 @@ _RESERVE = text("""
            WHERE rowid > :seen AND paid_by = :payer)
         + (SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer) <= :budget
 """)
-"""Looks at the budget and takes from it at once: no other process comes in between."""
+"""Checks the budget and reserves an amount in one statement, so that no other process
+intervenes."""
 _BILLED_SINCE = text("""
     SELECT coalesce(max(rowid), :seen),
         coalesce(sum(CASE WHEN paid_by = :payer THEN min(max(usd, 0.0), :most) END), 0.0)
     FROM calls NOT INDEXED WHERE rowid > :seen
 """)
 _MOST_ADDED_ANEW = 64
-"""Reservations until what was billed meanwhile is added to what is known: of 100,000 calls all
-take 16 ms to add up, the newest 64 take 0.03 ms."""
+"""The number of reservations after which new costs are added to the known sum: summing all of
+100,000 calls takes 16 ms, summing the newest 64 takes 0.03 ms."""
 
 
 class Ledger:
-    """Reservations beside the calls that settle them, in one file and one transaction.
+    """Reservations and the calls that settle them, in one file and one transaction.
 
-    A reservation that nothing settles counts as spent for ever: after a kill nobody knows whether
-    the request was billed.
+    A reservation that is never settled counts as spent for ever: after a kill, it is unknown
+    whether the request was billed.
     """
 
     def __init__(self, engine: Engine, writer: BatchWriter, payer: str) -> None:
@@ -103,12 +105,13 @@ class Ledger:
         self._writer = writer
         self._payer = payer
         self._seen, self._billed = 0, 0.0
-        """The last row of calls that is added up, and what the payer was billed until there."""
+        """The last row of calls included in the sum, and the amount billed to the payer up to
+        it."""
         self._not_added = _MOST_ADDED_ANEW
-        """Reservations since then."""
+        """The number of reservations since then."""
 
     def spent(self) -> SpendingTotal:
-        """Return what the payer has spent so far: no call less than nothing, none `MOST_USD`."""
+        """Return what the payer has spent; each call counts as at least 0, at most `MOST_USD`."""
         possible = func.min(func.max(t.calls.c.usd, 0.0), MOST_USD)  # of one row: SQLite's
         billed = select(func.coalesce(func.sum(possible), 0.0)).where(
             t.calls.c.paid_by == self._payer
@@ -123,7 +126,7 @@ class Ledger:
             )
 
     def open_usd_by_payer(self) -> dict[str, float]:
-        """Return the worst case of what is not settled, in US dollars, by payer."""
+        """Return the worst case of unsettled requests, in US dollars, by payer."""
         query = select(t.reservations.c.payer, func.sum(t.reservations.c.usd)).group_by(
             t.reservations.c.payer
         )
@@ -133,15 +136,15 @@ class Ledger:
     async def reserve(
         self, key: str, usd: float, *, budget_usd: float = math.inf
     ) -> Reservation | None:
-        """Put money aside for a request; when this returns, no kill or power cut can undo it.
+        """Reserve an amount for a request; once this returns, no kill or power cut can undo it.
 
         Args:
-            key: Of the request.
+            key: The key of the request.
             usd: The most that it can cost.
-            budget_usd: What all processes of the payer may spend together.
+            budget_usd: The budget shared by all processes of the payer.
 
         Returns:
-            None where they have not left enough.
+            The reservation; None if too little of the budget is left.
         """
         if self._not_added >= _MOST_ADDED_ANEW:
             self._add_up()
@@ -179,20 +182,20 @@ class Ledger:
             raise
 
     def release(self, reservation: Reservation) -> None:
-        """Give back what a request did not cost; lost in a kill, it counts as spent."""
+        """Release a reservation that cost nothing; a release lost in a kill leaves it spent."""
         self._writer.submit(self.settle_writes(reservation, 0.0))
 
     def keep_as_spent(self, reservation: Reservation, usd: float | None) -> None:
-        """Let a reservation stand for what a paid call cost that is not stored."""
+        """Keep a reservation as the cost of a paid call that is not stored."""
         if usd is not None:
             ours = t.reservations.c.id == reservation.id
             self._writer.submit([(update(t.reservations).where(ours).values(usd=usd), None)])
 
     @staticmethod
     def settle_writes(reservation: Reservation, usd: float | None) -> list[Write]:
-        """Return what ends a reservation, to go with the record of a call that cost so much.
+        """Return the statements that settle a reservation, to be written with the call's record.
 
-        Where nobody knows what it cost, the reservation stands for it.
+        If the cost is unknown, there are none: the reservation stays as its worst case.
         """
         if usd is None:
             return []
@@ -200,34 +203,34 @@ class Ledger:
 
 
 def insert_lasting_reservation(key: str) -> Insert:
-    """Return what lets the cost of a damaged row stay spent: a reservation that outlives it."""
+    """Return an insert of a reservation that preserves the cost of a damaged row as spent."""
     row = select(literal(uuid.uuid4().hex), t.calls.c.paid_by, t.calls.c.key, t.calls.c.usd)
     paid = row.where(t.calls.c.key == key, t.calls.c.usd > 0, t.calls.c.usd <= MOST_USD)
     return insert(t.reservations).from_select(["id", "payer", "key", "usd"], paid)
 
 
 Origin = Literal["sent", "shared", "stored"]
-"""Where a call came from: sent for this caller, for another one meanwhile, or earlier."""
+"""The origin of a call: sent for this caller, shared with another one, or stored earlier."""
 _READ_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallResult:
-    """A call that came back, and the reservation that its record settles."""
+    """A call that returned, and the reservation that its record settles."""
 
     record: CallRecord
     reservation: Reservation | None = None
 
 
 def open_calls(path: Path, payer: str = "") -> "CallStore":
-    """Open the call store in a file, or create it there.
+    """Open the call store in a file, creating it if needed.
 
     Args:
         path: The file.
-        payer: The run whose calls are put into it; they carry its name as `paid_by`.
+        payer: The run whose calls are stored; they record its name as `paid_by`.
 
     Raises:
-        RunCorrupt: the file is damaged or no call store; it is left as it is.
+        RunCorrupt: the file is damaged or not a call store; it is not changed.
     """
     refuse_special_file(path.resolve())  # one's own may be reached by a link
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,17 +240,17 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
 
 
 def describe_damage(rows: int) -> str:
-    """Return what to tell people of damaged rows, on one line; empty where there are none.
+    """Return a message about damaged rows on one line; "" if there are none.
 
     Args:
-        rows: How many there are, as `CallStore.corrupt_rows` counts them.
+        rows: The number of damaged rows, as in `CallStore.corrupt_rows`.
     """
     told = f"damaged rows in the call store: {rows}; what they held is asked again when needed"
     return f"{told} (coreeval calls gc removes them)" if rows else ""
 
 
 class CallStore:
-    """Calls by key; one writer commits, any number of readers look up."""
+    """Calls by key; one writer commits, and any number of readers look up."""
 
     def __init__(self, engine: Engine, payer: str = "") -> None:
         prepare_database(engine, t.CALL_SCHEMA, what="the call store")
@@ -261,31 +264,31 @@ class CallStore:
         self._add_ability = InsertStatement(engine, t.abilities, twice="replaces")
         self._find = LookupStatement(engine, select(t.calls).where(t.calls.c.key == bindparam("k")))
         self._texts: dict[str, str] = {}
-        """Shared texts that are known to be in the file, by their hash."""
+        """The shared texts known to be in the file, by hash."""
         self._damaged: set[str] = set()
-        """Keys of rows that are damaged and were not yet asked for again."""
+        """The keys of damaged rows that have not been requested again."""
         self._corrupt: set[str] = set()
         self._flights: dict[str, asyncio.Task[CallRecord]] = {}
 
     @property
     def corrupt_rows(self) -> int:
-        """How many rows were found not to match their checksum and not yet asked for again."""
+        """The number of rows that do not match their checksum and have not been requested again."""
         return len(self._damaged)
 
     @property
     def corrupt_found(self) -> int:
-        """How many rows were found not to match their checksum since the store was opened."""
+        """The number of rows found not to match their checksum since the store was opened."""
         return len(self._corrupt)
 
     def get(self, key: str) -> CallRecord | None:
-        """Return the call with this key, or None where there is none that is whole."""
+        """Return the call with this key; None if it is missing or damaged."""
         row = self._find.one(key)
         return self._decode(row) if row else None
 
     def records(self) -> Iterator[CallRecord]:
-        """Yield every whole call, by the time it was started.
+        """Yield every undamaged call in order of its start.
 
-        No connection is held between two of them: whoever looks at the first few may just stop.
+        No connection is held between two calls, so callers may stop early.
         """
         ordered = select(t.calls.c.key).order_by(t.calls.c.started_at, t.calls.c.key)
         with self._engine.connect() as connection:
@@ -293,11 +296,11 @@ class CallStore:
         yield from filter(None, map(self._find_or_note_damage, keys))
 
     def records_of(self, keys: Sequence[str]) -> Iterator[CallRecord]:
-        """Yield the whole calls among these keys, in their order; likewise without a connection."""
+        """Yield the undamaged calls among these keys, in order, without holding a connection."""
         yield from filter(None, map(self.get, keys))
 
     def count_missing(self, keys: Sequence[str]) -> int:
-        """Return how many of these keys have no row."""
+        """Return the number of these keys without a row."""
         there = 0
         for first in range(0, len(keys), _READ_AT_ONCE):
             asked = t.calls.c.key.in_(keys[first : first + _READ_AT_ONCE])
@@ -306,14 +309,14 @@ class CallStore:
         return len(keys) - there
 
     def _find_or_note_damage(self, key: str) -> CallRecord | None:
-        """Return the call of a key that is in the file; where it is not found, it is damaged."""
+        """Return the call of a key in the file; if it cannot be found, record it as damaged."""
         row = self._find.one(key)
         if row is None:
             self._note_damage(key)
         return self._decode(row) if row else None
 
     def newest(self, role: str, most: int) -> Iterator[CallRecord]:
-        """Yield the whole calls among the last that were stored of a role, in no order."""
+        """Yield the undamaged calls among the last stored ones of a role, in any order."""
         stored = literal_column("rowid", Integer).desc()  # read from the end, not sorted
         query = select(t.calls.c.key).where(t.calls.c.role == role).order_by(stored).limit(most)
         with self._engine.connect() as connection:
@@ -321,10 +324,10 @@ class CallStore:
         yield from filter(None, map(self._find_or_note_damage, keys))
 
     async def put(self, record: CallRecord, reservation: Reservation | None = None) -> CallRecord:
-        """Commit a call in the payer's name and return what the store holds under its key.
+        """Commit a call in the payer's name and return the call stored under its key.
 
-        That is another record than the one given where another process was faster: the first
-        answer stays, since somebody may have used it. The reservation is settled all the same.
+        If another process stored one first, that record is returned and kept, since somebody may
+        have used it. The reservation is settled either way.
         """
         record = replace(record, paid_by=self._payer)
         row, texts = encode_record(record)
@@ -349,10 +352,10 @@ class CallStore:
     async def answer(
         self, key: str, send: Callable[[], Awaitable[CallResult]]
     ) -> tuple[CallRecord, Origin]:
-        """Return the stored call, or send it once and commit it; and which of these it was.
+        """Return the stored call, or send and commit it; also return which of these happened.
 
-        Callers with the same key share one call. It runs on where its callers are cancelled: it
-        is paid for, so its answer is kept.
+        Callers with the same key share one call. It continues if its callers are cancelled: it is
+        paid for, so its answer is kept.
         """
         if (flight := self._flights.get(key)) is not None:
             return await asyncio.shield(flight), "shared"
@@ -375,7 +378,7 @@ class CallStore:
     # -- what was found out about models --------------------------------------------------------
 
     def ability(self, endpoint: str, model: str) -> dict[str, str]:
-        """Return what was learnt about a model at an endpoint."""
+        """Return what is known about a model at an endpoint."""
         query = select(t.abilities.c.name, t.abilities.c.value).where(
             t.abilities.c.endpoint == endpoint, t.abilities.c.model == model
         )
@@ -383,7 +386,7 @@ class CallStore:
             return {name: value for name, value in connection.execute(query)}
 
     def learn(self, endpoint: str, model: str, found: dict[str, str]) -> None:
-        """Remember what was learnt about a model."""
+        """Store what was learnt about a model."""
         rows = [
             {"endpoint": endpoint, "model": model, "name": name, "value": value}
             for name, value in found.items()
@@ -391,7 +394,7 @@ class CallStore:
         self._writer.submit([(self._add_ability, rows)])
 
     def close(self) -> None:
-        """Commit what waits and let go of the file."""
+        """Commit the queued writes and close the file."""
         try:
             self._writer.close()
         finally:
@@ -413,7 +416,7 @@ class CallStore:
         """Return a shared text.
 
         Raises:
-            ValueError: it is damaged or gone.
+            ValueError: the text is damaged or missing.
         """
         if sha not in self._texts:
             query = select(t.texts.c.body).where(t.texts.c.sha256 == sha)

@@ -48,7 +48,7 @@ texts = Table(
     Column("sha256", String(64), primary_key=True),
     Column("body", LargeBinary, nullable=False),
 )
-"""Long parts that requests share, such as a role's instructions."""
+"""Long texts that requests share, such as a role's instructions."""
 reservations = Table(
     "reservations",
     metadata,
@@ -57,7 +57,7 @@ reservations = Table(
     Column("key", String(64), nullable=False),
     Column("usd", Float, nullable=False),
 )
-"""The worst case of each request that was sent and not accounted for."""
+"""The worst case of each request that was sent and not settled."""
 abilities = Table(
     "abilities",
     metadata,
@@ -66,8 +66,8 @@ abilities = Table(
     Column("name", String(32), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""What was found out about models."""
+"""What is known about models."""
 Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
 """Holds all that the sum of a run is made of: the rows are large, and are left alone."""
 CALL_SCHEMA: Final = Schema(version=7, create=metadata.create_all)
-"""Of calls.db."""
+"""The schema of calls.db."""

@@ -16,72 +16,73 @@ from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.files import special_kind
 
 Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
-"""What is waited for: money that requests in flight may leave over; an endpoint that said to come
-later; the next try of a request that failed; a news source; a place among the requests in flight;
-an answer; a step without a model. What explains most comes first."""
+"""The reason for a wait: a budget that requests in flight may not use up; an endpoint that
+requested a delay; the next try of a failed request; a news source; a place among the requests in
+flight; an answer; a step without a model. In order of precedence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Something that holds a run up, or would if it lasted."""
+    """Something that the run is waiting for."""
 
     cause: Cause
     who: str
     """A model, a step or a news source."""
     number: int
-    """Calls or samples that wait."""
+    """The number of calls or samples that wait."""
     seconds: float
-    """How long the one that has waited longest has."""
+    """The seconds that the longest of them has waited."""
     reason: str = ""
-    """What the endpoint said last, where it refused."""
+    """The last message of the endpoint if it refused; "" if it did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSpeed:
-    """How fast a role is answered, since this process took the run up."""
+    """The speed at which a role is answered, since this process resumed the run."""
 
     role: str
     model: str
     answers: int
     mean_s: float
-    """Seconds from request to answer, on average; what waits to be sent does not count."""
+    """The mean seconds from request to answer; waiting to be sent does not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spend:
-    """What a run has spent by the ledger, in US dollars."""
+    """The amounts that a run has spent according to the ledger, in US dollars."""
 
     billed_usd: float
-    """Of answers that are stored and have a price."""
+    """The cost of stored answers with a known price."""
     reserved_usd: float
-    """The most that requests can cost which are in flight, or of which nobody knows the end."""
+    """The worst case of requests in flight or with an unknown result."""
     unpriced: int
-    """Stored answers that were paid for at a price that is not known."""
+    """The number of stored answers paid for at an unknown price."""
     budget_usd: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressSnapshot:
-    """A run at one moment, as the process that works on it sees it."""
+    """The state of a run at one moment, as seen by the process that works on it."""
 
     stage: str
     done: int = 0
     total: int = 0
-    """Of what the stage counts: samples, or questions to targets; 0 where it counts nothing."""
+    """The number of samples, or questions to targets, of the stage; 0 if the stage counts
+    nothing."""
     per_minute: float | None = None
-    """How many of these ended a minute of late; None while there is too little to tell."""
+    """The number of these that finished per minute recently; None if there is too little data."""
     left_s: float | None = None
-    """Seconds until the stage is done, at that rate."""
+    """The seconds until the stage is finished, at that rate."""
     idle_s: float = 0.0
-    """Seconds since anything moved: an answer came, a step or a sample ended."""
+    """The seconds since the last progress: an answer arrived, or a step or sample ended."""
     sent: int = 0
-    """Requests in flight."""
+    """The number of requests in flight."""
     roles: tuple[RoleSpeed, ...] = ()
-    """Slowest first."""
+    """The speeds of the roles, slowest first."""
     waits: tuple[Wait, ...] = ()
-    """What is waited for: what explains most first."""
+    """The current waits, in order of the precedence of their causes."""
     spend: Spend | None = None
-    """What the run had spent at the last heartbeat; None until that was read."""
+    """The run's spending at the last heartbeat; None until it was read."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -112,7 +113,8 @@ _PAID_SINCE = """
 """
 _RESERVED = "SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer"
 DIGITS = 9
-"""Of sums in US dollars: two that add up the same calls in another order are equal."""
+"""The decimal digits of sums in US dollars, so that sums of the same calls in any order are
+equal."""
 
 
 @contextmanager
@@ -177,18 +179,18 @@ def read_single_row(connection: sqlite3.Connection, table: str) -> Mapping[str, 
 
 
 class SpendingReader:
-    """What a run has spent, by the ledger in the call store; only what is new is added up again.
+    """A reader of a run's spending in the call store's ledger; it only adds what is new.
 
     Args:
-        calls: The call store; where there is none, nothing was paid.
+        calls: The call store; if it does not exist, nothing was paid.
         payer: The run's name in it.
-        budget_usd: What the run may spend.
+        budget_usd: The run's budget.
     """
 
     def __init__(self, calls: Path, payer: str, budget_usd: float | None = None) -> None:
         self._calls, self._payer, self._budget = calls, payer, budget_usd
         self._newest = 0
-        """The last row that was looked at."""
+        """The last row that was read."""
         self._billed, self._unpriced = 0.0, 0
 
     def now(self) -> Spend:

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 OnConflict = Literal["fails", "stays", "replaces"]
 Binder = Callable[[Any], Any]
-"""Turns a value into what the database's driver takes."""
+"""Converts a value for the database's driver."""
 
 
 class InsertStatement:
     """An insert into a table, run with rows that have all its columns.
 
     Args:
-        engine: Whose SQL it is made into.
-        table: Where the rows go.
-        twice: What becomes of a row whose primary key is there: it `fails`, the old one `stays`, or
+        engine: The database whose SQL dialect is used.
+        table: The table to insert into.
+        twice: What to do with a row whose primary key exists: it `fails`, the old one `stays`, or
             the new one `replaces` it.
-        keep: Columns that a row which replaces another leaves as they are.
+        keep: The columns that a replacing row does not change.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class InsertStatement:
 
 
 class LookupStatement:
-    """A select of one row by values in the order of its placeholders.
+    """A select of one row by values, in the order of its placeholders.
 
-    It keeps a connection of its own, which sees what others have committed and holds nothing open
-    between two looks.
+    It has its own connection, which sees other commits and keeps no transaction open between two
+    calls.
     """
 
     def __init__(self, engine: Engine, statement: "Select[Any]") -> None:

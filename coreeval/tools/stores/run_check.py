@@ -33,14 +33,14 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import REPAIR
 
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What a value ends with that is not what it should be."""
+"""The errors that an invalid value can cause."""
 _CHUNK = 2000
 _MOST_CHARS = 200
-"""Characters of a problem, which may quote a value."""
+"""The most characters of a problem, which may quote a value."""
 
 
 class _Note(TypedDict, total=False):
-    """What a step noted, as far as it is read again."""
+    """The parts of a step's note that are read again."""
 
     evidence: dict[str, Rung]
     asked: list[dict[str, Any]]
@@ -97,7 +97,7 @@ _SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
     t.fetches.c.notes: TypeAdapter(list[str]),
     t.listing.c.outcome: TypeAdapter(Outcome | Literal["pending"]),
 }
-"""What is in a column, beyond the kind of its values."""
+"""The types of the values inside columns, beyond the column's own type."""
 _MOMENTS = (t.results.c.ended_at, t.steps.c.started_at, t.stages.c.ended_at, t.heartbeat.c.at)
 _KEYS = "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) ORDER BY key))"
 _OWN_KEYS, _FIRST_KEYS = (
@@ -162,7 +162,7 @@ _ODD_REFERENCES = {
         SELECT id FROM samples WHERE seq NOT IN (SELECT seq FROM listing) LIMIT 1
     """,
 }
-"""What no single row tells, with a query for the id of the first sample that it is so of."""
+"""Defects that no single row shows, each with a query for the id of the first affected sample."""
 
 
 def explain_fault(engine: Engine, error: BaseException | None) -> None:
@@ -187,7 +187,7 @@ def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
 
 
 def find_odd_row(engine: Engine) -> str:
-    """Return what is wrong with the first row that CoreEval cannot have written; "" if none is.
+    """Return the defect of the first row that CoreEval cannot have written; "" if there is none.
 
     Raises:
         RunError: the file cannot be read.
@@ -205,7 +205,7 @@ def find_odd_row(engine: Engine) -> str:
 
 
 def find_odd_detail(stage: str, detail: object) -> str:
-    """Return what is wrong with the detail that a stage stored; "" if nothing is."""
+    """Return the defect of the detail that a stage stored; "" if there is none."""
     return _try(lambda: _STAGES.get(stage, _MAPPING).validate_json(json.dumps(detail)))
 
 

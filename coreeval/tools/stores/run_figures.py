@@ -11,9 +11,9 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import RunFile
 
 SampleFate = tuple[str, str, Outcome, Rung, str | None]
-"""Of a sample: id, label name, outcome, rung, and the release that it was kept from."""
+"""The id, label name, outcome, rung and, if kept, release of a sample."""
 MOST_RANKED = 20
-"""Samples that are named as standing out by one measure."""
+"""The most samples named as outstanding by one measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +29,14 @@ class EvidenceUse:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRank:
-    """A sample that stands out, and the number or the time by which it does."""
+    """A sample that stands out, and the number or time by which it does."""
 
     sample_id: str
     value: float | str
 
 
 class RunFigures:
-    """Sums over the samples of a run, and the ends of its rankings.
+    """Totals over the samples of a run, and the ends of its rankings.
 
     Args:
         file: The run's run.db.

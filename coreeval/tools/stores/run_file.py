@@ -32,14 +32,14 @@ from coreeval.tools.stores.sqlite import (
 )
 
 CHUNK = 2000
-"""Rows read or written at a time, so that memory does not grow with the dataset."""
+"""The number of rows read or written at a time, so that memory does not grow with the dataset."""
 FIRST_STAYS = {t.calls: ["cached"], t.evidence: ["body"]}
-"""Columns that a second write of the same row leaves as they are."""
+"""The columns that a second write of the same row does not change."""
 T = TypeVar("T")
 
 
 class RunFile:
-    """The open file: one writer, any number of readers."""
+    """An open run.db: one writer, any number of readers."""
 
     def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
         prepare_database(engine, RUN_SCHEMA, what="run.db")
@@ -49,7 +49,7 @@ class RunFile:
         self._now = now
         self.put = _Inserts(engine)
         self.lost: BaseException | None = None
-        """Why a queued write, for which nobody waits, came to nothing."""
+        """The error of the first failed write that no caller waited for; None if none failed."""
 
     @classmethod
     def open(cls, path: Path, *, now: Clock, rests_on: Path | None = None) -> Self:
@@ -133,9 +133,9 @@ class RunFile:
 
 
 class _Inserts(dict[Table, InsertStatement]):
-    """For each table the statement that adds rows or takes the place of those there.
+    """The statements that add or replace rows, by table.
 
-    It is made when it is first used: a reader needs none.
+    Each is created when first used: readers need none.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -21,11 +21,11 @@ from coreeval.tools.stores.sqlite import Row, Write
 
 
 class RunHistory:
-    """What happened on the way; nothing here decides how a sample ended.
+    """The steps of the samples; nothing here decides how a sample ended.
 
     Args:
         file: The run's run.db.
-        carry_over: What it kept from a release.
+        carry_over: The samples that the run kept from a release.
     """
 
     def __init__(self, file: RunFile, carry_over: RunCarryOver) -> None:
@@ -166,15 +166,15 @@ def _rows_of_step(step: Row, rows: Iterable[Row]) -> list[Row]:
 
 
 CallUse = tuple[str, RoleName, str]
-"""Id of a sample, a role, the key of a call that it made in the role."""
+"""The id of a sample, a role, and the key of a call that it made in the role."""
 RetrievalNote = tuple[str, int, dict[str, Any]]
-"""Id of a sample, an attempt, and what the step that looked for news noted."""
+"""The id of a sample, an attempt, and the note of the step that searched for news."""
 StepError = tuple[str, str, str]
-"""Id of a sample, a node, and how its step went wrong."""
+"""The id of a sample, a node, and the error of its step."""
 
 
 class RunInputs:
-    """Calls, news and troubles of the samples, those of train items left out.
+    """The calls, news and errors of the samples, without those of train items.
 
     Args:
         file: The run's run.db.
@@ -212,7 +212,7 @@ class RunInputs:
 
 
 TRAIN_PREFIX = "train:"
-"""What the ids of train items begin with."""
+"""The prefix of the ids of train items."""
 
 
 class RunTrain:

@@ -11,50 +11,51 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_triggers import PENDING
 
 MOST_CAUSES = 200
-"""Causes that are told: endpoints phrase some failures in a way of their own each time."""
+"""The most causes reported: endpoints word some failures differently each time."""
 
 
 class CallSum(Value):
-    """Calls of one role to one model; a call that several samples share counts once."""
+    """The calls of one role to one model; a call shared by several samples counts once."""
 
     role: str
     model: str
     cached: bool
-    """Whether they were found in the call store, paid by another run, or billed to this one."""
+    """Whether they were found in the call store, paid for by another run, rather than billed to
+    this one."""
     calls: int
     prompt_tokens: int
     cached_tokens: int
-    """Those of the prompt tokens that the provider had in its own cache."""
+    """The prompt tokens that the provider had in its own cache."""
     completion_tokens: int
     usd: float | None
-    """Sum of the calls whose price is known; None where none is."""
+    """The cost of the calls with a known price; None if no price is known."""
     priced: int
-    """Calls whose price is known."""
+    """The number of calls with a known price."""
 
 
 class NodeSum(Value):
-    """All steps of one node."""
+    """The totals of all steps of one node."""
 
     node: str
     steps: int
     seconds: float
-    """Of all steps together, waiting included."""
+    """The seconds of all steps together, including waits."""
     errors: int
-    """Steps that ended with an error."""
+    """The number of steps that ended with an error."""
 
 
 class CauseSum(Value):
-    """Samples that were not accepted for one reason."""
+    """The samples that were not accepted for one reason."""
 
     outcome: str
     cause: str
     samples: int
     example: str
-    """Id of the first of them."""
+    """The id of the first such sample."""
 
 
 class VerdictSum(Value):
-    """What a check or judge said of all attempts."""
+    """The verdicts of a check or judge on all attempts."""
 
     name: str
     passed: int
@@ -62,29 +63,29 @@ class VerdictSum(Value):
 
 
 class Overview(Value):
-    """A run in figures."""
+    """The totals of a run."""
 
     total: int
     outcomes: dict[str, int]
-    """Samples by outcome, `pending` included; they add up to the total."""
+    """The number of samples by outcome, including `pending`; the sum is the total."""
     labels: dict[str, dict[str, int]]
-    """The same by the samples' label."""
+    """The number of samples by label and outcome."""
     attempts: dict[int, int]
-    """Samples that have ended by the attempts that they took."""
+    """The number of finished samples by number of attempts."""
     rungs: dict[str, int]
-    """Samples that have ended by the rung of the knowledge ladder that found their news."""
+    """The number of finished samples by the rung of the knowledge ladder that found their news."""
     semantic: dict[str, int]
-    """Samples that have ended by the status of their rewording."""
+    """The number of finished samples by the status of their rewording."""
     kept: int
-    """Samples that were taken from a release."""
+    """The number of samples taken from a release."""
     calls: tuple[CallSum, ...]
-    """The dearest first; those billed add up to `cost` of the manifest."""
+    """The calls, most expensive first; the billed ones add up to `cost` in the manifest."""
     nodes: tuple[NodeSum, ...]
-    """The slowest first."""
+    """The nodes, slowest first."""
     causes: tuple[CauseSum, ...]
-    """The most frequent first, `MOST_CAUSES` at most."""
+    """The causes, most frequent first, at most `MOST_CAUSES`."""
     verdicts: tuple[VerdictSum, ...]
-    """The one that fails most first."""
+    """The verdicts, those that fail most often first."""
 
 
 def load_overview(connection: Connection) -> Overview:
@@ -114,7 +115,7 @@ _KIND = [t.listing.c[name] for name in t.KIND]
 _BY_KIND = select(
     *_KIND, func.count().label("samples"), func.min(t.listing.c.seq).label("first")
 ).group_by(*_KIND)
-"""Read off an index that has no more than this."""
+"""Answered by an index that contains only these columns."""
 V = TypeVar("V", bound=Value)
 
 

@@ -31,95 +31,95 @@ SampleSort = Literal[
     "semantic_status", "ended_at",
 ]  # fmt: skip
 SORTS: tuple[SampleSort, ...] = get_args(SampleSort)
-"""What a list can be sorted by; `order` is the benchmark's, which also settles ties."""
+"""The keys that a list can be sorted by; `order` is the benchmark's, which also breaks ties."""
 MOST_INTEGER = 2**63 - 1
-"""SQLite takes no larger number."""
+"""The largest integer in SQLite."""
 EXCERPT_CHARS = 160
-"""Characters of a sample's text that a list shows."""
+"""The most characters of a sample's text in a list."""
 MOST_SEARCH_CHARS = 500
-"""Characters of a text that is looked for; SQLite takes patterns of at most 50,000 bytes."""
+"""The most characters of a search text; SQLite takes patterns of at most 50,000 bytes."""
 
 
 class SampleFilter(Value):
-    """Which samples are listed: those that meet all that is said."""
+    """A filter of samples, which must match all of its fields."""
 
     outcomes: tuple[str, ...] = ()
-    """Any of these, `pending` among them; empty for all."""
+    """The outcomes to list, including `pending`; empty for all."""
     label: str | None = None
-    """Name of the label."""
+    """The name of the label; None for all."""
     attempts_min: int | None = Field(default=None, ge=0, le=MOST_INTEGER)
     usd_min: float | None = Field(default=None, allow_inf_nan=False)
-    """Least that the sample's calls cost this run."""
+    """The least amount that the sample's calls cost this run; None for any."""
     rung: str | None = None
     semantic_status: str | None = None
     cause: str | None = None
-    """One of the overview's."""
+    """A cause as in the overview; None for all."""
     text: str = ""
-    """Part of an id, of a text in any arm, or of a reason; capitals from A to Z do not matter."""
+    """A part of an id, of a text in any arm, or of a reason; A to Z match in either case."""
     kept: bool | None = None
-    """Whether it was taken from a release."""
+    """Whether it was taken from a release; None for both."""
 
 
 ALL_SAMPLES = SampleFilter()
 
 
 class ListRow(Value):
-    """One sample in a list."""
+    """A sample in a list."""
 
     seq: int
-    """Its place in the benchmark."""
+    """The sample's position in the benchmark."""
     sample: str
-    """Its id."""
+    """The sample's id."""
     label: str
-    """Name of its label."""
+    """The name of the sample's label."""
     excerpt: str
-    """The beginning of its text."""
+    """The beginning of the sample's text."""
     outcome: str
-    """How it ended, or `pending`."""
+    """The sample's outcome, or `pending`."""
     cause: str
-    """Why it was not accepted, as the overview groups it; empty where it was."""
+    """The reason that it was not accepted, as grouped in the overview; "" if it was accepted."""
     reason: str
-    """The same in full."""
+    """The reason in full."""
     attempts: int
     rung: str
     semantic_status: str
-    """Empty while it is pending."""
+    """The status of the rewording; "" while the sample is pending."""
     kept_from: str | None
-    """Version of the release that it was taken from."""
+    """The version of the release that it was taken from; None if it was not."""
     calls: int
-    """Calls that its steps used, be they found or billed."""
+    """The number of calls that its steps used, from the store or billed."""
     billed_calls: int
     usd: float | None
-    """What the billed ones cost; None where one of them has no known price. A call that several
-    samples share is part of each."""
+    """The cost of the billed calls; None if one of them has no known price. A call shared by
+    several samples counts fully for each."""
     tokens: int
-    """Of the billed ones, prompt and answer together."""
+    """The prompt and answer tokens of the billed calls."""
     seconds: float
-    """Of all its steps together."""
+    """The seconds of all its steps together."""
     ended_at: str
-    """Empty while it is pending."""
+    """When the sample ended; "" while it is pending."""
 
 
 class SamplePage(Value):
-    """A part of a list."""
+    """One page of a list."""
 
     rows: tuple[ListRow, ...]
     total: int
-    """Samples that meet the filter, on whatever page."""
+    """The number of samples that match the filter, on all pages."""
 
 
 class Neighbours(Value):
-    """The samples beside one in a list."""
+    """The samples before and after one in a list."""
 
     previous: str | None
     next: str | None
     position: int | None
-    """From 1; None where the list does not have the sample."""
+    """The position from 1; None if the sample is not in the list."""
     total: int
 
 
 class SampleListing:
-    """Lists of samples, and what the run came to as a whole; nothing is written."""
+    """The lists of samples and the totals of a run, read-only."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -258,12 +258,12 @@ _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
 
 
 SampleState = tuple[str, str, str, str | None, str | None]
-"""Of a sample its id, label, outcome, updated and semantic text; a text as the JSON that the file
-has, None where it is in no arm. It is no class, since there are many."""
+"""The id, label, outcome, updated text and semantic text of a sample; texts are JSON as in the
+file, None if there is none in the arm. A tuple rather than a class, since there are many."""
 
 
 class SampleStates:
-    """The ended samples of a run, all of them lightly or a few with all they have."""
+    """The finished samples of a run: all of them with little data, or a few in full."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

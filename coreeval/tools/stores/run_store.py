@@ -44,7 +44,7 @@ BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
 class RunStore:
-    """Everything that one run knows, in run.db.
+    """All data of one run, in run.db.
 
     Args:
         file: The open file.
@@ -342,7 +342,7 @@ class RunStore:
     def beat(
         self, in_flight: dict[str, dict[str, str]], pulse: ProgressSnapshot | None = None
     ) -> None:
-        """Write a heartbeat, with what is known of the run."""
+        """Write a heartbeat with a snapshot of the run."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._file.stamp()}
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
         write: Write = (self._file.put[t.heartbeat], [row | known])

@@ -20,15 +20,15 @@ from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verd
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 
 TargetAnswer = tuple[str, int, str, str, AnswerKind]
-"""Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
+"""The parts of a prediction that scores need: source, template, sample id, label or "", kind."""
 
 StepNote = tuple[str, str, dict[str, Any]]
-"""Id of a sample, a node, and the detail of its step."""
+"""The id of a sample, a node, and the detail of its step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallRow:
-    """One model call as a step made it."""
+    """A model call made by a step."""
 
     key: str
     role: str
@@ -40,17 +40,17 @@ class CallRow:
     completion_tokens: int = 0
     seconds: float = 0.0
     method: str = ""
-    """How the model was asked to keep to the schema."""
+    """The method by which the model was asked to follow the schema."""
     tries: str = ""
-    """Why earlier requests for it came to nothing, a line each."""
+    """The reasons that earlier requests failed, one per line."""
     error: str = ""
-    """Why it is no answer; empty where it is one."""
+    """The reason that it is not an answer; "" if it is one."""
     usd: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecord:
-    """One node run for one attempt of one sample."""
+    """One run of a node for one attempt at a sample."""
 
     sample_id: str
     attempt: int
@@ -65,7 +65,7 @@ class StepRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleResult:
-    """A sample together with how it ended."""
+    """A sample and its result."""
 
     sample: Sample
     result: Result
@@ -73,23 +73,23 @@ class SampleResult:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceExcerpt:
-    """What a release says of evidence: without a title, its snippet cut or left out."""
+    """Evidence in a release: without a title, its snippet shortened or omitted."""
 
     evidence: Evidence
     snippet_sha256: str
-    """Of the snippet, be it left out."""
+    """The hash of the full snippet, even if the snippet is omitted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSample(SampleResult):
-    """A sample that enters a run with the result that it had in a release."""
+    """A sample that enters a run with its result from a release."""
 
     excerpts: tuple[EvidenceExcerpt, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainItem:
-    """A drawn item of the train split together with what became of it."""
+    """An item drawn from the train split, with its outcome."""
 
     sample: Sample
     end: TrainEnd
@@ -97,12 +97,12 @@ class TrainItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Fetch:
-    """One request to a remote news source."""
+    """A request to a remote news source."""
 
     backend: str
     queries: int
     found: int
-    """Queries that it had evidence for."""
+    """The number of queries with evidence."""
     bytes_billed: int = 0
     cost_usd: float = 0.0
     notes: tuple[str, ...] = ()
@@ -110,15 +110,15 @@ class Fetch:
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat:
-    """The last sign of life of the process that works on a run."""
+    """The last heartbeat of the process that works on a run."""
 
     pid: int
     host: str
     at: str
     in_flight: dict[str, dict[str, str]]
-    """Sample id -> its node and since when."""
+    """The node of each sample in flight and its start time, by sample id."""
     pulse: ProgressSnapshot | None = None
-    """What the process knew of the run; None in files from before it was told."""
+    """The process's snapshot of the run; None in files that predate it."""
 
 
 metadata = MetaData()
@@ -309,7 +309,7 @@ sought = Table(
     Column("seq", Integer, primary_key=True),
     Column("text", Text, nullable=False),
 )
-"""What a sample can be found by: its id, its texts, its reason."""
+"""The searchable text of a sample: its id, its texts, its reason."""
 call_sums = Table(
     "call_sums",
     metadata,
@@ -341,5 +341,5 @@ verdict_sums = Table(
 Index("results_by_outcome", results.c.outcome)
 Index("calls_by_key", calls.c.key)
 KIND = ("outcome", "cause", "label", "attempts", "rung", "semantic_status", "kept_from")
-"""By which samples are counted."""
+"""The columns by which samples are counted."""
 Index("listing_by_kind", *(listing.c[name] for name in KIND))

@@ -19,9 +19,9 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.sqlite import Schema
 
 MOST_CAUSE_CHARS = 90
-"""Characters of a cause."""
+"""The most characters of a cause."""
 _SAID = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}")
-"""What differs from sample to sample: words that are quoted, remarks, measures."""
+"""Parts of a message that differ between samples: quoted words, remarks, measures."""
 _NOT_FOUND = re.compile(
     r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"
 )
@@ -57,7 +57,7 @@ def _generalise(reason: str) -> str:
 
 
 PENDING = "pending"
-"""Of a sample that has not ended; it stands beside the outcomes, so that all add up."""
+"""The outcome of a sample that has not ended, so that the outcomes add up to all samples."""
 
 _PENDING_ROW = f"'{PENDING}', '', 0, '', '', NULL, '', 0, 0, 0, 0.0, 0, 0.0"
 
@@ -77,7 +77,7 @@ _PLACE = """
     {which}
     GROUP BY s.seq
 """
-"""The row of a sample that has ended, or of all of them."""
+"""An insert of the row of a finished sample, or of all of them."""
 
 _WORDS = """
     {sample}.id || char(10)
@@ -170,4 +170,4 @@ def _create(connection: Connection) -> None:
 
 
 RUN_SCHEMA: Final = Schema(version=10, create=_create)
-"""Of run.db."""
+"""The schema of run.db."""

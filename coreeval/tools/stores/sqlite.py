@@ -43,14 +43,15 @@ from coreeval.tools.stores.heartbeat import (
 
 Row = dict[str, Any]
 BATCH = 256
-"""Most writes that one commit may carry."""
+"""The most writes in one commit."""
 LINGER_S = 0.05
-"""How long what nobody waits for may wait for company: a commit costs more than its rows."""
+"""The seconds that a write without a waiting caller may wait for others: a commit costs more than
+its rows."""
 FLUSH_S = 0.5
-"""How long a commit that does not ask for it may wait to be flushed to the disk."""
+"""The most seconds until a commit that need not survive a power cut is flushed to the disk."""
 CACHE_KIB = 256
-"""Pages that each of a run's half dozen connections may keep; SQLite's usual 2,000 KiB are all
-filled in a minute, and what the system caches is as near (benchmarks/throughput.py)."""
+"""The cache of each of a run's half dozen connections, in KiB; SQLite's default of 2,000 fills up
+within a minute, and the system's own cache is as fast (benchmarks/throughput.py)."""
 
 
 def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> Engine:
@@ -99,11 +100,11 @@ def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of a database. A change of them is a new version: stores of others are refused."""
+    """The tables of a database; each change is a new version, and other versions are rejected."""
 
     version: int
     create: Callable[[Connection], None]
-    """Makes the tables of a new file."""
+    """Creates the tables of a new file."""
 
 
 def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
@@ -238,7 +239,7 @@ def explain_errors(
 
 
 class RunnableStatement(Protocol):
-    """A statement that was made into SQL once."""
+    """A statement that was compiled to SQL once."""
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Execute the statement with rows; return the number of rows written."""
@@ -246,34 +247,34 @@ class RunnableStatement(Protocol):
 
 
 Write = tuple[Executable | RunnableStatement, Sequence[Row] | None]
-"""A statement and the rows that it is run with; None for one that needs no rows."""
+"""A statement and the rows to run it with; None for one that takes no rows."""
 
 
 class BatchWriter:
-    """One thread that writes: whatever waits together is committed together.
+    """A writer thread that commits all waiting jobs together.
 
     `submit` returns a future that is done when the write is committed: a caller that waits for it
-    knows that the row survives a kill. A power cut takes what was committed in the last `FLUSH_S`
-    seconds at most, and nothing that was asked to last.
+    knows that the row survives a kill. A power cut loses at most the commits of the last `FLUSH_S`
+    seconds, and none that was requested to last.
 
-    Where rows name others of a second file, `rests_on`, what is committed there is flushed first,
-    so that a power cut leaves no row without the one it names; but where SQLite itself has just
-    moved its log on, that waits for the second file's own writer.
+    If rows refer to rows of a second file, `rests_on`, the commits to that file are flushed first,
+    so that a power cut leaves no row without the one it refers to. The exception: if SQLite itself
+    has just moved its log on, this waits for the second file's own writer.
     """
 
     def __init__(self, engine: Engine, *, rests_on: Path | None = None) -> None:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
-        """Set where somebody waits for what is queued."""
+        """Set if a caller waits for a queued write."""
         self._broken: Exception | None = None
-        """Why a write that nobody waited for came to nothing; no other is made after it."""
+        """The error of a failed write that no caller waited for; no write is made after it."""
         files = [rests_on, engine.url.database] if rests_on else [engine.url.database]
         self._logs = [Path(f"{file}-wal") for file in files]
         self._unflushed: RunError | None = None
-        """Why the disk did not take a commit, once that has happened."""
+        """The error of a commit that the disk did not accept; None if there is none."""
         self._due: float | None = None
-        """When what is committed is flushed; None where all of it is."""
+        """When the commits will be flushed; None if all of them are."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -407,8 +408,8 @@ def _flush_file(path: Path) -> None:
 class _Job:
     """Statements that belong together, and the future of their commit.
 
-    It counts as running from the start, so that it cannot be cancelled: what was handed in is
-    written even where whoever waited for it has gone.
+    The future counts as running from the start, so that it cannot be cancelled: a submitted job is
+    written even if its caller has gone.
     """
 
     def __init__(self, writes: Sequence[Write], *, waited_for: bool, lasting: bool) -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 ArticleSites = tuple[Article, int]
-"""An article, and on how many sites its very title was seen."""
+"""An article and the number of sites with exactly its title."""
 
 
 def rank_articles(
@@ -73,12 +73,12 @@ def rank_articles(
 
 
 MOST_ASKS = 20_000
-"""Things that one statement asks for. Their parameters stay below the 10 MB of a request; a run
-that asks for more takes another statement, and pays for another scan."""
+"""The most names and topics in one statement. Their parameters stay below the 10 MB of a request; a
+run that needs more uses another statement and pays for another scan."""
 
 
 class StatementRunner(Protocol):
-    """What statements are run by."""
+    """A client that prices and runs statements."""
 
     def price(self, statement: BigQueryStatement, turn: RequestDeadline) -> int:
         """Return the bytes that a statement would read."""
@@ -87,7 +87,7 @@ class StatementRunner(Protocol):
     def run(
         self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
     ) -> StatementResult:
-        """Run a statement that may be billed at most so many bytes."""
+        """Run a statement, limited to `most` billed bytes."""
         ...
 
     def close(self) -> None:
@@ -97,22 +97,22 @@ class StatementRunner(Protocol):
 
 @dataclass(kw_only=True)
 class BigQueryAnswer:
-    """What a request came to."""
+    """The result of a request."""
 
     found: list[ArticleSites] = field(default_factory=list)
     billed: int = 0
-    """Bytes."""
+    """The bytes billed."""
     covered: bool = True
-    """Whether the tables hold anything of the window."""
+    """Whether the tables contain any part of the window."""
     refused: BigQueryRefusal | None = None
-    """Why a part of it, or all, was not answered."""
+    """The reason that part or all of the request was not answered; None if all of it was."""
     notes: list[str] = field(default_factory=list)
 
 
 def plan_statements(
     feeds: Sequence[Feed], queries: Sequence[EntityQuery], window: Window
 ) -> list[BigQueryStatement]:
-    """Return the statements that ask for everything; as few as there can be."""
+    """Return the fewest statements that cover all queries."""
     wanted = list_word_sets(queries)
     return [
         build_statement(feed, window, some, list_word_forms(some))
@@ -130,11 +130,11 @@ def run_statements(
     bill: BytesBudget,
     tell: Callable[[str], None],
 ) -> BigQueryAnswer:
-    """Run statements after telling their price; what is refused is told in the answer.
+    """Dry-run statements, report the price, and execute them; refusals are returned in the answer.
 
     Raises:
-        BudgetSpent: they would go beyond the run's cap; none was sent.
-        CoreEvalError: the user has to mend something first.
+        BudgetSpent: they would exceed the run's cap; none was sent.
+        CoreEvalError: the user has to fix something first.
     """
     answer = BigQueryAnswer()
     try:
@@ -160,7 +160,7 @@ def run_statements(
 def _price_statement(
     runner: StatementRunner, statement: BigQueryStatement, turn: RequestDeadline
 ) -> int:
-    """Return what a statement will be billed; nothing if there is nothing to read."""
+    """Return the bytes that a statement will be billed; 0 if there is nothing to read."""
     scanned = runner.price(statement, turn)
     return least_billed_bytes(statement, scanned) if scanned else 0
 
@@ -172,7 +172,7 @@ def _run_statement(
     price: int,
     answer: BigQueryAnswer,
 ) -> None:
-    """Add what one statement finds; the later table is asked for what the former found as well."""
+    """Add the results of one statement; later tables also look up pages found by earlier ones."""
     if not price:
         return
     urls = (
@@ -207,17 +207,17 @@ def _note_refusal(answer: BigQueryAnswer, refused: BigQueryRefusal) -> BigQueryA
 
 Tell = Callable[[str], None]
 CANCEL_S = 15.0
-"""How long a stopped request may take to cancel its job."""
+"""The most seconds that cancelling the job of a stopped request may take."""
 
 
 class BigQueryKnowledge:
-    """A knowledge source over GDELT's tables on BigQuery; safe to ask from several threads.
+    """A knowledge source over GDELT's tables on BigQuery; safe to use from several threads.
 
     Args:
-        runner: What statements are run by.
-        config: What may be asked and billed.
-        min_precision: Least certain kind of publication time that is accepted.
-        tell: Takes a sentence that the user should see before money is spent.
+        runner: The client that runs the statements.
+        config: The limits on what may be queried and billed.
+        min_precision: The least certain kind of publication time to accept.
+        tell: Receives messages that the user should see before money is spent.
     """
 
     name = "bigquery"
@@ -243,11 +243,11 @@ class BigQueryKnowledge:
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first.
 
-        Whoever cancels it cancels the job as well.
+        If it is cancelled, the job is cancelled too.
 
         Raises:
             BudgetSpent: it would cost more than the config allows; nothing was billed.
-            CoreEvalError: the user has to mend something first: credentials, project, billing.
+            CoreEvalError: the user has to fix something first: credentials, project, billing.
         """
         statements = await asyncio.to_thread(plan_statements, self._config.feeds, queries, window)
         if not statements:
@@ -257,7 +257,7 @@ class BigQueryKnowledge:
         return await asyncio.to_thread(self._rank, answer, queries, window, k)
 
     async def _ask(self, statements: list[BigQueryStatement]) -> BigQueryAnswer:
-        """Run statements in a thread that is left behind where it does not end in time."""
+        """Run statements in a thread, which is abandoned if it does not finish in time."""
         turn = RequestDeadline(self._config)
         self._turns.add(turn)
         work = _start_thread(
@@ -293,11 +293,11 @@ class BigQueryKnowledge:
         )
 
     def coverage(self, window: Window) -> Coverage:
-        """Tell nothing: counting what the tables hold would have to be paid for."""
+        """Return no number of articles, since counting the tables' rows would cost money."""
         return Coverage(articles=None)
 
     def names(self, window: Window) -> list[NamedEntity]:
-        """Return the names in the evidence of the window that was fetched so far, each once."""
+        """Return the distinct names in the evidence fetched so far for the window."""
         with self._lock:
             inside = [
                 evidence
@@ -309,14 +309,14 @@ class BigQueryKnowledge:
         return [once[name] for name in sorted(once)]
 
     def close(self) -> None:
-        """Stop what is being asked, and close the connections."""
+        """Stop all requests and close the connections."""
         for turn in list(self._turns):
             turn.stop()
         self._runner.close()
 
 
 def _start_thread(work: Callable[[], BigQueryAnswer]) -> asyncio.Future[BigQueryAnswer]:
-    """Return the result to be of work in a thread that no exit waits for, unlike `to_thread`'s."""
+    """Return a future for work in a daemon thread, which, unlike `to_thread`'s, delays no exit."""
     promised: concurrent.futures.Future[BigQueryAnswer] = concurrent.futures.Future()
 
     def run() -> None:
@@ -347,7 +347,7 @@ def open_bigquery(
     tell: Tell | None = None,
     credentials: "Credentials | None" = None,
 ) -> BigQueryKnowledge:
-    """Open GDELT's tables with the user's own credentials; nothing is sent yet.
+    """Open GDELT's tables with the user's own credentials, without sending anything yet.
 
     Raises:
         ConfigError: the extra is not installed, or no project is named.

@@ -25,24 +25,24 @@ from coreeval.tools.bounded_session import BoundedAdapter, ResponseRejected, Str
 from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal
 
 HTTP_S = 30.0
-"""Most that one HTTP request may be silent; the client's own least is 120 s."""
+"""The most seconds of silence in one HTTP request; the client itself allows no less than 120 s."""
 MOST_BODY_BYTES = 32 << 20
 MOST_PARTS = 2_000_000
-"""Bytes of a response, unpacked, and its commas: for a page of 5,000 rows, 6 KiB and 400 commas a
-row (own choice)."""
+"""The most bytes and commas of a decompressed response: a page of 5,000 rows with 6 KiB and 400
+commas per row (own choice)."""
 PROJECT = "GOOGLE_CLOUD_PROJECT"
 EMULATOR = "BIGQUERY_EMULATOR_HOST"
-"""Google's own variables for the project, and for a stand-in that is shown no credentials."""
+"""Google's variables for the project, and for an emulator, which gets no credentials."""
 NO_PROJECT = "local"
-"""How the project is called where nobody pays."""
+"""The project's name if nobody pays."""
 
 
 def open_client(config: BigQueryConfig, credentials: Credentials | None = None) -> Client:
     """Return a client for a config.
 
     Args:
-        config: Which project pays, and where.
-        credentials: Whose; application-default credentials where none are given.
+        config: The project that pays, and the location.
+        credentials: The credentials to use; application-default credentials if None.
 
     Raises:
         CredentialError: there are no credentials.
@@ -76,14 +76,14 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
 
 
 class _Session(StraightSession, AuthorizedSession):
-    """A session with credentials that follows no redirect."""
+    """A session with credentials that does not follow redirects."""
 
 
 S = TypeVar("S", bound=StraightSession)
 
 
 def _bound(session: S) -> S:
-    """Return a session whose responses are bounded."""
+    """Return a session whose responses are limited in size and time."""
     bounds = BoundedAdapter(
         most_bytes=MOST_BODY_BYTES, most_parts=MOST_PARTS, silent_s=HTTP_S, most_s=HTTP_S
     )
@@ -119,17 +119,17 @@ REASONS: dict[str, NoEvidence] = {
     "notImplemented": "rejected",
     "badRequest": "rejected",
 }
-"""Google's words for why; all others mean that it is not available."""
+"""The meaning of Google's error reasons; all others mean that the service is unavailable."""
 TRANSIENT = {"rateLimitExceeded", "backendError", "internalError", "badGateway"}
-"""Reasons for which the same request may be sent again."""
+"""The reasons after which the same request may be sent again."""
 LONGEST_MESSAGE = 300
-"""Characters of Google's message that are shown."""
+"""The most characters of Google's message that are shown."""
 _CONNECTION = (network.ConnectionError, network.Timeout, network.ChunkedEncodingError)
 _RULES = "https://cloud.google.com/bigquery/docs/error-messages"
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether the same request may be answered if it is sent again."""
+    """Return whether sending the same request again may help."""
     if isinstance(error, network.SSLError):
         return False
     if isinstance(error, _CONNECTION):
@@ -142,7 +142,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRefusal:
-    """Return an error of the client as what it means here."""
+    """Convert an error of the client into the corresponding error or refusal."""
     if isinstance(error, api.GoogleAPICallError) and error.code and 300 <= error.code < 400:
         told = "BigQuery cannot be reached: it redirects, which is not followed"
         return BigQueryRefusal("unavailable", told)
@@ -163,7 +163,7 @@ def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRef
 def classify_reason(
     reason: str, message: str, project: str, *, status: int | None = None
 ) -> CoreEvalError | BigQueryRefusal:
-    """Return what a reason of Google's means: an error of the user's, or a refusal."""
+    """Return the error or refusal that a reason of Google's stands for."""
     where = f"BigQuery, project {project}"
     text = _shorten(message)
     if reason == "bytesBilledLimitExceeded":
@@ -213,7 +213,7 @@ def _is_disabled(reason: str, message: str) -> bool:
 
 
 def _reason_and_message(error: api.GoogleAPICallError) -> tuple[str, str]:
-    """Return Google's word for the reason and its message, without the address asked."""
+    """Return Google's reason and message, without the request's address."""
     first = error.errors[0] if error.errors else {}
     if not isinstance(first, Mapping):
         return "", str(error.message)

@@ -37,7 +37,7 @@ Parameter = ScalarQueryParameter | ArrayQueryParameter
 
 
 def to_parameters(statement: BigQueryStatement) -> list[Parameter]:
-    """Return the parameters that a statement's SQL names."""
+    """Return the parameters named in a statement's SQL."""
     window = statement.window
     decay = (window.end - window.start) / 3
     named: list[Parameter] = [
@@ -59,7 +59,7 @@ def to_parameters(statement: BigQueryStatement) -> list[Parameter]:
 
 
 def _format_stamp(at: datetime) -> str:
-    """Write a time as GKG does: 14 digits. With 8, DATE would match no row, and cost the same."""
+    """Format a time as GKG does, with 14 digits: with 8, DATE matches no row, at the same cost."""
     return (at - (at.utcoffset() or timedelta())).strftime("%Y%m%d%H%M%S")
 
 
@@ -72,25 +72,25 @@ def _array_parameter(name: str, values: Sequence[str]) -> ArrayQueryParameter:
 
 
 LABELS = {"app": "coreeval", "part": "knowledge"}
-"""What the project's bill can be split by."""
+"""The labels by which the project's bill can be split."""
 PAGE_ROWS = 5_000
 CANCEL_S = 10.0
 ONCE = Retry(predicate=lambda _: False)
-"""The client's own retries, switched off: they know no deadline of ours, and may start anew."""
+"""A setting without retries: the client's own ignore our deadline and may start another job."""
 _FAILURES = (GoogleAPICallError, GoogleAuthError, RequestException)
 _ODD_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What the client raises over an answer that is not of Google's form."""
+"""The errors that the client raises for a response that is not in Google's format."""
 _MOST_BYTES = (1 << 63) - 1
-"""The largest whole number of BigQuery's."""
+"""The largest integer in BigQuery."""
 T = TypeVar("T")
 
 
 @contextmanager
 def _reading_answer() -> Iterator[None]:
-    """Refuse an answer that is not of Google's form; nothing but the client is called inside.
+    """Reject a response that is not in Google's format; only the client is called inside the block.
 
     Raises:
-        BigQueryRefusal: it is odd.
+        BigQueryRefusal: the response is malformed.
     """
     try:
         yield
@@ -105,7 +105,7 @@ def _to_bytes(told: object) -> int:
     """Return a number of bytes.
 
     Raises:
-        ValueError: it is none: a word, below zero or too large.
+        ValueError: it is not a number, is negative, or is too large.
     """
     number = int(str(told))
     if not 0 <= number <= _MOST_BYTES:
@@ -115,7 +115,7 @@ def _to_bytes(told: object) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How often one request is sent, and how long is waited in between."""
+    """The number of tries of one request, and the waits between them."""
 
     tries: int = 5
     first_wait_s: float = 1.0
@@ -124,7 +124,7 @@ class Patience:
 
 
 class JobRunner:
-    """Runs statements, one at a time, over one client."""
+    """A runner that executes one statement at a time with one client."""
 
     def __init__(self, client: Client, *, patience: Patience | None = None) -> None:
         self._client = client
@@ -136,12 +136,12 @@ class JobRunner:
         self._client.close()  # type: ignore[no-untyped-call]
 
     def price(self, statement: BigQueryStatement, turn: RequestDeadline) -> int:
-        """Return the bytes that a statement would read, at most; asking is free.
+        """Return the most bytes that a statement would read; the dry run is free.
 
         Raises:
-            CoreEvalError: the user has to mend something first.
-            Refused: BigQuery gives no answer.
-            Ended: the turn is over.
+            CoreEvalError: the user has to fix something first.
+            BigQueryRefusal: BigQuery does not answer.
+            DeadlineExpired: the time is up.
         """
         config = _configure(statement, dry_run=True, use_query_cache=False)
         job = self._send(lambda: self._query(statement, config, turn), turn)
@@ -156,16 +156,16 @@ class JobRunner:
     ) -> StatementResult:
         """Run a statement and return its rows.
 
-        A job that was cancelled, or may have begun unseen, counts as billed in full.
+        A job that was cancelled, or may have started unnoticed, counts as billed in full.
 
         Args:
-            statement: What is asked.
+            statement: The statement.
             turn: The time it may take; when it is over, the job is cancelled.
             expected: The bytes that it will be billed.
-            most: The bytes beyond which BigQuery shall not run it, and bill nothing.
+            most: The limit on bytes; BigQuery does not run or bill a statement above it.
 
         Raises:
-            CoreEvalError: the user has to mend something first.
+            CoreEvalError: the user has to fix something first.
         """
         most_rows = statement.rows * len(statement.asks) + len(statement.urls)
         job_id, job = f"coreeval-{uuid.uuid4().hex}", None
@@ -198,7 +198,7 @@ class JobRunner:
         turn: RequestDeadline,
         job_id: str = "",
     ) -> QueryJob:
-        """Start a job; if an earlier try has started it after all, find that one."""
+        """Start a job; if an earlier try has started it after all, return that one."""
         try:
             return self._client.query(
                 statement.sql,
@@ -226,11 +226,11 @@ class JobRunner:
         return meant
 
     def _send(self, request: Callable[[], T], turn: RequestDeadline) -> T:
-        """Send a request of the client's and nothing else, and the same again where that may help.
+        """Send one request of the client, and repeat it if that may help.
 
         Raises:
-            BigQueryRefusal: there is no answer, or none that can be read.
-            CoreEvalError: the user has to mend something first.
+            BigQueryRefusal: there is no answer, or it cannot be read.
+            CoreEvalError: the user has to fix something first.
         """
         patience = self._patience
         tries = Retrying(
@@ -252,22 +252,22 @@ class JobRunner:
             raise explain_error(error, self._project) from None
 
     def _cancel(self, job_id: str) -> None:
-        """Ask BigQuery to stop a job that nobody waits for; it may not have begun."""
+        """Ask BigQuery to cancel a job, which may not have started."""
         with suppress(*_FAILURES, *_ODD_ANSWERS), limit_request_time(CANCEL_S):
             self._client.cancel_job(job_id, retry=ONCE, timeout=CANCEL_S)
 
 
 def _configure(statement: BigQueryStatement, **settings: object) -> QueryJobConfig:
-    """Return the config of a statement's job, with its parameters."""
+    """Return the job config of a statement, with its parameters."""
     check_bounds(statement)
     return QueryJobConfig(query_parameters=to_parameters(statement), **settings)
 
 
 def _read_rows(job: QueryJob, turn: RequestDeadline, most: int) -> list[Row]:
-    """Return all rows, over as many pages as it takes.
+    """Return all rows, page by page.
 
     Raises:
-        ValueError: there are more than were asked for.
+        ValueError: there are more rows than requested.
     """
     found = job.result(page_size=PAGE_ROWS, retry=ONCE, timeout=turn.remaining_s(), job_retry=None)
     rows: list[Row] = []

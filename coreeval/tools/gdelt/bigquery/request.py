@@ -19,22 +19,22 @@ from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp
 
 Row = Mapping[str, object]
 _KINDS: dict[str, EntityType] = {"1": "person", "2": "organisation", "3": "place", "4": "other"}
-"""What the lists of names hold, by the number that the statement gives them."""
+"""The type of each list of names, by the number that the statement gives it."""
 
 
 class OddRow(Exception):
-    """A row is not of the form that the statement asks for."""
+    """The row does not have the form that the statement asks for."""
 
 
 _MOST_SITES = 10**6
-"""Sites that a title may be on; GDELT reads fewer than a tenth of that (own choice)."""
+"""The most sites that a title may be on; GDELT reads fewer than a tenth of that (own choice)."""
 
 
 def count_sites(row: Row) -> int:
-    """Return on how many sites a row's title was seen.
+    """Return the number of sites on which a row's title was seen.
 
     Raises:
-        OddRow: it does not say so.
+        OddRow: the row does not contain it.
     """
     told = str(row.get("sites"))
     if not (told.isascii() and told.isdigit() and len(told) <= len(str(_MOST_SITES))):
@@ -43,10 +43,10 @@ def count_sites(row: Row) -> int:
 
 
 def to_article(feed: Feed, row: Row) -> Article | None:
-    """Return the article that a row tells; None for what is no web page with title and time.
+    """Return the article of a row; None if it is not a web page with a title and a time.
 
     Raises:
-        OddRow: a column is missing, or holds what it cannot.
+        OddRow: a column is missing, or has an invalid value.
     """
     url, title = _text(row, "url"), clean_title(_text(row, "title"))
     crawled = str(_value(row, "crawled"))
@@ -87,7 +87,7 @@ def _value(row: Row, column: str) -> object:
 
 
 def _encodable(text: str) -> str:
-    """Return a text that can be stored: JSON may hold halves of characters."""
+    """Return a text that can be stored; JSON may contain lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -96,7 +96,7 @@ def _encodable(text: str) -> str:
 
 
 class BigQueryRefusal(Exception):
-    """BigQuery gave no answer, and there is nothing that the user has to mend first."""
+    """BigQuery gave no answer, and the user does not have to fix anything first."""
 
     def __init__(self, reason: NoEvidence, message: str) -> None:
         super().__init__(message)
@@ -104,7 +104,7 @@ class BigQueryRefusal(Exception):
 
 
 class DeadlineExpired(BigQueryRefusal):
-    """The time is up, or somebody stopped the request."""
+    """The time is up, or the request was stopped."""
 
     def __init__(self, message: str) -> None:
         super().__init__("unavailable", message)
@@ -112,17 +112,17 @@ class DeadlineExpired(BigQueryRefusal):
 
 @dataclass(frozen=True, kw_only=True)
 class StatementResult:
-    """What a statement came to, and what it is billed."""
+    """The result of a statement, and the bytes that it is billed."""
 
     rows: tuple[Row, ...] = ()
     billed: int = 0
-    """Bytes."""
+    """The bytes billed."""
     refused: BigQueryRefusal | None = None
-    """Why there are no rows; None where the rows are the answer."""
+    """The reason that there are no rows; None if the rows are the answer."""
 
 
 class RequestDeadline:
-    """The time of one request; safe to stop from another thread."""
+    """The deadline of one request; safe to stop from another thread."""
 
     def __init__(
         self, config: BigQueryConfig, *, clock: Callable[[], float] = time.monotonic
@@ -133,18 +133,18 @@ class RequestDeadline:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End the turn at its next step."""
+        """End the request at its next step."""
         self._stopped.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not beyond the turn."""
+        """Wait, but not past the deadline."""
         self._stopped.wait(max(0.0, min(seconds, self._end - self._clock())))
 
     def remaining_s(self) -> float:
-        """Return the seconds that are left.
+        """Return the number of seconds left.
 
         Raises:
-            Ended: there are none, or somebody stopped it.
+            DeadlineExpired: no time is left, or the request was stopped.
         """
         if self._stopped.is_set():
             raise DeadlineExpired("the request was stopped")
@@ -159,15 +159,15 @@ class RequestDeadline:
 USD_PER_TIB = 6.25
 AS_OF = date(2026, 6, 1)
 SOURCE = "on-demand, US, as public code quotes https://cloud.google.com/bigquery/pricing"
-"""Where the price was read and when; the month's first TiB is free, which is not counted here."""
+"""The source and date of the price; the free first TiB of each month is not counted here."""
 TIB = 1 << 40
 GB = 10**9
 LEAST_BILLED = 10 * (1 << 20)
-"""Bytes that a statement is billed for each table, however little it reads."""
+"""The least bytes billed for each table of a statement, however little it reads."""
 
 
 def least_billed_bytes(statement: BigQueryStatement, scanned: int) -> int:
-    """Return the bytes that a statement will be billed if it scans so many."""
+    """Return the bytes that a statement will be billed if it scans this many."""
     return max(scanned, LEAST_BILLED * len(statement.tables))
 
 
@@ -177,12 +177,12 @@ def list_price_usd(billed: int) -> float:
 
 
 def format_cost(billed: int) -> str:
-    """Write bytes and their price: `12.40 GB ($0.0705)`."""
+    """Format bytes and their price: `12.40 GB ($0.0705)`."""
     return f"{billed / GB:,.2f} GB (${list_price_usd(billed):,.4f})"
 
 
 class BytesBudget:
-    """The bytes of one run: reserved before a request, settled after it. Safe between threads."""
+    """The budget of one run in bytes: reserved before a request, settled after it. Thread-safe."""
 
     def __init__(self, max_gb: float) -> None:
         self._most = int(max_gb * GB)
@@ -191,10 +191,10 @@ class BytesBudget:
         self._lock = threading.Lock()
 
     def reserve(self, expected: int) -> None:
-        """Set bytes aside for a request.
+        """Reserve bytes for a request.
 
         Raises:
-            BudgetSpent: the run would go beyond its cap; nothing is sent.
+            BudgetSpent: the run would exceed its cap; nothing is sent.
         """
         with self._lock:
             left = self._most - self._taken
@@ -210,13 +210,13 @@ class BytesBudget:
             self._reserved += expected
 
     def settle(self, expected: int, billed: int) -> None:
-        """Put what was billed in the place of what was set aside for it."""
+        """Replace the bytes reserved for a request by the bytes that were billed."""
         with self._lock:
             self._taken += billed - expected
             self._reserved -= expected
 
     @property
     def reserved(self) -> int:
-        """The bytes of requests that are not settled."""
+        """The bytes reserved for requests that are not settled."""
         with self._lock:
             return self._reserved

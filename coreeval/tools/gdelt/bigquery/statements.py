@@ -164,24 +164,24 @@ WHERE sites IS NOT NULL OR url IN UNNEST(@urls)
 
 
 class WordSet(NamedTuple):
-    """Words that an article must have together: a name, or a topic by a share of them."""
+    """Words that must occur together in an article: all of a name, or a share of a topic's."""
 
     words: str
-    """Search keys in alphabetical order, a space between them."""
+    """The search keys in alphabetical order, separated by spaces."""
     least: float
-    """Share of their weight that is needed; 1 for a name."""
+    """The share of their weight that is needed; 1 for a name."""
 
 
 class WordForm(NamedTuple):
-    """A word of a text, in lower case, that has a search key."""
+    """A lower-case word of a text, and its search key."""
 
     form: str
     word: str
-    """The search key; where it is in capitals, only the word in capitals counts: US, WHO, IT."""
+    """The search key; if it is in capitals, only the word in capitals counts: US, WHO, IT."""
 
 
 def list_word_sets(queries: Sequence[EntityQuery]) -> list[WordSet]:
-    """Return what the queries ask for, each thing once, in the order of the queries."""
+    """Return the distinct word sets of the queries, in the order of the queries."""
     found = (
         WordSet(" ".join(sorted(words)), 1.0 if query.rung in ("named", "alias") else TOPIC_SHARE)
         for query in queries
@@ -192,7 +192,7 @@ def list_word_sets(queries: Sequence[EntityQuery]) -> list[WordSet]:
 
 
 def _spellings(query: EntityQuery) -> Iterator[str]:
-    """Yield all names of a query, and as GKG has them: cut at the first letter beyond ASCII."""
+    """Yield all names of a query, also as GKG spells them: cut at the first non-ASCII letter."""
     for name in (query.text, *query.aliases):
         yield name
         kept = name[: next((at for at, letter in enumerate(name) if not letter.isascii()), 0)]
@@ -201,7 +201,7 @@ def _spellings(query: EntityQuery) -> Iterator[str]:
 
 
 def list_word_forms(asked: Sequence[WordSet]) -> list[WordForm]:
-    """Return every form of every word that is asked for."""
+    """Return every form of every word in the word sets."""
     words = dict.fromkeys(word for ask in asked for word in ask.words.split(" "))
     return [form for word in words for form in _forms_of_word(word)]
 
@@ -217,7 +217,7 @@ def _forms_of_word(word: str) -> Iterator[WordForm]:
 
 
 def _inflect(word: str) -> Iterator[str]:
-    """Yield all that `stem` may have taken a plural or an -ing from, and more."""
+    """Yield all words from which `stem` may have removed a plural or an -ing, and more."""
     bases = [word, f"{word}ing", f"{word}{word[-1]}ing"]
     bases += [f"{word[:-1]}ing"] if word.endswith("e") else []
     for base in bases:
@@ -231,23 +231,24 @@ TABLES: dict[Feed, str] = {
     "gal": "gdelt-bq.gdeltv2.gal",
 }
 PARTITIONED_BY = {TABLES["gkg"]: "_PARTITIONTIME", TABLES["gal"]: "date"}
-"""The tables that may be read, each with the column whose bounds decide what is read of it."""
+"""The tables that may be read, each with the column whose bounds limit what is scanned."""
 LATE = timedelta(days=1)
-"""How long after the window a page may be crawled that was published inside it; a batch of late
-evening may also be in the next day's partition."""
+"""How long after the window a page published inside it may be crawled; a batch of late evening may
+also be in the next day's partition."""
 ROWS = 60
-"""Pages returned for each thing that is asked for, at most: twins and what the screen drops leave
-about the 20 that a replacer is shown (research: pilot §2)."""
+"""The most pages returned for each name or topic: without duplicates and those that the screen
+drops, about the 20 that a replacer is shown remain (research: pilot §2)."""
 MOST_ROWS = 30_000
-"""Pages returned for all of them together."""
+"""The most pages returned for all names and topics together."""
 FEWEST_ROWS = 10
 COPIES = 3
-"""Pages returned with one and the same title: two sites are offered, a third may be screened."""
+"""The most pages returned with the same title: two sites are offered, and a third may be screened
+out."""
 _TABLE = re.compile(r"`([^`]*\.[^`]*)`")
 
 
 class ScanTooLarge(ValueError):
-    """A statement that would read a whole table; it is never sent."""
+    """The statement would read a whole table; it is never sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,23 +258,23 @@ class BigQueryStatement:
     feed: Feed
     sql: str
     start: datetime
-    """Lower bound of the partitions, a midnight of UTC."""
+    """The lower bound of the partitions, at midnight UTC."""
     end: datetime
-    """Upper bound, excluded."""
+    """The upper bound of the partitions, excluded."""
     window: Window
     asks: tuple[WordSet, ...]
     forms: tuple[WordForm, ...]
     urls: tuple[str, ...] = ()
-    """Pages that are wanted besides what is found."""
+    """Pages to return besides those found."""
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables that it names."""
+        """The tables named in the statement."""
         return frozenset(_TABLE.findall(self.sql))
 
     @property
     def rows(self) -> int:
-        """Pages returned for each thing that is asked for, at most."""
+        """The most pages returned for each name or topic."""
         return max(FEWEST_ROWS, min(ROWS, MOST_ROWS // max(len(self.asks), 1)))
 
 
@@ -284,10 +285,10 @@ def build_statement(
     forms: Sequence[WordForm],
     urls: Sequence[str] = (),
 ) -> BigQueryStatement:
-    """Return the statement that asks one table for everything.
+    """Return the statement that queries one table for everything.
 
     Raises:
-        Unbounded: it would read a whole table.
+        ScanTooLarge: it would read a whole table.
     """
     start, end = _partitions(feed, window)
     made = BigQueryStatement(
@@ -305,7 +306,7 @@ def build_statement(
 
 
 def _partitions(feed: Feed, window: Window) -> tuple[datetime, datetime]:
-    """Return the days to be read; an article list is filed by when an article was published."""
+    """Return the days to read; an article list is filed by the day of publication."""
     first, last = (_midnight(at) for at in (window.start, window.end - timedelta(microseconds=1)))
     after = last + timedelta(days=1)
     return (first, after) if feed == "gal" else (first, after + LATE)
@@ -316,10 +317,10 @@ def _midnight(at: datetime) -> datetime:
 
 
 def check_bounds(statement: BigQueryStatement) -> None:
-    """Refuse a statement that reads more than some days of the known tables.
+    """Reject a statement that reads more than some days of the known tables.
 
     Raises:
-        Unbounded: it names another table, or one with more or less than both bounds behind it.
+        ScanTooLarge: it names another table, or one without exactly two bounds.
     """
     for table in _TABLE.findall(statement.sql):
         if table not in PARTITIONED_BY:

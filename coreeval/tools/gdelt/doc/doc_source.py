@@ -89,13 +89,13 @@ def _variants(query: EntityQuery) -> Iterator[frozenset[str]]:
 
 
 _WORST_FIRST: tuple[NoEvidence, ...] = ("throttled", "unavailable")
-"""Reasons that stand for a query if one of its terms has them: it may have news after all."""
+"""The reasons that apply to a query if any of its terms has them: there may be news after all."""
 
 
 class ArticlePool:
-    """The articles of one fetch, and what is still wanted.
+    """The articles of one fetch, and the terms still to be searched.
 
-    All names come before all topics: when time is short, every sample has something.
+    All names come before all topics: if time is short, every sample gets something.
     """
 
     def __init__(

@@ -42,46 +42,47 @@ from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp
 from coreeval.tools.gdelt.words import language_code
 
 IN_A_ROW = 3
-"""Requests that come to nothing one after the other before the service is left alone."""
+"""The number of failed requests in a row after which the service is left alone."""
 MOST_DOUBLINGS = 2
-"""Of the first pause: one minute, two, then four."""
+"""The most times that the first pause is doubled: one minute, two, then four."""
 LONGEST_PAUSE_S = 600.0
-"""Longest pause, be it ours or one that a Retry-After header asks for."""
+"""The longest pause, whether our own or requested by a Retry-After header."""
 SHORTEST_SLEEP_S = 0.001
 LOCK_S = 10.0
-"""Longest wait for the file, which nobody holds for more than a moment."""
+"""The longest wait for the file in seconds; no process holds it for more than a moment."""
 
 
 class ThrottleRecord(Value):
-    """What the file holds; times are seconds since 1970."""
+    """The contents of the throttle file; times are seconds since 1970."""
 
     last: float = 0.0
-    """When the last request was sent."""
+    """The time of the last request."""
     failures: int = 0
-    """Requests in a row that were throttled or came to nothing."""
+    """The number of requests in a row that were throttled or failed."""
     trouble: NoEvidence = "throttled"
-    """What became of the last one of them."""
+    """The reason that the last of them failed."""
     shut_until: float = 0.0
-    """Nobody asks before."""
+    """The time before which no request is sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestThrottle:
-    """Gives turns to ask; processes with the same file take turns with one another."""
+    """A throttle that grants turns to send requests, shared by processes with the same file."""
 
     file: Path
     spacing_s: float
     pause_s: float
-    """First pause after `IN_A_ROW` failures; it doubles `MOST_DOUBLINGS` times."""
+    """The first pause in seconds after `IN_A_ROW` failures; it doubles `MOST_DOUBLINGS` times."""
     probe_s: float
-    """How long one request may try the service after a pause, while the others wait."""
+    """The seconds that one request may try the service after a pause, while the others wait."""
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
-    """From 0 to 1; pauses are up to a tenth longer, so that processes do not return at once."""
+    """Returns a number from 0 to 1; pauses are up to a tenth longer, so that processes do not
+    return at once."""
 
     async def turn(self, left_s: float) -> bool:
-        """Wait for a turn and take it; return False at once if none comes in the time left.
+        """Wait for a turn and take it; return False at once if there is none in the time left.
 
         The time spent waiting is subtracted, not the time of day, which may be changed meanwhile.
 
@@ -177,40 +178,41 @@ class RequestThrottle:
 
 
 MOST_REFUSED = 10
-"""Requests that are refused for the same reason, and none answered, before asking ends (our choice:
-80 s at the usual spacing; a service that is well has answered one of ten by then)."""
+"""The number of requests refused for the same reason, with none answered, after which no more are
+sent (our choice: 80 s at the usual spacing; a working service has answered one of ten by then)."""
 
 
 @dataclass
 class FetchTally:
-    """Counts that the reasons and the notes are made from."""
+    """The counts from which reasons and notes are derived."""
 
     requests: int = 0
     throttled: int = 0
     failed: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    """Terms refused, by what the service said."""
+    """The number of rejected terms, by the service's message."""
     refusals: int = 0
-    """Requests refused for what they ask, with one term or with several."""
+    """The number of requests refused for their content, with one term or several."""
     answered: int = 0
-    """Requests answered with a list, empty ones included."""
+    """The number of requests answered with a list, including empty ones."""
     unusable: int = 0
-    """Rows of such lists that are no article with a title, an address and a time."""
+    """The number of rows in such lists without a usable title, address or time."""
     refused_as: set[str] = field(default_factory=set)
-    """What the service said of refused requests."""
+    """The service's messages about refused requests."""
     gave_up: bool = False
-    """Whether asking ended because the service refuses whatever it is asked."""
+    """Whether requests ended because the service refuses all of them."""
     together: Counter[str] = field(default_factory=Counter)
-    """Terms refused beside others and not asked for alone in time, by what the service said."""
+    """The number of terms refused together with others and not retried alone in time, by the
+    service's message."""
     last_failure: str = ""
     trouble: NoEvidence = "throttled"
-    """What kept the service from answering last; asking slowly is trouble of the first kind."""
+    """The reason that the service last did not answer; "throttled" also means our slow pace."""
     fates: dict[str, NoEvidence] = field(default_factory=dict)
-    """Terms that were not answered for the whole window, and why."""
+    """The terms that were not answered for the whole window, and the reasons."""
     unasked: set[str] = field(default_factory=set)
-    """Terms that were left for want of time."""
+    """The terms that were not requested for lack of time."""
     cut: set[str] = field(default_factory=set)
-    """Terms with more articles than could be listed."""
+    """The terms with more articles than could be listed."""
 
     @property
     def only_rejected(self) -> bool:
@@ -270,27 +272,27 @@ def _text(row: DocRow, key: str) -> str:
 
 
 THROTTLES = 30
-"""Tries of a request that is throttled; nine of ten were seen to be (research: gdelt §0)."""
+"""The most tries of a throttled request; nine of ten tries were throttled (research: gdelt §0)."""
 FAILURES = 3
-"""Tries of a request that comes to nothing: one that always does is not asked for ever."""
+"""The most tries of a failing request, so that it is not repeated for ever."""
 DEEPEST = 3
-"""How often the rest of a full list is asked for."""
+"""The most times that the rest of a full list is requested."""
 _SECOND = timedelta(seconds=1)
 
 
 @dataclass(kw_only=True)
 class DocFetch:
-    """The requests of one fetch, one after the other."""
+    """The requests of one fetch, sent one after the other."""
 
     wire: DocWire
     pace: RequestThrottle
     timeout_s: float
     deadline_s: float
-    """Seconds for everything. What could not have its whole time-out is not begun."""
+    """The seconds for all requests; a request that could not have its whole timeout is not sent."""
     found: Callable[[Article], None]
-    """Told each article that comes."""
+    """Called with each article that arrives."""
     wanted: Callable[[], Collection[str]]
-    """Returns the terms that more articles are wanted for, in the order of their importance."""
+    """Returns the terms for which more articles are wanted, the most important first."""
     tally: FetchTally = field(default_factory=FetchTally)
     _queue: deque[DocQuery] = field(default_factory=deque)
     _until: float = 0.0

@@ -20,18 +20,19 @@ from coreeval.tools.gdelt.words import TITLES_AND_SUFFIXES, plain_words, search_
 
 SHORTEST_WORD = 3
 SHORTEST_PHRASE = 5
-"""Characters between the quotation marks; four are refused, whatever they are."""
+"""The fewest characters between quotation marks; any phrase of four is refused."""
 LONGEST_TERM = 120
-"""Bytes of a term, so that one always fits into a request; a longer name is cut at a word."""
+"""The most bytes of a term, so that it fits into a request; longer names are cut at a word."""
 NEAR = 20
-"""Words within which those of a topic must stand (own choice; GDELT's examples have 10 and 20)."""
+"""The number of words within which a topic's words must occur (own choice; GDELT's examples have 10
+and 20)."""
 TOPIC_WORDS = 3
-"""Words of a topic that are asked for, the longest ones, because they are rare (own choice). More
-of them stand together in hardly any article."""
+"""The most words of a topic in a query, the longest ones, because they are rare (own choice).
+Hardly any article contains more of them close together."""
 OPERATORS = frozenset({"and", "or", "not"})
 
 _REFUSED = re.compile(r"[^\w&#+\-.,'/%$ ]|_")
-"""What even a quoted phrase is not trusted to hold."""
+"""Characters that are removed even from a quoted phrase."""
 _SIGN = re.compile(r"(?:(?<! ) +)?([^\w ]) *")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`", "'"))
 
@@ -102,9 +103,9 @@ def _near(words: Sequence[str]) -> str:
 
 
 FIRST_DAY = datetime(2017, 1, 1, tzinfo=UTC)
-"""Earlier starts are refused: `Invalid query start date.`"""
+"""The first day of the archive; earlier starts are refused: `Invalid query start date.`"""
 HOLE = Window(start=HOLES[0].start, end=HOLES[0].end)
-"""GDELT recorded nothing in this time."""
+"""A period for which GDELT recorded nothing."""
 
 
 def split_by_archive(window: Window, now: datetime) -> Iterator[Window]:
@@ -135,28 +136,29 @@ def _whole_days(start: datetime, end: datetime) -> str:
 
 LANGUAGE = "english"
 LONGEST_QUERY = 200
-"""Bytes of a whole query: 213 characters were accepted, 290 refused (research: gdelt §1)."""
+"""The most bytes of a query: 213 characters were accepted, 290 refused (research: gdelt §1)."""
 LONGEST_BLOCK = LONGEST_QUERY - len(f" sourcelang:{LANGUAGE}")
 LONGEST_SLICE = timedelta(days=30)
-"""A request over a year silently answered for three months (research: gdelt §1)."""
+"""The longest span of one request; a request for a year was silently answered for three months
+(research: gdelt §1)."""
 SHORTEST_SLICE = timedelta(hours=1)
-"""Shorter spans are refused: `Timespan is too short.`"""
+"""The shortest span of one request; shorter ones are refused: `Timespan is too short.`"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocQuery:
-    """One request that is to be sent, and how it fared so far."""
+    """A request to send, and its result so far."""
 
     terms: tuple[str, ...]
     span: Window
     depth: int = 0
-    """How often the answer was full and its rest asked for anew."""
+    """The number of times that the answer was full and its rest requested again."""
     throttled: int = 0
     failed: int = 0
     rejected: str = ""
-    """What the service said when it refused a larger request with these terms."""
+    """The service's message when it refused a larger request with these terms; "" if it did not."""
     empty: bool = False
-    """Whether it was answered with nothing once, which may be a mistake."""
+    """Whether an earlier answer was empty, which may be a mistake."""
 
 
 def join_terms(terms: Sequence[str]) -> str:
@@ -189,9 +191,9 @@ def slice_window(window: Window, now: datetime) -> list[Window]:
 
 
 MOST_ROWS = 250
-"""DOC 2.0 lists no more, and has no second page (research: gdelt §1)."""
+"""The most rows of an answer; DOC 2.0 has no second page (research: gdelt §1)."""
 _FIXED = {"mode": "artlist", "format": "json", "sort": "datedesc"}
-"""Newest first: when a list is full, what is missing is older than its last row."""
+"""Newest first: if a list is full, the missing articles are older than its last row."""
 
 
 def require_gdeltdoc() -> None:

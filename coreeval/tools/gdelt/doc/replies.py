@@ -16,12 +16,12 @@ from coreeval.tools.gdelt.rows import parse_lenient_json
 from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error, parse_retry_after
 
 USER_AGENT = "coreeval (dated news for benchmarks)"
-"""Requests that do not say who they are are refused (research: gdelt §1)."""
+"""The User-Agent header; requests without one are refused (research: gdelt §1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpReply:
-    """What came back over the wire."""
+    """The response received for a request."""
 
     status: int
     body: bytes
@@ -30,11 +30,11 @@ class HttpReply:
 
 
 class NoReply(Exception):
-    """Nothing came back, or not all of it; the message says why."""
+    """No complete response arrived; the message gives the reason."""
 
 
 class DocWire(Protocol):
-    """Whatever a request can be sent over."""
+    """A connection over which requests can be sent."""
 
     async def get(self, parameters: Mapping[str, str], timeout_s: float) -> HttpReply:
         """Send one request.
@@ -47,7 +47,7 @@ class DocWire(Protocol):
 
 @dataclass(frozen=True)
 class HttpWire:
-    """Sends requests over HTTP."""
+    """A connection that sends requests over HTTP."""
 
     session: aiohttp.ClientSession
     base_url: str
@@ -147,40 +147,41 @@ REJECTED = (
     "contained an invalid location search",
     "must contain at least one station",
 )
-"""What the service was seen to say, in lower case."""
+"""Messages of the service that mean a rejection, in lower case."""
 LONGEST_REFUSAL = 200
-"""Characters; a short sentence that is no JSON is a refusal in words not seen before."""
+"""The most characters of a rejection; a short sentence that is not JSON is a rejection in new
+words."""
 
 
 @dataclass(frozen=True)
 class ArticleList:
-    """Articles, as the service describes them."""
+    """Articles, as described by the service."""
 
     rows: tuple[DocRow, ...]
 
 
 @dataclass(frozen=True)
 class EmptyAnswer:
-    """No match, or a mistake of the service: `{}` was seen for both."""
+    """An empty answer: no match, or a mistake of the service; `{}` was seen for both."""
 
 
 @dataclass(frozen=True)
 class RateLimitAnswer:
-    """Asked too often."""
+    """The service rejected the request because of its rate limit."""
 
     retry_after_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """The question itself is refused; asking again is no use."""
+    """The service rejected the query itself; repeating it is useless."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class ServiceFailure:
-    """The service is not itself."""
+    """The service does not work as usual."""
 
     message: str
 

@@ -32,13 +32,14 @@ from coreeval.tools.gdelt.index.stories import make_items, make_stories
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
-"""Days, aligned on the calendar, so that a new day moves no border but the last."""
+"""The lengths of spans in days, aligned on the calendar, so that a new day only moves the last
+border."""
 CLOSED_ROWS = 2_000_000
-"""Most rows of a part that no longer grows; ten English days have about 1.3 million."""
+"""The most rows of a part that no longer grows; ten English days have about 1.3 million."""
 SMALL_ROWS = 200_000
-"""A store of so few rows is one part, and is made again whole."""
+"""The most rows of a store that consists of one part, which is always rebuilt as a whole."""
 REACH = timedelta(days=2)
-"""How far a story reaches. A day no longer grows when so many whole days are behind it."""
+"""The reach of a story: a day no longer grows once this many whole days follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class DaySpan:
     first: date
     last: date
     grows: bool
-    """Whether later days may still tell its stories; they are counted once it is closed."""
+    """Whether later days may still add to its stories; they are counted once the span is closed."""
 
     @property
     def reach(self) -> tuple[date, date]:
@@ -84,10 +85,10 @@ def _split_days(
 
 
 MEMORY = "800MB"
-"""DuckDB's share; with Python and the store's own tables it stays below 1.5 GB."""
+"""DuckDB's memory limit; with Python and the store's own tables, the total stays below 1.5 GB."""
 THREADS = 2
 KEPT_S = 24 * 3600
-"""A part that was replaced stays for a day: somebody may be searching in it."""
+"""The seconds that a replaced part is kept, since another process may be searching in it."""
 WORK = ".work"
 _DROPPED = """
 SELECT dropped, count(*) FROM pages WHERE own AND dropped IS NOT NULL GROUP BY 1 ORDER BY 1
@@ -102,12 +103,12 @@ FROM read_parquet($files) GROUP BY 1
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What a compaction did."""
+    """The result of a compaction."""
 
     parts: int
-    """Parts that were made; the others were up to date."""
+    """The number of parts made; the others were up to date."""
     rows: int
-    """Segment rows in them."""
+    """The number of segment rows in them."""
 
 
 def compact(store: Path) -> CompactionResult:

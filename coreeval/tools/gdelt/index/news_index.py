@@ -33,27 +33,28 @@ from coreeval.tools.gdelt.index.store_catalog import (
 from coreeval.tools.gdelt.page_text import is_instruction_like
 
 INDEX, TEXTS = "index.bin", "texts.bin"
-"""A part's files."""
+"""The files of a part."""
 KINDS: tuple[EntityType, ...] = tuple(
     sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))
 )
-"""Types of names; an array holds the position. `other`, which stands for none, is the last."""
+"""The types of names; arrays store the position. `other`, which means no type, is last."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleColumns:
-    """What ranking needs of articles, by number."""
+    """The properties of articles that ranking needs, by article number."""
 
     published: NDArray[np.int64]
-    """Epoch seconds."""
+    """Publication times in epoch seconds."""
     precision: NDArray[np.uint8]
-    """Place in `PRECISIONS`."""
+    """Positions in `PRECISIONS`."""
     prior: NDArray[np.float32]
-    """What the score has whatever is asked: how many sites tell the story, and quality."""
+    """The part of the score that does not depend on the query: number of sites with the story,
+    quality."""
     story: NDArray[np.uint32]
-    """Head of the story's id, 0 where nobody else tells it."""
+    """The first bits of the story's id; 0 if no other article tells it."""
     teller: NDArray[np.uint32]
-    """Hash of the site, where there is a story."""
+    """A hash of the site, for articles with a story."""
 
     @classmethod
     def of(cls, parts: Sequence[Arrays]) -> "ArticleColumns":
@@ -63,32 +64,33 @@ class ArticleColumns:
 
 @dataclass(frozen=True, slots=True)
 class PartIndex:
-    """The look-up tables of one part."""
+    """The lookup tables of one part."""
 
     first: int
-    """Number in the store of the part's first article."""
+    """The number in the store of the part's first article."""
     first_name: int
-    """The same of its first name; a name that several parts have is several."""
+    """The number in the store of the part's first name; a name in several parts has several
+    numbers."""
     published: NDArray[np.int64]
     precision: NDArray[np.uint8]
     terms: Strings
-    """Words of headlines, descriptions and names."""
+    """The words of headlines, descriptions and names."""
     words: Postings
-    """Articles by term; the flag says that the headline has it."""
+    """The articles by term; the flag marks terms in the headline."""
     names: Postings
-    """Names by term."""
+    """The names by term."""
     shown: Strings
-    """Names as they are written."""
+    """The names as displayed."""
     hashes: NDArray[np.uint64]
-    """One of each name in lower case, the same in all parts."""
+    """A hash of each lower-case name, the same in all parts."""
     mentions: Postings
-    """Articles by name; the flag says that GKG names it, not only the headline."""
+    """The articles by name; the flag marks names from GKG rather than only from the headline."""
     depths: NDArray[np.uint8]
-    """Of each mention: how many of its day are ranked before it, where they are very many."""
+    """For each mention of a crowded name, the number of that day's mentions ranked before it."""
     kinds: NDArray[np.uint8]
-    """Of each mention: the type of the name, a place in `KINDS`."""
+    """For each mention, the type of the name, as a position in `KINDS`."""
     themes: Postings
-    """Articles by theme; the key is its place in `THEMES`."""
+    """The articles by theme; the key is the theme's position in `THEMES`."""
 
     @classmethod
     def of(cls, arrays: Arrays, first: int, first_name: int) -> "PartIndex":
@@ -134,11 +136,11 @@ def is_whole(folder: Path) -> bool:
 
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
-"""Best first; an array holds the position."""
+"""The precisions, best first; arrays store the position."""
 
 
 class NewsIndex:
-    """The parts of one store; opening reads little of them, and several threads may ask."""
+    """The parts of one store; opening reads little of them, and several threads may use it."""
 
     def __init__(self, store: Path) -> None:
         with open_catalog(store) as listed:

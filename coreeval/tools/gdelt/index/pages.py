@@ -34,7 +34,7 @@ from coreeval.tools.gdelt.words import (
 PLAIN = (
     "[ -%''-^`-~\u00c0-\u024f\u1e00-\u1eff\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac£¥°«»]*"
 )
-"""Texts of these characters that are ASCII without their accents are split by SQL: no `&`, which
+"""Texts of these characters, which are ASCII apart from accents, are split by SQL: no `&`, which
 may join letters, and no `_`."""
 _MARKS = "[ -~\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac£¥°«»]*"
 _MACROS = f"""
@@ -102,7 +102,7 @@ _PYTHON: dict[str, tuple[Callable[..., Any], list[Any], str]] = {
     "key_of": (key_of, ["VARCHAR"], "VARCHAR"),
     "date_in_url": (_date_in_url, ["VARCHAR", "BIGINT"], "BIGINT"),
 }
-"""By the names that SQL knows them under."""
+"""The Python functions by their names in SQL."""
 
 
 OFFERED = "en"

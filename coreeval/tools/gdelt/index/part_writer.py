@@ -24,9 +24,9 @@ from coreeval.tools.gdelt.index.storage import (
 from coreeval.tools.gdelt.words import THEMES
 
 CROWD = 64
-"""Articles of one day that name somebody, from which on they are ranked beforehand."""
+"""The number of articles of one day mentioning a name from which on they are ranked in advance."""
 TELLINGS = 4
-"""Articles of a story that count among the best of their day; a search takes two of them."""
+"""The most articles of a story that count among the best of their day; a search uses two."""
 DEEPEST = 255
 DAY_S = 86_400
 
@@ -68,7 +68,8 @@ def compute_depths(
 
 Packed = NDArray[np.uint64]
 KIND_BITS = 4
-"""A mention is sorted as name, article, whether GKG names it, and type in one number."""
+"""The bits of the type: a mention is sorted as name, article, whether GKG names it, and type in one
+number."""
 _ARTICLES = """
 SELECT published::BIGINT AS published, precision, prior, page, telling > $tellings AS told_often,
        CASE WHEN story IS NULL THEN 0 ELSE greatest(story >> 32, 1) END::UINTEGER AS story,

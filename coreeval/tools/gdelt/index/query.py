@@ -16,25 +16,25 @@ from coreeval.tools.gdelt.index.view import NOTHING, ONE, StoreView
 from coreeval.tools.gdelt.words import THEMES, query_keys
 
 TOPIC_SHARE = 0.3
-"""What an article must share with a topic: this part of the weight of its words, where a rare word
-weighs more (ln(1 + articles / articles with the word)). A topic is a description, and a headline
-puts it its own way. With most of the words asked for, 39 of 60 samples had fewer than six
-candidates and found no knowledge (docs/quality.md, round 1)."""
+"""The share of a topic's words, by weight, that an article must have; a rare word weighs more (ln(1
++ articles / articles with the word)). A topic is a description, which a headline words differently.
+When most of the words were required, 39 of 60 samples had fewer than six candidates and found no
+knowledge (docs/quality.md, round 1)."""
 NAME_RUNGS = ("named", "alias")
-"""Rungs whose query is a name: all of its words must be there."""
+"""Rungs whose query is a name: all of its words must occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One way to put a query: the words of its text, of an alias, or of what GDELT leaves of it."""
+    """One spelling of a query: the words of its text, an alias, or the name as GDELT cuts it."""
 
     query: int
-    """Place of the query in the batch."""
+    """The position of the query in the batch."""
     words: tuple[str, ...]
     share: float
-    """The part of the words' weight that an article must have."""
+    """The share of the words' weight that an article must have."""
     alone: bool
-    """A name of a single word whose query has a context that can settle whom it means."""
+    """Whether it is a name of one word whose query has a context that can settle who is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class QueryWord:
 
     word: str
     weight: float
-    """As a part of the spelling's whole weight."""
+    """The word's share of the spelling's weight."""
     seed: bool
-    """Whether articles are looked for by it; each that has enough words has at least one seed."""
+    """Whether articles are looked up by it; an article with enough words has at least one seed."""
 
 
 def list_spellings(queries: Sequence[EntityQuery]) -> list[Spelling]:
@@ -102,17 +102,17 @@ def list_contexts(query: EntityQuery) -> list[frozenset[str]]:
 
 
 MOST_NAMES = 200
-"""Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
+"""The most names that a spelling may match, most mentioned first: 'John' is part of thousands."""
 IN_TITLE, IN_TEXT, BY_NAME = 0.40, 0.32, 0.20
-"""How well an article matches, as a part of its score (research: gdelt §8; nobody has tuned it)."""
+"""How well an article matches, as a part of its score (research: gdelt §8; untuned)."""
 _LEAST = 5e-7
-"""Weights are compared with six digits."""
+"""The tolerance of comparisons of weights, which have six digits."""
 Weights = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SpellingWeights:
-    """One spelling with its words weighed."""
+    """A spelling and the weights of its words."""
 
     words: tuple[QueryWord, ...]
     share: float
@@ -121,7 +121,7 @@ class SpellingWeights:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """What is looked for to answer one query."""
+    """The search terms of one query."""
 
     spellings: tuple[SpellingWeights, ...]
     themes: tuple[int, ...]
@@ -130,12 +130,12 @@ class SearchTerms:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Articles that a query finds, some of them in several ways."""
+    """The articles that a query finds; some are found in several ways."""
 
     article: Numbers
-    """Number in the store."""
+    """The article's number in the store."""
     whole: Weights
-    """The part of the query's words that it has, by weight."""
+    """The share of the query's words that the article has, by weight."""
     match: Weights
     """How well it matches: `IN_TITLE`, `IN_TEXT` or `BY_NAME`."""
 

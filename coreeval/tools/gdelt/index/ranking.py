@@ -25,12 +25,12 @@ from coreeval.tools.gdelt.index.storage import Flags
 from coreeval.tools.gdelt.index.view import ONE, PartView, StoreView, epoch_seconds
 
 CAP = 800
-"""Finds of a query that are ranked with regard to stories, the best first: enough for 20 stories
-that 20 sites tell, found in the text and by name."""
+"""The most finds of a query whose stories are ranked, best first: enough for 20 stories that 20
+sites tell, found in the text and by name."""
 RECENCY = 0.20
-"""What the newest article has more in its score than one from long before (research: gdelt §8)."""
+"""The score bonus of the newest article over one from long before (research: gdelt §8)."""
 _WORDS_FIRST = 2.0**21
-"""An article with more of a query's words comes before one with fewer, whatever their scores."""
+"""The weight that ranks articles with more of a query's words first, whatever their scores."""
 ArticleNumbers = NDArray[np.int64]
 
 
@@ -96,8 +96,8 @@ def _pick_stories(ranked: ArticleNumbers, articles: ArticleColumns, k: int) -> l
 
 
 DEPTH = 16
-"""Articles of one day, the best, that are looked at for a name that very many have; twice as many
-as are wanted if that is more."""
+"""The best articles of one day to consider for a name that very many mention; twice the number
+wanted if that is more."""
 
 
 def search(
@@ -135,22 +135,23 @@ def _build_terms(queries: Sequence[EntityQuery], view: StoreView) -> list[Search
 
 
 MOST_COMMON_NAMES = 20_000
-"""The commonest names of a window; the rest of a month's 400,000 are mentioned once or twice."""
+"""The most names of a window, commonest first; the rest of a month's 400,000 are mentioned once or
+twice."""
 Counts = NDArray[np.int64]
 Groups = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class PartNames:
-    """The mentions of one part that count, and the names that they are of."""
+    """The mentions in one part that count, and their names."""
 
     index: PartIndex
     counts: Flags
-    """Which mentions are in the window and certain enough."""
+    """Whether each mention is in the window and certain enough."""
     names: NDArray[np.intp]
-    """The names that have one, in order."""
+    """The names with such a mention, in order."""
     totals: Counts
-    """How many each has."""
+    """The number of mentions of each name."""
 
     @classmethod
     def of(cls, part: PartView, worst: int) -> "PartNames":

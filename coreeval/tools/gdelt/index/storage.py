@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"coreeval arrays 1\n"
 ALIGNED = 64
-"""Bytes: each array starts at a multiple, so that the processor reads it as it stands."""
+"""The alignment in bytes: each array starts at a multiple, so that it can be used in place."""
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -82,9 +82,9 @@ def _align(size: int) -> int:
 
 
 IN_A_BLOCK = 16
-"""Records: fewer pack worse, more cost longer to unpack for one of them."""
+"""The number of records in a block: fewer compress worse, more make reading one record slower."""
 _LEVEL = 3
-"""Of zstd."""
+"""The zstd compression level."""
 
 
 def write_records(path: Path, records: Iterable[str]) -> None:
@@ -112,7 +112,7 @@ class RecordFile:
 
     Raises:
         OSError: there is no such file.
-        ValueError: it is cut short.
+        ValueError: the file is truncated.
     """
 
     def __init__(self, path: Path) -> None:
@@ -165,14 +165,15 @@ Items = NDArray[np.uint32]
 Numbers = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 KEY = np.uint64(32)
-"""Bits below the key where a key and an item are one number, so that sorting sorts both."""
+"""The number of bits below the key in numbers that combine key and item, so that sorting sorts
+both."""
 STRETCH = 128
-"""Every so many texts one is kept at hand, so that few are unpacked to find another."""
+"""The interval at which texts are kept in memory, so that finding a text unpacks only a few."""
 _ONE = np.uint32(1)
 
 
 class Strings(Sequence[str]):
-    """Texts by number; where they are sorted, numbers by text."""
+    """Texts by number and, if they are sorted, numbers by text."""
 
     def __init__(self, starts: NDArray[np.uint32], text: NDArray[np.uint8]) -> None:
         self._starts, self._text = starts.data, text.data
@@ -217,7 +218,7 @@ def to_string_arrays(name: str, texts: Iterable[str]) -> Arrays:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The lists of some keys, which are numbers from 0."""
+    """The lists of some keys, which are numbers starting at 0."""
 
     starts: NDArray[np.uint32]
     items: Items

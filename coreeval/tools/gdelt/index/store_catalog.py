@@ -23,40 +23,40 @@ from coreeval.tools.stores.heartbeat import OPENING
 
 
 class FileRead(Value):
-    """One file that was read."""
+    """A file that was read."""
 
     name: str
     kind: str
     md5: str
     rows: int
     articles: int
-    """Rows that were articles, before duplicates are joined and titles screened."""
+    """The number of rows that were articles, before duplicates are merged and titles screened."""
     bad: dict[str, int] = {}
-    """Rows that were none, by reason."""
+    """The number of rows that were not articles, by reason."""
 
 
 class StoreStats(Value):
-    """What the store was made of; rows = bad + duplicates + dropped + articles."""
+    """The contents of the store; rows = bad + duplicates + dropped + articles."""
 
     fingerprint: str
     files: tuple[FileRead, ...]
     ignored: dict[str, str] = {}
-    """Files in the folder that hold no articles, and why they were left out."""
+    """The files in the folder without articles, and the reasons that they were left out."""
     rows: int
     bad: dict[str, int] = {}
     duplicates: int
-    """Articles that another row with the same canonical URL already told."""
+    """The number of articles with the same canonical URL as an earlier row."""
     dropped: dict[str, int] = {}
-    """Articles not offered as evidence: language and the screen, by reason."""
+    """The number of articles not offered as evidence (language, screen), by reason."""
     articles: int
     clusters: int
-    """Groups of two or more kept articles that tell the same event."""
+    """The number of groups of two or more kept articles about the same event."""
     precision: dict[Precision, int] = {}
-    """How many kept articles know their publication time how well."""
+    """The number of kept articles by the precision of their publication time."""
 
 
 LONGEST_FILE_NAME = 180
-"""Characters of a file name, well below the 255 bytes that file systems allow."""
+"""The most characters of a file name, well below the 255 bytes that file systems allow."""
 DATA_FOLDERS = ("segments", "signals")
 """The folders whose files are listed in `store.db`."""
 
@@ -79,7 +79,7 @@ class StoreLayout:
 
     @property
     def downloads(self) -> Path:
-        """Files from the mirror that are being read."""
+        """Downloads from the mirror that are being read."""
         return self.root / "downloads"
 
     def aside(self, name: str) -> Path:
@@ -145,7 +145,7 @@ def to_safe_name(name: str) -> str:
 
 @cache
 def hash_code() -> str:
-    """Return a hash of the code that makes parts: parts made by other code are made again."""
+    """Return a hash of the code that makes parts: parts made by other code are rebuilt."""
     digest = hashlib.sha256()
     for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
         digest.update(module.read_bytes())
@@ -169,19 +169,19 @@ class StorePart:
     id: int
     first: str
     last: str
-    """Crawl days as `YYYY-MM-DD`, both included."""
+    """The last crawl day as `YYYY-MM-DD`, included, like the first."""
     fingerprint: str
-    """Of the segments that it was made from, and of the code that made it."""
+    """A hash of the segments and the code that the part was made from."""
     rows: int
     articles: int
     dropped: dict[str, int] = field(default_factory=dict)
     stories: int
     precision: dict[int, int] = field(default_factory=dict)
-    """How many articles know their publication time how well."""
+    """The number of articles by the precision of their publication time."""
 
     @property
     def duplicates(self) -> int:
-        """The number of rows about a page that an earlier row was about."""
+        """The number of rows about a page that an earlier row already covered."""
         return self.rows - self.articles - sum(self.dropped.values())
 
 

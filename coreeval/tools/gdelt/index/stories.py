@@ -17,9 +17,10 @@ from coreeval.tools.gdelt.words import find_title_names
 
 MIN_JACCARD = 0.6
 SPAN = timedelta(hours=48)
-"""Both as research: gdelt §5 has them; untuned."""
+"""The time span and similarity within which headlines tell the same story (research: gdelt §5;
+untuned)."""
 MIN_WORDS = 3
-"""Headlines with fewer content words are twins only if they are equal."""
+"""The fewest content words of a headline that need not be equal to its twin."""
 _SECONDS = int(SPAN.total_seconds())
 
 _HEADS = f"""
@@ -53,7 +54,7 @@ SELECT one.node, one.stretch, one.size, one.mask, (one.word::BIGINT << 32) + oth
 FROM words one JOIN words other ON one.node = other.node AND one.word < other.word
 """
 _SHARED = f"{MIN_JACCARD / (1 + MIN_JACCARD) - 1e-6}::FLOAT * (one.size + other.size)"
-"""So many words two nodes above the threshold have in common, at least."""
+"""The fewest words that two nodes above the threshold have in common."""
 _PAIRS = f"""
 CREATE TABLE pairs AS
 WITH near AS (
@@ -125,8 +126,8 @@ def find_leaders(
 
 
 TITLED_UP_TO = 20_000
-"""Articles of a part up to which headlines are searched for names: enough for article lists; where
-there is more, there is GKG, which has named everybody who matters."""
+"""The most articles of a part whose headlines are searched for names: enough for article lists;
+larger parts have GKG, which has named everybody who matters."""
 
 # A story gives its undated members the time of its earliest dated one, unless seen before it.
 _DATED = f"""

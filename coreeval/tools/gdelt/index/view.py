@@ -21,11 +21,11 @@ NOTHING: Items = np.zeros(0, np.uint32)
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """What a window shows of a part."""
+    """The items of a part that are in a window."""
 
     index: PartIndex
     bounds: NDArray[np.uint32]
-    """The first item of the window, and the first behind it."""
+    """The first item in the window, and the first one after it."""
     whole: bool
     """Whether all of the part's articles are in the window."""
 
@@ -66,12 +66,12 @@ class PartView:
 
 @dataclass(frozen=True, slots=True)
 class StoreView:
-    """What a window and a precision show of a store; made for one batch of queries."""
+    """The items of a store that match a window and a precision; made for one batch of queries."""
 
     parts: tuple[PartView, ...]
     articles: ArticleColumns
     worst: int
-    """The least certain precision, as its place in `PRECISIONS`."""
+    """The least certain precision to accept, as its position in `PRECISIONS`."""
     _terms: dict[str, list[tuple[PartView, int]]] = field(default_factory=dict)
     _words: dict[str, Items] = field(default_factory=dict)
     _names: dict[str, Items] = field(default_factory=dict)

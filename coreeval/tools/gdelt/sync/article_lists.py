@@ -108,10 +108,10 @@ def _field_text(row: ListFields, key: str) -> str:
 
 
 CHUNK = 16384
-"""Rows that are made into a table at once."""
+"""The number of rows in a table."""
 GAL, ARTLIST = "gal", "artlist"
 ArticleRow = tuple[str, str, str, int, int | None, str, int]
-"""URL, title, snippet, crawled and stated time, language, line: what a list tells."""
+"""The fields of a row: URL, title, snippet, crawl time, stated time, language, line number."""
 _COLUMNS = ("url", "title", "snippet", "crawled_at", "stated_at", "language", "line")
 
 

@@ -12,16 +12,17 @@ from coreeval.tools.gdelt.sync.file_reader import BATCH_S
 from coreeval.tools.gdelt.sync.store_ledger import BatchRange, BatchRow, BatchState, StoreLedger
 
 FIRST_BATCH = datetime(2015, 2, 18, 22, 45, tzinfo=UTC)
-"""GDELT 2's first batch."""
+"""The time of GDELT 2's first batch."""
 PATIENCE = timedelta(hours=3)
-"""A batch that is not there so long after its time is a gap; before, it may still come."""
+"""The time after which a batch that is still not available counts as a gap; before, it may still
+arrive."""
 SETTLED = timedelta(days=1)
-"""A gap that was still one so long after its time is not asked for again."""
+"""The age of a gap after which it is not requested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchToFetch:
-    """A batch of a feed that is to be fetched."""
+    """A batch of a feed to fetch."""
 
     feed: Feed
     batch: datetime
@@ -111,37 +112,37 @@ def _is_settled(row: BatchRow | None, now: datetime) -> bool:
 
 
 Missing = Literal["missing", "not_fetched"]
-"""Why a batch is not there: the mirror has none, or nobody has come to it yet."""
+"""The reason that a batch is absent: the mirror does not have it, or it was not fetched yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Consecutive batches of a feed that should be there and are not."""
+    """Consecutive batches of a feed that should be in the store but are not."""
 
     feed: Feed
     start: datetime
     end: datetime
-    """The first batch that is not among them."""
+    """The first batch after the gap."""
     batches: int
     why: Missing
     hole: Hole | None = None
-    """The known hole of the archive that they lie in."""
+    """The known hole of the archive that contains the gap; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCoverage:
-    """One day of a feed."""
+    """The coverage of one day of a feed."""
 
     day: str
     expected: int
     present: int
     articles: int = 0
-    """Rows of the files of this day; of signals, too."""
+    """The number of rows in this day's files, also for signals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedCoverage:
-    """One feed."""
+    """The coverage of one feed."""
 
     feed: Feed
     files: int
@@ -153,22 +154,22 @@ class FeedCoverage:
 
     @property
     def batch_count(self) -> int:
-        """The number of batches that should be there."""
+        """The number of batches that should be in the store."""
         return sum(day.expected for day in self.days)
 
     @property
     def present(self) -> int:
-        """The number of batches that are there, even in part."""
+        """The number of batches in the store, including partial ones."""
         return sum(day.present for day in self.days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCoverage:
-    """What a store holds of what it should hold."""
+    """The coverage of a store: what it contains of what it should contain."""
 
     feeds: tuple[FeedCoverage, ...]
     days: Mapping[str, int]
-    """Articles by the day of their crawl."""
+    """The number of articles by crawl day."""
     segments: int
     ignored: Mapping[str, str]
 

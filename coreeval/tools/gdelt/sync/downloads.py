@@ -42,7 +42,8 @@ from coreeval.tools.http import describe_http_error
 MIRROR = "https://storage.googleapis.com/data.gdeltproject.org"
 """The storage host behind data.gdeltproject.org: valid TLS, not throttled (research: gdelt §4)."""
 LARGEST = 64 << 20
-"""Bytes of a download; a busy GKG batch has 6 MB, translated ones are about as large."""
+"""The most bytes of a download; a busy GKG batch has 6 MB, and translated ones are about as
+large."""
 ATTEMPTS = 5
 PIECE = 1 << 18
 TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=20, sock_read=60)
@@ -51,16 +52,16 @@ _MD5 = re.compile(r'"?([0-9a-f]{32})"?$')
 
 
 class FetchFailed(Exception):
-    """A file could not be fetched, and trying again at once does not help."""
+    """The file could not be fetched, and trying again at once does not help."""
 
 
 class _TransientFailure(FetchFailed):
-    """A try that went wrong in a way that another one may not."""
+    """The try failed in a way that may not recur."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorFile:
-    """A file as the mirror has it."""
+    """A file on the mirror."""
 
     path: Path
     md5: str
@@ -106,15 +107,15 @@ def new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """One mirror, asked through one session."""
+    """A mirror, accessed through one session."""
 
     url: str
     session: aiohttp.ClientSession
     pause_s: float = 1.0
-    """Seconds before the second try; it doubles with each."""
+    """The seconds before the second try; they double with each further try."""
 
     async def fetch(self, path: str, to: Path) -> MirrorFile | None:
-        """Fetch one file; return None if the mirror has none of this name.
+        """Fetch one file; return None if the mirror has no file of this name.
 
         Raises:
             FetchFailed: none of several tries returned a complete file with the right checksum.
@@ -183,29 +184,29 @@ def read_md5_header(headers: Mapping[str, str]) -> str | None:
 
 
 AT_ONCE = 4
-"""Downloads at once (research: gdelt §8)."""
+"""The number of simultaneous downloads (research: gdelt §8)."""
 WAITING = 8
-"""Batches on disk that are being fetched or wait to be read."""
+"""The most batches on disk that are being fetched or wait to be read."""
 HOPELESS = 12
-"""Batches in a row that could not be fetched, from which the mirror counts as unreachable; before
-anything was fetched, a first round of them is enough."""
+"""The number of failed batches in a row after which the mirror counts as unreachable; before the
+first success, one round of simultaneous downloads is enough."""
 
 
 @dataclass(slots=True)
 class FetchTroubles:
-    """What could not be had."""
+    """The batches that could not be fetched."""
 
     failed: dict[str, str] = field(default_factory=dict)
-    """Batches that could not be fetched, and why; the next sync tries them again."""
+    """The batches that failed, and the reasons; the next sync tries them again."""
     late: int = 0
-    """Batches that are not there yet and may still come."""
+    """The number of batches that are not available yet and may still arrive."""
     in_a_row: int = 0
     fetched: bool = False
-    """Whether the mirror has answered at all."""
+    """Whether the mirror has responded at all."""
 
 
 class Downloads:
-    """Fetches batches inside a `with` block, from a thread; iterating gives what arrived."""
+    """A thread that fetches batches inside a `with` block; iterating yields the deliveries."""
 
     def __init__(
         self,

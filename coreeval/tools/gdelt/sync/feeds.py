@@ -13,18 +13,18 @@ from coreeval.tools.gdelt import rows
 from coreeval.tools.gdelt.sync.signals import DATE_ADDED, EVENT_COLUMNS, MENTION_COLUMNS
 
 QUARTER = timedelta(minutes=15)
-"""GDELT publishes a batch each quarter of an hour."""
+"""The interval at which GDELT publishes batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """A stretch without files; `end` is the first batch that is there again."""
+    """A period without files; `end` is the first batch after it."""
 
     start: datetime
     end: datetime
     reason: str
     feeds: tuple[str, ...]
-    """The feeds that are known to lack it."""
+    """The feeds that are known to lack these batches."""
 
     @property
     def batches(self) -> int:
@@ -40,7 +40,7 @@ HOLES = (
         feeds=("gkg", "gkg_translated", "events", "mentions"),
     ),
 )
-"""As probed file by file in October 2026 (research: gdelt §4)."""
+"""The known holes, found by checking each file in October 2026 (research: gdelt §4)."""
 
 
 def find_holes(window: Window) -> tuple[Hole, ...]:
@@ -57,22 +57,23 @@ def find_hole(moment: datetime, feed: str) -> Hole | None:
 Feed = Literal["gkg", "gkg_translated", "gal", "events", "mentions", "artlist"]
 Suffixes = tuple[str, ...]
 GAL_MINUTES = 8
-"""GAL files lie at minutes 0 to 7 of a quarter hour; nothing lists them (research: gdelt §1)."""
+"""The minutes of a quarter hour with GAL files, 0 to 7; nothing lists these files (research: gdelt
+§1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorFeed:
-    """How the mirror has a feed."""
+    """The location and format of a feed on the mirror."""
 
     folder: str
     suffixes: Suffixes
-    """Of the files of one batch; each has an archive of one file or a gzip file."""
+    """The suffixes of the files of one batch; each is an archive of one file or a gzip file."""
     a_day: str
-    """What a day of it costs to download."""
+    """The size of one day's download."""
     minutes: int = 1
-    """Minutes of a batch at which there may be a file."""
+    """The number of minutes of a batch at which there may be a file."""
     ready_after: timedelta = timedelta(minutes=-11)
-    """When the files of a batch can be there, from its stamp: most lie there before it."""
+    """When the files of a batch may be available, relative to its stamp: most appear before it."""
 
     def paths(self, batch: datetime) -> list[str]:
         """Return the paths that a batch may have on the mirror."""
@@ -121,7 +122,7 @@ def feed_of(path: Path) -> Feed | None:
     """Return a file's feed by its first lines; None if it is not a kind that is read here.
 
     Raises:
-        DamagedFile: not even its first line can be decompressed.
+        FileDamage: not even its first line can be decompressed.
     """
     head = rows.first_lines(path)
     kind = rows.classify_lines(head)

@@ -26,16 +26,16 @@ from coreeval.tools.gdelt.sync.signals import read_events, read_mentions
 PIECE = 1 << 19
 PACKED_PIECE = 1 << 16
 GZIP, DEFLATE = 31, -15
-"""Forms of packing, as `wbits` calls them."""
+"""The compression formats, as values of `wbits`."""
 GZIP_MAGIC = b"\x1f\x8b"
 _LOCAL_HEADER = 30
 _ISAL: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # not an instance
 TROUBLE = (*ARCHIVE_DAMAGE, _ISAL)
-"""What unpacking damaged files raises."""
+"""The errors raised when damaged files are decompressed."""
 
 
 class FileTooLarge(FileDamage):
-    """Unpacked, a file is larger than a file of its kind can be."""
+    """The decompressed file is larger than a file of its kind can be."""
 
 
 def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[list[bytes]]:
@@ -47,8 +47,8 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
         one_entry: Whether an archive must hold exactly one file, as GDELT's own do.
 
     Raises:
-        DamagedFile: the file cannot be decompressed to its end; the lines before were yielded.
-        TooLarge: the file has more than `most` bytes.
+        FileDamage: the file cannot be decompressed to its end; the lines before were yielded.
+        FileTooLarge: the file has more than `most` bytes.
     """
     left = b""
     for piece in _limit(_iter_pieces(path, one_entry), most):
@@ -64,7 +64,7 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
 
 
 def _split_lines(piece: bytes) -> list[bytes]:
-    """Return the same as `split`, by `find`, which looks at many bytes at a time."""
+    """Return the same as `split`, using `find`, which examines many bytes at a time."""
     lines, start = [], 0
     while (end := piece.find(b"\n", start)) >= 0:
         lines.append(piece[start:end])
@@ -155,9 +155,9 @@ def _inflate(packed: Iterator[bytes], form: int) -> Iterator[bytes]:
 
 BATCH_S = 900
 MOST_UNPACKED = 1 << 30
-"""Bytes of a file on disk when unpacked, which bounds the memory that reading it takes."""
+"""The most bytes of a decompressed file on disk, which limits the memory for reading it."""
 MOST_UNPACKED_DOWNLOAD = 128 << 20
-"""Bytes of a download when unpacked; a busy GKG batch has 18 MB (research: gdelt §2)."""
+"""The most bytes of a decompressed download; a busy GKG batch has 18 MB (research: gdelt §2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,39 +166,40 @@ class Offer:
 
     path: Path
     name: str
-    """What the ledger calls it; never used as a path."""
+    """The file's name in the ledger; never used as a path."""
     feed: Feed | None = None
-    """None where only its content can tell."""
+    """The file's feed; None if only its content can tell."""
     batch: datetime | None = None
     md5: str = ""
-    """Of its bytes as they are on disk, where that is known already."""
+    """The MD5 of the file's bytes on disk; "" if not known yet."""
     downloaded: bool = False
-    """Whether it is ours: then it holds one file of bounded size, and goes once it is read."""
+    """Whether it is our own download, which holds one file of limited size and is deleted after
+    reading."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What reading a file came to."""
+    """The result of reading a file."""
 
     offer: Offer
     feed: Feed | None = None
     md5: str = ""
     size: int = 0
     known: bool = False
-    """Its content was read before, so it was not read again."""
+    """Whether its content was read before, so that it was not read again."""
     why: str = ""
-    """Why nothing was read."""
+    """The reason that nothing was read."""
     tally: RowTally = field(default_factory=RowTally)
     articles: list[Any] = field(default_factory=list)
-    """Tables of articles."""
+    """The tables of articles."""
     signals: Any = None
-    """A table of signals."""
+    """The table of signals."""
     batches: set[int] = field(default_factory=set)
-    """Quarter hours that its rows are of, in epoch seconds."""
+    """The quarter hours that its rows belong to, in epoch seconds."""
 
 
 Content = Callable[[Offer], Reading]
-"""Reads a file whose MD5 is known, here or elsewhere."""
+"""Reads a file with a known MD5, in this process or another."""
 
 
 def read_content(offer: Offer) -> Reading:

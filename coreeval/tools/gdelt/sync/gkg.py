@@ -37,12 +37,13 @@ from coreeval.tools.gdelt.words import language_code
 
 THEMES, TONE, GCAM = 7, 15, 17
 WORD_COUNT = 6
-"""The last of the seven numbers in the tone column."""
+"""The position of the last of the seven numbers in the tone column."""
 LISTS = (PERSONS, ORGANISATIONS, LOCATIONS, ALL_NAMES, THEMES)
 CHUNK = 2048
-"""Rows that are made into a table at once."""
+"""The most rows of a table."""
 CHUNK_BYTES = 1 << 28
-"""Bytes of lines after which they are, however few: Arrow counts a column's bytes in 31 bits."""
+"""The bytes of lines after which a table is complete, however few its rows: Arrow counts a column's
+bytes in 31 bits."""
 MOST_WORDS = 2**31 - 1
 _WEB = WEB.encode()
 _PUBLISHED = re.compile(rb"<PAGE_PRECISEPUBTIMESTAMP>(\d{14})<")
@@ -51,7 +52,7 @@ _SOURCE_LANGUAGE = re.compile(r"srclc:(\w+)")
 
 @dataclass(slots=True)
 class _Chunk:
-    """Some articles, column by column."""
+    """Some articles as columns."""
 
     url: list[str] = field(default_factory=list)
     title: list[str] = field(default_factory=list)

@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 END, HASH, COMMA = b";#,"
 OFFSET_DIGITS = 9
-"""More digits than any text has characters; what follows them is dropped."""
+"""The most digits of an offset, more than any text needs; the digits after them are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class NameMentions:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """The lists of some rows, one after the other."""
+    """The concatenated lists of some rows."""
 
     text: bytes
-    """Their items in UTF-8, each followed by a semicolon."""
+    """The items in UTF-8, each followed by a semicolon."""
     ends: Ints
-    """Where the last semicolon of each row is."""
+    """The position of the last semicolon of each row."""
 
     def items(self) -> tuple[Ints, Any]:
         """Return the row of each item, and the items as Arrow strings with their semicolons."""
@@ -122,7 +122,7 @@ def join_lists(values: Sequence[bytes]) -> ListColumn:
 
 
 TYPES: tuple["EntityType", ...] = ("person", "organisation", "place", "other")
-"""In order: a name that several lists have is of the first one's type."""
+"""The types of names, in order of precedence if several lists contain a name."""
 MOST_COUNTED = 2**15 - 1
 ENTITY = pa.struct(
     [("name", pa.string()), ("type", pa.string()), ("at", pa.int32()), ("n", pa.int16())]
@@ -148,13 +148,13 @@ def find_prominent_names(rows: int, by_type: Sequence[NameMentions]) -> Any:  # 
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Mentions of one name in one list of one row, put together at the place of the first one."""
+    """Mentions of one name in one list of one row, grouped at the position of the first."""
 
     row: Ints
     kind: Ints
     name: Ints
     at: Ints
-    """The first offset."""
+    """The offset of the first mention."""
     n: Ints
 
     def choose_prominent(self, fold_of: Ints) -> "_Groups":
@@ -211,7 +211,7 @@ def _fold_names(names: Any) -> Ints:  # noqa: ANN401
 
 
 def _correct_names(names: Any, odd: Any, correct: Callable[[str], str | None]) -> Any:  # noqa: ANN401
-    """Correct the odd names individually; most files have none."""
+    """Correct the irregular names one by one; most files have none."""
     if not pc.any(odd).as_py():
         return names
     corrected = [correct(name) for name in names.filter(odd).to_pylist()]

@@ -39,7 +39,7 @@ from coreeval.tools.gdelt.sync.store_ledger import (
 
 DAY_S = 86_400
 COMPRESSION_LEVEL = 3
-"""Of zstd: 6 doubles the time of writing for a tenth fewer bytes."""
+"""The zstd level: 6 doubles the time of writing for a tenth fewer bytes."""
 FileTable = tuple[int, Any]
 """The number of a file in the ledger, and a table of its rows."""
 
@@ -103,19 +103,19 @@ def _hash_files(files: Sequence[int]) -> str:
 
 
 AT_ONCE = min(os.cpu_count() or 1, 4)
-"""Deliveries that are read at the same time."""
+"""The number of deliveries that are read at the same time."""
 AHEAD = 2 * AT_ONCE
-"""Deliveries that may be read before their turn: readers work while others are committed."""
+"""The most deliveries read before their turn, so that readers work while others are committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """Files that belong together, and what is known of their batch once they are read."""
+    """Files that belong together, and the state of their batch once they are read."""
 
     offers: tuple[Offer, ...] = ()
     batches: tuple[BatchRow, ...] = ()
     done: Callable[[], None] = lambda: None
-    """Called when the files are read."""
+    """Called when the files have been read."""
 
 
 def read_deliveries(
@@ -144,36 +144,36 @@ def _read_delivery(delivery: Delivery, known: Container[str], content: Content) 
 
 
 ROWS = 50_000
-"""Articles from which a commit is due: some 50 files of GKG, about 100 MB of memory."""
+"""The number of articles after which to commit: some 50 files of GKG, about 100 MB of memory."""
 FILES = 200
 LONGEST_S = 20.0
-"""Seconds after which one is due however few there are: all that a kill can lose."""
+"""The seconds after which to commit, however few articles there are: all that a kill can lose."""
 
 
 @dataclass(slots=True)
 class IntakeCounts:
-    """What an intake came to."""
+    """The result of an intake."""
 
     files: int = 0
     rows: int = 0
     articles: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     known: int = 0
-    """Files whose content was read before."""
+    """The number of files whose content was read before."""
     ignored: dict[str, str] = field(default_factory=dict)
-    """Files that were left out, and why."""
+    """The files that were left out, and the reasons."""
     size: int = 0
-    """Bytes of the files that were read."""
+    """The number of bytes of the files that were read."""
     copies: dict[Feed, list[int]] = field(default_factory=dict)
-    """Batches, in epoch seconds, of files that are copies of GDELT's own."""
+    """The batches, in epoch seconds, of files that are copies of GDELT's own."""
 
 
 TellProgress = Callable[[int, int], None]
-"""Told after each delivery how many were read, and how many articles were in them."""
+"""Called after each delivery with the number of deliveries read and of articles in them."""
 
 
 class Intake:
-    """Reads deliveries and commits them; what is not committed is as if it had not been read."""
+    """A reader that commits deliveries; what is not committed counts as unread."""
 
     def __init__(
         self, layout: StoreLayout, ledger: StoreLedger, *, now: Clock, tell: TellProgress
@@ -185,7 +185,7 @@ class Intake:
         self._next = ledger.next_file()
         self._contents = ledger.contents()
         self.counts = IntakeCounts()
-        """Of what is committed."""
+        """The counts of what is committed."""
         self._open = _OpenCommit()
 
     def take(self, deliveries: Iterable[Delivery]) -> None:
@@ -275,7 +275,7 @@ class Intake:
 
 @dataclass(slots=True)
 class _OpenCommit:
-    """What was read and not yet committed."""
+    """The rows that were read but are not yet committed."""
 
     entry: LedgerEntry = field(default_factory=LedgerEntry)
     articles: list[tuple[int, Any]] = field(default_factory=list)

@@ -24,13 +24,14 @@ from coreeval.errors import RunError
 from coreeval.tools.gdelt.sync.file_reader import Offer, Reading, read_content
 
 FEW = 64 << 20
-"""Bytes of files that are read in this process, before others are started."""
+"""The bytes of files that are read in this process before other processes are started."""
 KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
     "MIMALLOC_PURGE_DELAY": "-1",
 }
-"""Environment in which glibc and Arrow keep memory for the next file: a seventh of the time."""
+"""Environment variables that make glibc and Arrow keep memory for the next file, which saves a
+seventh of the time."""
 _SERVE = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from coreeval.tools.gdelt.sync.reader_processes import serve; serve()"
@@ -38,9 +39,9 @@ _SERVE = (
 
 
 class ReaderProcesses:
-    """Reads files for several threads, each in a process of its own once there are many.
+    """A pool of processes that read files for several threads, started once there are many files.
 
-    Leaving the `with` block ends the processes at once, and what they are reading with them.
+    Leaving the `with` block ends the processes at once, together with the reads in progress.
     """
 
     def __init__(self) -> None:
@@ -140,7 +141,7 @@ def _ending(code: int) -> str:
 
 
 class PandasBlocker(MetaPathFinder):
-    """Keeps Arrow from importing pandas, where it is, only to see that an array is no series."""
+    """An import hook that blocks pandas, which Arrow imports only to check for a series."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Find nothing: importing pandas would take half of the startup time.

@@ -32,7 +32,8 @@ ARTICLES = pa.schema(
         ("words", pa.int32()),
     ]
 )
-"""Articles as the files tell them: not yet dated, joined or screened. Times are epoch seconds."""
+"""The columns of articles as in the files: not yet dated, merged or screened. Times are epoch
+seconds."""
 SIGNALS = pa.schema(
     [
         ("url", pa.string()),
@@ -45,7 +46,7 @@ SIGNALS = pa.schema(
         ("sqldate", pa.int32()),
     ]
 )
-"""How much Events and Mentions make of a page: salience, never facts."""
+"""The prominence of a page in Events and Mentions: salience, never facts."""
 
 
 def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arrow has no types
@@ -68,14 +69,14 @@ def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arro
 
 RowRefusal = Reason | Literal["too_large"]
 MOST_KEPT = 100
-"""Rows of a file that are kept aside; the others are counted."""
+"""The most invalid rows of a file that are kept; further ones are only counted."""
 LONGEST_KEPT = 2000
-"""Characters of a row that are kept aside."""
+"""The most characters kept of an invalid row."""
 
 
 @dataclass(slots=True)
 class RowTally:
-    """Counts the rows of a file and keeps some of the bad ones aside."""
+    """A counter of a file's rows that keeps some of the invalid ones."""
 
     rows: int = 0
     bad: Counter[RowRefusal] = field(default_factory=Counter)
@@ -106,7 +107,7 @@ class RowTally:
 
 
 LONGEST_URL = 8000
-"""Characters; no common server takes a longer address."""
+"""The most characters of a URL; no common server accepts a longer one."""
 
 
 def clean_page_text(raw: str, most: int) -> str:

@@ -23,7 +23,7 @@ Columns = list[bytes]
 
 @dataclass(slots=True)
 class _Signal:
-    """What several rows make of one page."""
+    """The signals of one page, combined from several rows."""
 
     num_mentions: int | None = None
     num_sources: int | None = None
@@ -36,7 +36,7 @@ class _Signal:
 
 @dataclass(slots=True)
 class Signals:
-    """The signals of one file, and the batches that its rows are from."""
+    """The signals of one file, and the batches that its rows belong to."""
 
     by_url: dict[str, _Signal] = field(default_factory=dict)
     stamps: set[int] = field(default_factory=set)

@@ -48,7 +48,7 @@ files_table = Table(
     Column("bad", Text, nullable=False),
     Column("read_at", Integer, nullable=False),
 )
-"""Files that were read; `bad` is JSON, rows that were none by reason; times in epoch seconds."""
+"""The files that were read; `bad` is JSON: invalid rows by reason. Times are in epoch seconds."""
 segments_table = Table(
     "segments",
     metadata,
@@ -56,14 +56,14 @@ segments_table = Table(
     Column("day", String(10), nullable=False),
     Column("rows", Integer, nullable=False),
 )
-"""Parquet files under segments/ and signals/; `day` is the day of the crawl."""
+"""The Parquet files under segments/ and signals/; `day` is the crawl day."""
 holds_table = Table(
     "holds",
     metadata,
     Column("file", Integer, primary_key=True),
     Column("segment", String, primary_key=True),
 )
-"""Which segments have rows of which file."""
+"""The segments that contain rows of each file."""
 batches_table = Table(
     "batches",
     metadata,
@@ -72,7 +72,8 @@ batches_table = Table(
     Column("state", String, nullable=False),
     Column("checked_at", Integer, nullable=False),
 )
-"""Quarter hours of a feed: `read`, in `part` (a file that is no copy of GDELT's), or `missing`."""
+"""The quarter hours of a feed: `read`, in `part` (from a file that is not a copy of GDELT's), or
+`missing`."""
 ranges_table = Table(
     "asked",
     metadata,
@@ -80,14 +81,14 @@ ranges_table = Table(
     Column("first", Integer, primary_key=True),
     Column("last", Integer, primary_key=True),
 )
-"""Stretches of batches, both ends included, that should be there."""
+"""The ranges of batches, both ends included, that should be in the store."""
 ignored_table = Table(
     "ignored",
     metadata,
     Column("name", String, primary_key=True),
     Column("reason", Text, nullable=False),
 )
-"""Files in a folder that were left out, and why."""
+"""The files in a folder that were left out, and the reasons."""
 Index("files_by_md5", files_table.c.md5)
 
 
@@ -103,20 +104,20 @@ BatchState = Literal["read", "part", "missing"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRow:
-    """One file that was read."""
+    """A file that was read."""
 
     id: int
     name: str
     feed: Feed
     batch: int | None
-    """Epoch seconds of the quarter hour that its name tells."""
+    """The quarter hour in the file's name, in epoch seconds; None if there is none."""
     size: int
     md5: str
     state: FileState
-    """`damaged`: not to its end; `refused`: not at all."""
+    """`damaged`: read in part; `refused`: not read at all."""
     rows: int
     articles: int
-    """Rows that were what they should be; for signals, too."""
+    """The number of valid rows, also for signals."""
     bad: Mapping[str, int] = field(default_factory=dict)
     read_at: int
 
@@ -126,16 +127,16 @@ class SegmentRow:
     """A data file of the store."""
 
     path: str
-    """Below the store's folder."""
+    """The path below the store's folder."""
     day: str
     rows: int
     files: tuple[int, ...] = ()
-    """The files that its rows are from."""
+    """The files that its rows come from."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """A quarter hour of a feed and what is known of it."""
+    """A quarter hour of a feed and its state."""
 
     feed: Feed
     batch: int
@@ -145,7 +146,7 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class BatchRange:
-    """Batches of a feed that should be there, both ends included, in epoch seconds."""
+    """The batches of a feed that should be in the store, both ends included, in epoch seconds."""
 
     feed: Feed
     first: int
@@ -154,7 +155,7 @@ class BatchRange:
 
 @dataclass(slots=True)
 class LedgerEntry:
-    """What one commit adds."""
+    """The rows that one commit adds."""
 
     files: list[FileRow] = field(default_factory=list)
     segments: list[SegmentRow] = field(default_factory=list)
@@ -180,7 +181,7 @@ def open_ledger(path: Path) -> Iterator["StoreLedger"]:
 
 
 class StoreLedger:
-    """The list of what was read; the caller that writes holds the store's lock."""
+    """The list of files that were read; the process that writes to it holds the store's lock."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

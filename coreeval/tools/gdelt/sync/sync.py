@@ -38,7 +38,7 @@ from coreeval.tools.gdelt.sync.store_ledger import GO_ON, BatchRange, StoreLedge
 
 
 class StopRequest:
-    """Whether somebody asked to stop, and whom to tell."""
+    """Whether a stop was requested, and the listeners to notify."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -80,45 +80,45 @@ class StopRequest:
 
 
 LOOK_BACK = timedelta(days=1)
-"""How far before the newest batch late ones are looked for."""
+"""The time before the newest batch in which late batches are looked for."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncProgress:
-    """Where a sync is."""
+    """The progress of a sync."""
 
     done: int
     total: int
-    """Files in a folder, or batches on the mirror."""
+    """The number of files in a folder, or of batches on the mirror."""
     articles: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What surrounds a sync: who watches, what time it is, and what is done at its end."""
+    """The surroundings of a sync: its listener, its clock, and its final action."""
 
     watch: Callable[[SyncProgress], None] = lambda _: None
     now: Clock = utc_now
     finish: Callable[[Path], object] = lambda _: None
     """Called with the store while its lock is held, unless the sync was stopped."""
     pause_s: float = 1.0
-    """Seconds before a download is tried again."""
+    """The seconds before a download is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """What a sync came to."""
+    """The result of a sync."""
 
     store: Path
     counts: IntakeCounts
     gaps: int
-    """Batches that should be there and are not."""
+    """The number of batches that should be in the store but are not."""
     known_gaps: int = 0
-    """Those of them that are missing from GDELT's archive for everybody."""
+    """The number of these that are missing from GDELT's own archive."""
     troubles: FetchTroubles = field(default_factory=FetchTroubles)
     stopped: bool = False
-    """Whether a signal ended it; the same command goes on."""
+    """Whether a signal ended it; running the same command again continues it."""
     seconds: float = 0.0
 
 
@@ -201,7 +201,7 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """An open store and what surrounds the work on it."""
+    """An open store and the surroundings of the work on it."""
 
     layout: StoreLayout
     ledger: StoreLedger
