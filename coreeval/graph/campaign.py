@@ -34,7 +34,7 @@ class TextAnswer(NamedTuple):
     text: str = ""
     """Where it is no answer: the words of a refusal, the beginning of what was cut off."""
     logprobs: str = ""
-    """The first tokens of an answer as its call has them; empty where none came."""
+    """The first tokens of an answer as its call has them; empty if none came."""
 
 
 async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:

@@ -63,7 +63,7 @@ class ItemPlan:
     drawn: tuple[ItemSample, ...]
     """Of the training split, then of the test split."""
     twins: tuple[Twins, ...]
-    """The same with their twins; empty where a model has to write these first."""
+    """The same with their twins; empty if a model has to write these first."""
 
     @property
     def payer(self) -> str:

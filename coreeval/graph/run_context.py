@@ -73,7 +73,7 @@ class RunContext:
     """Told of all that goes on, and tells who watches."""
     now: Clock
     control: "RunContext | None" = None
-    """The pass that writes the control arm; None where there is none."""
+    """The pass that writes the control arm; None if there is none."""
     before: RunStore | None = None
     """In that pass, the store of the run itself."""
     stage: str = "refresh"

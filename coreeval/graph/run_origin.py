@@ -113,7 +113,7 @@ class Lineage:
     release: Path | str
     """Its directory, or `latest` for the last one of this name in the workspace."""
     stale_after: str | None = None
-    """How old evidence may be, such as `90d`; None where only new targets make it stale."""
+    """How old evidence may be, such as `90d`; None if only new targets make it stale."""
 
 
 def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineage | None:

@@ -64,7 +64,7 @@ class Setup:
     window_start: LatestDate | None
     """What `window.start: auto` rests on."""
     control: Window | None = None
-    """Of the news for the control arm; None where there is none."""
+    """Of the news for the control arm; None if there is none."""
     target_dates: tuple[TargetDates, ...]
     now: datetime
     rules: SafetyRules

@@ -54,7 +54,7 @@ class SampleUpdate(TypedDict, total=False):
     original_fluency: int
     """How naturally the original reads to the judge, 1 to 3."""
     read_by: str
-    """The words by which the original's label was known; empty where it was not."""
+    """The words by which the original's label was known; empty if it was not."""
     semantic: dict[str, str] | None
     semantic_feedback: list[Json]
     """Defects of all tries at D^s, for the record."""

@@ -89,11 +89,11 @@ class DatedWindow:
 
     window: Window
     start: LatestDate | None
-    """What `start: auto` rests on; None where the config gives the start."""
+    """What `start: auto` rests on; None if the config gives the start."""
     targets: tuple[TargetDates, ...]
     """Until when each target was trained and when it came out; embedded ones are left out."""
     control: Window | None = None
-    """Of the news for the control arm; None where there is none."""
+    """Of the news for the control arm; None if there is none."""
 
 
 def resolve_window(config: Config, now: datetime) -> DatedWindow:

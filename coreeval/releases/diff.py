@@ -152,7 +152,7 @@ _COMPARED = ("outcome", "label_text", "semantic_status", "withheld")
 
 
 class ValueChange(Value):
-    """A value that differs; None where a side has none."""
+    """A value that differs; None if a side has none."""
 
     name: str
     before: object

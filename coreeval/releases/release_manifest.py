@@ -21,7 +21,7 @@ class ParentRelease(Value):
     digest: str
     """sha256 of its release.json: the releases make a chain."""
     path: RelativePath | None = None
-    """Where it was, relative to the release; None where it stood elsewhere."""
+    """Where it was, relative to the release; None if it stood elsewhere."""
 
 
 class FileDigest(Value):
@@ -127,7 +127,7 @@ class ReleaseManifest(Value):
     cost: Cost = Cost()
     quality: Quality
     findings: Findings | None = None
-    """None where the run had no report, and in releases from before this was kept."""
+    """None if the run had no report, and in releases from before this was kept."""
     arms: dict[str, int]
     """Rows of each file by its folder: updated, semantic, provenance, samples, original."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
@@ -138,7 +138,7 @@ class ReleaseManifest(Value):
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
     annotation: PublishedRatings | None = None
-    """None where nobody rated its texts."""
+    """None if nobody rated its texts."""
     changelog: Changelog
     files: dict[InsidePath, FileDigest]
     """Every file but release.json and release.sha256, by its path in the release."""
@@ -156,7 +156,7 @@ class SampleRow(Value):
     label_text: str
     rung: Rung = "none"
     original_label: str = ""
-    """What the blind judge said about the original; empty where it was not asked."""
+    """What the blind judge said about the original; empty if it was not asked."""
     original_sha256: str
     """See `texts_sha256`."""
     updated_sha256: str | None = None
@@ -166,10 +166,10 @@ class SampleRow(Value):
     """ISO time at which the newest piece of its evidence was published; None without any."""
     oldest_evidence: str | None = None
     kept_from: str | None = None
-    """Version of the release that its texts were taken from; None where the run made them."""
+    """Version of the release that its texts were taken from; None if the run made them."""
     withheld: Withheld = ""
     reason: str = ""
-    """Why it was not accepted; empty where that would quote what may not be passed on."""
+    """Why it was not accepted; empty if that would quote what may not be passed on."""
 
 
 class FactRow(Value):

@@ -231,7 +231,7 @@ class Horizon:
     """What the evidence of a sample must not lie before; one old piece is enough."""
 
     oldest: datetime | None = None
-    """None where evidence may be of any age."""
+    """None if evidence may be of any age."""
     cutoffs: Mapping[str, datetime] = field(default_factory=dict)
     """For each target that is new, the first moment after its cutoff and its release."""
 

@@ -40,7 +40,7 @@ class CallHistory(Value):
     role: str
     model: str
     prompt: str
-    """Name of the prompt; empty where the run knows none for the role."""
+    """Name of the prompt; empty if the run knows none for the role."""
     prompt_version: str
     """Hash of its wording."""
     draw: int
@@ -50,12 +50,12 @@ class CallHistory(Value):
     gone: bool
     """Whether the call store no longer has it; then there are no messages and no answer."""
     parameters: dict[str, Any]
-    """What it was asked with, such as the temperature; empty where it is gone."""
+    """What it was asked with, such as the temperature; empty if it is gone."""
     messages: tuple[PromptMessage, ...]
     answer: str
     """The model's words as they came."""
     error: str
-    """Why the answer is none; empty where it is one."""
+    """Why the answer is none; empty if it is one."""
     tries: tuple[str, ...]
     """Why earlier requests for it came to nothing, in their order."""
     method: str
@@ -64,14 +64,14 @@ class CallHistory(Value):
     """What the endpoint says that answered."""
     finish_reason: str
     started_at: str
-    """Empty where it is gone."""
+    """Empty if it is gone."""
     seconds: float
     prompt_tokens: int
     cached_tokens: int
     """Those of the prompt tokens that the provider had in its own cache."""
     completion_tokens: int
     usd: float | None
-    """What the call cost whoever paid for it; None where the price is not known."""
+    """What the call cost whoever paid for it; None if the price is not known."""
 
 
 class StepInput(Value):
@@ -96,7 +96,7 @@ class StepHistory(Value):
     ended_at: datetime
     seconds: float
     error: str
-    """Why it came to no end; empty where it did."""
+    """Why it came to no end; empty if it did."""
     given: tuple[StepInput, ...]
     did: dict[str, Any]
     """What it made, by the names of the graph's state."""
@@ -121,7 +121,7 @@ class AttemptHistory(Value):
     steps: tuple[int, ...]
     """Numbers of its steps."""
     text: dict[str, str] | None
-    """What was composed; None where it did not come to that."""
+    """What was composed; None if it did not come to that."""
     diff: tuple[ArmDiff, ...]
     """What differs between the original and that."""
     verdicts: tuple[Verdict, ...]
@@ -146,7 +146,7 @@ class SampleHistory(Value):
     seconds: float
     """Of all steps together."""
     billed_usd: float | None
-    """What its calls cost this run; None where a billed one has no known price."""
+    """What its calls cost this run; None if a billed one has no known price."""
     hidden: bool = False
     """Whether texts, prompts and answers are replaced by their lengths and hashes."""
 

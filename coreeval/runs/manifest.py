@@ -58,7 +58,7 @@ class KnowledgeUsed(Value):
     """Entries of the takedown list that the run respected."""
     takedown_sha256: str = ""
     stats: dict[str, Any] = {}
-    """Of the local store; empty where there is none."""
+    """Of the local store; empty if there is none."""
     requests: int = 0
     """Sent to remote backends."""
     bytes_billed: int = 0
@@ -83,7 +83,7 @@ class Cost(Value):
     """What the run paid for."""
 
     billed_usd: float | None = 0.0
-    """None where a paid call has no known price."""
+    """None if a paid call has no known price."""
     unknown_usd: float = 0.0
     """The worst case of requests that nobody knows the end of; it counts against the budget."""
     budget_usd: float | None = None
@@ -131,7 +131,7 @@ class Manifest(Value):
     """The run's clock, frozen: `window.end: now` and everything dated uses it."""
     window: Window
     window_start: LatestDate | None = None
-    """What `window.start: auto` rests on, with its source; None where the config gives the day."""
+    """What `window.start: auto` rests on, with its source; None if the config gives the day."""
     cutoffs: tuple[TargetDates, ...] | None = None
     """What was known of each target; None in runs from before this was recorded."""
     after_cutoff: tuple[TargetFreshness, ...] = ()
@@ -151,16 +151,16 @@ class Manifest(Value):
     cost: Cost = Cost()
     knowledge: KnowledgeUsed
     control: ControlPass | None = None
-    """What the control arm was made with; None where the config wants none."""
+    """What the control arm was made with; None if the config wants none."""
     fingerprints: Fingerprints
     source: ConfigSource
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
     evaluation: Evaluation | None = None
-    """What was asked of targets after the run; None where only the config says it."""
+    """What was asked of targets after the run; None if only the config says it."""
     parent: FollowedRelease | None = None
-    """The release that the run follows; None where every sample is made anew."""
+    """The release that the run follows; None if every sample is made anew."""
     kept: int = 0
     """Samples that were taken from it, all of them accepted."""
     cassette: str = ""

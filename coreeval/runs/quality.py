@@ -33,7 +33,7 @@ class LabelShare(Value):
     original_share: float
     """Its share of the benchmark."""
     updated_share: float | None
-    """Its share of the updated arm; None where that is empty."""
+    """Its share of the updated arm; None if that is empty."""
 
 
 class LabelNoise(Value):
@@ -44,7 +44,7 @@ class LabelNoise(Value):
     updated: Score = NO_SCORE
     """Share of the judged new texts, those of retries included, that did not read as the label."""
     bound: float | None = None
-    """Share of the updated arm that may have a wrong label (`noise_bound`); None where nothing was
+    """Share of the updated arm that may have a wrong label (`noise_bound`); None if nothing was
     judged."""
 
 
@@ -63,7 +63,7 @@ class Overlap(Value):
     size: int
     """Words of an n-gram."""
     share: float | None
-    """Of the updated texts' n-grams, those that their original has; None where they have none."""
+    """Of the updated texts' n-grams, those that their original has; None if they have none."""
     grams: int
     """N-grams that the updated texts have."""
     texts: int
@@ -103,7 +103,7 @@ class TargetFindings(Value):
     """Macro-F1 on the original arm, on the samples that the updated one has too."""
     updated: Score = NO_SCORE
     pcr: str | None = None
-    """Verdict; None where it was not asked, and so for the next two."""
+    """Verdict; None if it was not asked, and so for the next two."""
     pcr_caveat: str = ""
     """Under which condition that verdict holds; empty if it needs none."""
     drop: str | None = None

@@ -104,11 +104,11 @@ class RunStatus:
     counts: dict[str, int]
     """`total`, one entry for each outcome and `pending`, which add up to total."""
     control: dict[str, int] | None
-    """The same of the pass that writes the control arm; None where the config wants none."""
+    """The same of the pass that writes the control arm; None if the config wants none."""
     bad_rows: int
     spend: Spend
     pulse: ProgressSnapshot | None
-    """What the process said of the run; None where none works on it."""
+    """What the process said of the run; None if none works on it."""
     idle_s: float
     """Seconds since anything moved; 0 where nobody works on it."""
     sign: LifeSign | None

@@ -123,9 +123,9 @@ class EstimateLine(Value):
     call_seconds: Range
     """Of all calls, one after the other."""
     usd: Range | None
-    """None where the model has no known price."""
+    """None if the model has no known price."""
     price: str
-    """Where the price is from; empty where there is none."""
+    """Where the price is from; empty if there is none."""
     rests_on: Mapping[str, FigureBasis]
     """What each figure was taken from."""
 
@@ -137,7 +137,7 @@ class EstimateTotals(Value):
     prompt_tokens: Range
     completion_tokens: Range
     usd: Range | None
-    """None where a model that is asked has no known price."""
+    """None if a model that is asked has no known price."""
     priced_usd: Range
     """Of the models whose price is known."""
 
@@ -150,7 +150,7 @@ class UnpricedModel(Value):
 
 
 class BudgetFit(Value):
-    """Whether the budget covers the estimate; None where money is not known."""
+    """Whether the budget covers the estimate; None if money is not known."""
 
     usd: float
     likely: bool | None
@@ -164,7 +164,7 @@ class PreviewCost(Value):
     samples: int
     billed_calls: int
     usd: float | None
-    """None where a call has no known price."""
+    """None if a call has no known price."""
     failed: int
 
 
@@ -183,7 +183,7 @@ class CostEstimate(Value):
     window: Window | None = None
     """None in estimates from before it was recorded."""
     window_start: LatestDate | None = None
-    """What `window.start: auto` rests on; None where the config gives the day."""
+    """What `window.start: auto` rests on; None if the config gives the day."""
     by_target: Mapping[str, int] = {}
     """Samples for each stance target, where there are several."""
     lines: tuple[EstimateLine, ...]
@@ -266,7 +266,7 @@ class MeasureError(Value):
     estimated: Range
     actual: float
     ratio: float | None
-    """Actual to likely; None where nothing was expected."""
+    """Actual to likely; None if nothing was expected."""
     inside: bool
     """Whether it lies between the low and the high end."""
 

@@ -126,11 +126,11 @@ class TargetAudit:
 
     target: TargetConfig
     cutoff: date | None
-    """The last day of its training data; None where it is not known."""
+    """The last day of its training data; None if it is not known."""
     asked: tuple[SeriesQuestionSet, ...]
     """About each series, then about each of their siblings."""
     judged: UtilityPlan | None = None
-    """What it is asked beside, for judges; None where defences are not tried or not judged."""
+    """What it is asked beside, for judges; None if defences are not tried or not judged."""
 
     @property
     def questions(self) -> int:

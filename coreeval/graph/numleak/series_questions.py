@@ -244,7 +244,7 @@ class NumleakAnswers:
     utility: tuple[UtilityReply, ...] = ()
     """Answers to ordinary questions under defences, judged."""
     utility_file: Path | None = None
-    """The same as JSON lines, for `--utility`; None where none was asked."""
+    """The same as JSON lines, for `--utility`; None if none was asked."""
 
     def notes(self) -> Iterator[str]:
         """Yield one note per question left out, answer missing, or setting that was not applied."""

@@ -55,7 +55,7 @@ class PromptTrial:
     """The model's last words, as they came."""
     calls: tuple[CallRef, ...]
     answer: Value | None = None
-    """None where there was no valid answer."""
+    """None if there was no valid answer."""
     error: str = ""
     """Why there was none, or no verdict of the judges."""
     looked: Assessment | None = None

@@ -34,7 +34,7 @@ class CassetteOrigin(Value):
     python: str
     pyarrow: str
     spacy: str = ""
-    """Empty where no role is played by rules."""
+    """Empty if no role is played by rules."""
 
 
 class CassetteFile(Value):
@@ -81,7 +81,7 @@ class CassetteHead(Value):
     texts: bool
     """Whether the samples' own texts are in it."""
     snippet_chars: int | None
-    """Most characters of a snippet: what models were shown of it; None where rules saw all."""
+    """Most characters of a snippet: what models were shown of it; None if rules saw all."""
     learnt: TrainDigest | None = None
     files: tuple[CassetteFile, ...]
     lines: dict[str, int]

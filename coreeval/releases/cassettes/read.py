@@ -262,7 +262,7 @@ class RowDifference:
     id: str
     """Of the sample: as recorded, or of the row that is there now."""
     columns: tuple[str, ...]
-    """Empty where one file has no such row."""
+    """Empty if one file has no such row."""
     why: str
 
 
@@ -277,7 +277,7 @@ class FileComparison:
     """Empty for a file that is not there now."""
     rows: int
     difference: RowDifference | None
-    """None also where the bytes differ and the rows do not."""
+    """None also if the bytes differ and the rows do not."""
 
     @property
     def equal(self) -> bool:

@@ -44,7 +44,7 @@ class ExportSample(Value):
     semantic_status: SemanticStatus
     reason: str
     original: dict[str, str] | None
-    """None too where a release may not pass it on."""
+    """None too if a release may not pass it on."""
     semantic: dict[str, str] | None
     updated: dict[str, str] | None
     """Of an accepted sample; what stands in for a rejected one is no new text."""

@@ -60,7 +60,7 @@ class GateFinding(Value):
     limit: str
     """In words, with the side of the interval that counts."""
     reason: str = ""
-    """Why it is not met, or not measured; empty where it is met."""
+    """Why it is not met, or not measured; empty if it is met."""
     hint: str = ""
     """What to do about a value that is not there."""
 

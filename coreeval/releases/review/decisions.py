@@ -126,7 +126,7 @@ class NewFact(Value):
     before: Triple | None
     after: Triple
     quote: str
-    """Verbatim words of the evidence; empty where they were not kept."""
+    """Verbatim words of the evidence; empty if they were not kept."""
     evidence_id: str
     url: str
     domain: str
@@ -134,7 +134,7 @@ class NewFact(Value):
     """Its excerpt where a release gave it on, which has no titles."""
     published_at: str
     published_precision: Precision | None
-    """None where the run does not have the evidence."""
+    """None if the run does not have the evidence."""
 
     @property
     def told(self) -> str:
