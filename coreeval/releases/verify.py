@@ -99,9 +99,7 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
 
 
 def _is_of_cache(path: Path) -> bool:
-    """Return whether a folder is a snapshot in the Hugging Face cache: its files are links to
-    blobs.
-    """
+    """Return whether a folder is a snapshot in the Hugging Face cache, whose files are links."""
     kept = path.resolve().parent
     is_linked = (path / MANIFEST).is_symlink()
     return is_linked and kept.name == "snapshots" and (kept.parent / "blobs").is_dir()
@@ -174,8 +172,7 @@ def _special_file_problem(name: str, kind: str) -> Problem:
 
 
 def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
-    """Return the versions of the verified ancestors, and what breaks the chain, if anything does.
-    """
+    """Return the versions of the verified ancestors, and what breaks the chain, if anything."""
     held = list[str]()
     while parent := release.manifest.parent:
         place = _place(release.path, parent)

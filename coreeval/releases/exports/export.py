@@ -51,15 +51,12 @@ def _refuse_special_file(folder: Path, file: Path) -> None:
 
 
 def _release_files(folder: Path) -> list[Path]:
-    """Return the files of a release and its digests, so that `verify` accepts the copy as a
-    release.
-    """
+    """Return the files of a release and its digests, which `verify` needs to accept the copy."""
     return [folder / name for name in (*read_release(folder).manifest.files, MANIFEST, DIGEST)]
 
 
 ExportWriter = Callable[[Material, Path], dict[str, int]]
-"""Writes to an empty folder and returns the counts of what it wrote: rows, questions, test cases.
-"""
+"""Writes to an empty folder and returns the counts of what it wrote: rows, questions, cases."""
 FORMATS: dict[str, ExportWriter] = {
     "hf": write_hf,
     "lm-eval": write_lm_eval,

@@ -120,8 +120,7 @@ def _lock_database(database: sqlite3.Connection) -> None:
 
 
 def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
-    """Return the error to raise: damage to the database, or trouble with its disk or other
-    processes.
+    """Return the error to raise: the database is damaged, or its disk or another process fails.
 
     SQLite reports a missing table, as in an empty file, as `SQLITE_ERROR`.
     """
@@ -168,7 +167,7 @@ _TOO_LARGE = (
 def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
 
-    The cache may belong to somebody else: only files in its folder are read and deleted.
+    Somebody else may have made the cache: only files in its folder are read and deleted.
 
     Raises:
         RunError: it cannot be used, is damaged, or another process uses it.
