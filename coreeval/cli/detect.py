@@ -161,7 +161,7 @@ _OF_CONFIG = {
     "test": "test_split",
     "exchangeable_splits": "exchangeable_splits",
 }
-"""Options that a config has as keys of detect.pcr."""
+"""Options with the keys of detect.pcr that set them in a config."""
 _OF_RECORDED = ("pairs", "reference")
 _OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting", "trust_endpoints")
 

@@ -28,13 +28,13 @@ PLAIN = PlainOutput()
 
 
 class TextAnswer(NamedTuple):
-    """What a model said in its own words."""
+    """A model's answer in its own words."""
 
     kind: AnswerKind
     text: str = ""
-    """Where it is no answer: the words of a refusal, the beginning of what was cut off."""
+    """The answer; otherwise the words of a refusal, or the beginning of a truncated answer."""
     logprobs: str = ""
-    """The first tokens of an answer as its call has them; empty if none came."""
+    """The answer's first tokens with log-probabilities, as recorded by its call; empty if none."""
 
 
 async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:
@@ -57,18 +57,18 @@ async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int
 
 
 class CampaignStopped(asyncio.CancelledError):
-    """Asking was told to stop, and what was in flight has come in."""
+    """Asking was stopped, and the requests in flight have been answered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionRunner:
-    """What asking shares, whoever is asked."""
+    """The state that all questions share, whichever model is asked."""
 
     concurrency: int
     watch: Watch
     stop: Stop = field(default_factory=Stop)
     traffic: ActiveCalls = field(default_factory=ActiveCalls)
-    """Where each call stands."""
+    """The state of each call."""
 
     async def gather(
         self,
@@ -124,14 +124,14 @@ _RESUME_HINT = "then the same command goes on"
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignSession:
-    """Who asks, who pays, and where it is kept; a stop or a kill costs what is in flight."""
+    """Settings of a campaign; a stop or kill loses only the requests in flight."""
 
     source: Path
-    """The config's file."""
+    """Path of the config file."""
     lock: Path
-    """Held meanwhile; in the folder of what was asked."""
+    """Lock file held during the campaign, in the folder of the results."""
     calls: Path
-    """The call store."""
+    """Path of the call store."""
     payer: str
     concurrency: int
     watch: Watch
