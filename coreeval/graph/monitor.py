@@ -17,7 +17,7 @@ from coreeval.tools.stores.run_store import RunStore
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run is."""
+    """The position of a run."""
 
     stage: str
     """`plan`, `extract`, `gather`, `refresh`, `control`, `assemble`, `evaluate`, `reword`, `pcr`,
@@ -28,7 +28,7 @@ class Progress:
     """Samples by outcome so far."""
     note: str = ""
     pulse: "ProgressSnapshot | None" = None
-    """How fast a run goes, what it has spent and waits for; None for what is no run."""
+    """The run's pace, spending and waits; None if this is not a run."""
 
 
 Watch = Callable[[Progress], None]
@@ -40,17 +40,18 @@ def ignore_progress(_: Progress) -> None:
 
 BEAT_EVERY_S = 5.0
 RECENT_S = 300.0
-"""Over which a rate is taken: long against one sample, short against a night."""
+"""Seconds over which a rate is computed: long compared with a sample, short compared with a
+night."""
 FEWEST = 3
-"""So many must have ended before there is a rate."""
+"""Fewest ended samples for which a rate is computed."""
 FRESH_S = 0.5
-"""How long a pulse is told again as it is: samples may end by the hundred a second."""
+"""Seconds for which a pulse is reused: hundreds of samples may end per second."""
 _ORDER: tuple[Cause, ...] = get_args(Cause)
-"""What explains most first."""
+"""Causes in order of how much they explain, most first."""
 
 
 class RateMeter:
-    """How many things have ended a minute of late.
+    """Meter of how many things ended per minute recently.
 
     Args:
         clock: Seconds, never going back.
@@ -80,7 +81,7 @@ class RateMeter:
 
 
 class Monitor:
-    """Hears how a run goes on and tells it with its pulse, and every few seconds anyhow.
+    """Reporter of a run's progress and pulse, on every change and every few seconds.
 
     Args:
         watch: Who is told.

@@ -20,7 +20,7 @@ from coreeval.tools.stores.run_tables import CallRow, StepRecord
 
 
 class RunObserver(Protocol):
-    """Hears of steps and ends; it is quick, and no trouble of its own reaches the run."""
+    """An observer of steps and ends; it returns quickly, and its errors never reach the run."""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Receive a step of a sample or a train item, with its calls, before it is stored."""
@@ -36,7 +36,7 @@ class RunObserver(Protocol):
 
 
 class NullObserver:
-    """Hears nothing."""
+    """An observer that ignores everything."""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Ignore a step."""
@@ -52,7 +52,7 @@ NULL_OBSERVER: RunObserver = NullObserver()
 
 
 class InFlight:
-    """Which node each sample is in, and since when: what a heartbeat shows.
+    """The node of each sample and its start time, as shown in a heartbeat.
 
     Args:
         now: The time of day.

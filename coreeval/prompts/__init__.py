@@ -21,12 +21,12 @@ from coreeval.schema import RoleName, Task
 DIVIDER = "=== user ==="
 """The line between the system message and the user message."""
 Message = dict[str, str]
-"""One message as chat models take it: `role` and `content`."""
+"""One message in the form that chat models accept: `role` and `content`."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt with `$variables`; a dollar sign is written `$$`."""
+    """A prompt with `$variables`; a literal dollar sign is written `$$`."""
 
     name: str
     text: str
