@@ -49,7 +49,7 @@ class NameFinder:
     """Finder of texts that name somebody.
 
     Args:
-        names: The name, and others that the same person goes by.
+        names: The name, and other names of the same person.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -123,8 +123,8 @@ class CheckpointStore(BaseCheckpointSaver[str]):
     """In-memory checkpoints of running threads, backed by those of stopped threads on disk.
 
     Args:
-        disk: Keeps what outlives the process.
-        threads: Ids of the threads that it has.
+        disk: Stores the checkpoints that outlive the process.
+        threads: Ids of the threads on disk.
     """
 
     def __init__(self, disk: AsyncSqliteSaver, threads: set[str]) -> None:

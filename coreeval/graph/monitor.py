@@ -54,14 +54,14 @@ class RateMeter:
     """Meter of how many things ended per minute recently.
 
     Args:
-        clock: Seconds, never going back.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ended = 0
         self._marks = deque([(clock(), 0)])
-        """When so many had ended, a second or more apart."""
+        """Times with the number of things ended by then, at least a second apart."""
 
     def count(self) -> None:
         """Count one more."""
@@ -84,11 +84,11 @@ class Monitor:
     """Reporter of a run's progress and pulse, on every change and every few seconds.
 
     Args:
-        watch: Who is told.
-        in_flight: The samples that are worked on.
-        traffic: The calls that are under way.
+        watch: Receives progress.
+        in_flight: The samples in progress.
+        traffic: The calls in flight.
         spend: Reads what the run has spent from the ledger.
-        clock: Seconds, never going back.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Monitor:
         self.traffic = traffic
         self._watch, self._spend, self._clock = watch, spend, clock
         self._place = Progress(stage="plan")
-        """The last that was said with a number."""
+        """The last progress that had a number."""
         self._note = ""
         self._spent: Spend | None = None
         self._meter = RateMeter(clock)

@@ -34,7 +34,7 @@ class Stop:
     def __init__(self) -> None:
         self.asked = False
         self.error: CoreEvalError | None = None
-        """What ended the run for everybody, such as a refused key."""
+        """The error that ended the run, such as a refused key; None if there is none."""
         self._controls: set[RunControl] = set()
 
     def ask(self, reason: str) -> None:

@@ -55,15 +55,15 @@ class InFlight:
     """The node of each sample and its start time, as shown in a heartbeat.
 
     Args:
-        now: The time of day.
-        clock: Seconds, never going back.
+        now: Returns the time of day.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, now: Clock, clock: Callable[[], float] = time.monotonic) -> None:
         self._now, self._clock = now, clock
         self._places: dict[str, dict[str, str]] = {}
         self.moved_at = self._clock()
-        """When a step began last, or a sample was left."""
+        """Time of the last start of a step or end of a sample."""
 
     def enter(self, sample_id: str, node: str) -> None:
         """Note that a sample is now in a node."""

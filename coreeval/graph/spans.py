@@ -80,7 +80,7 @@ class SpanRecorder:
         self._settings = told
         self._open: dict[str, _OpenTrace] = {}
         self.failure_count = 0
-        """How often no span could be made of what was heard."""
+        """The number of events for which no span could be built."""
         self.trouble = ""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:

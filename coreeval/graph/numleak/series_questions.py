@@ -40,9 +40,9 @@ class LogprobRunner:
     sent without them too.
 
     Args:
-        exchange: Where models are opened.
-        audit: Whom to ask.
-        plain: Asks the target without them.
+        exchange: The exchange that opens models.
+        audit: The target and its questions.
+        plain: Asks the target without log-probabilities.
     """
 
     def __init__(self, exchange: ModelPool, audit: TargetAudit, plain: ModelClient) -> None:

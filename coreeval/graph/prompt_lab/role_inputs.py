@@ -321,10 +321,10 @@ class DryRun:
     """The sample graph with rules in all roles but one, whose first call is captured.
 
     Args:
-        setup: The benchmark and its news; its models are not looked at.
-        role: The role whose first call is caught.
-        config: The file that the setup was read from.
-        workspace: Where the news lies ready for searching, or is made so.
+        setup: The benchmark and its news; its models are ignored.
+        role: The role whose first call is captured.
+        config: The file from which the setup was read.
+        workspace: Holds the search index of the news, or receives it.
     """
 
     def __init__(self, setup: Setup, role: RoleName, config: Path, workspace: Workspace) -> None:
