@@ -35,7 +35,7 @@ class ComposedAnswer(Composition):
 class LLMComposer(LLMRole):
     """A composer that writes the sample anew, both sentences of a pair in one call.
 
-    A blank field is no text and is asked for again; numbers of replacements that the plan does
+    A blank field is not a text and is asked for again; numbers of replacements that the plan does
     not have are dropped.
     """
 

@@ -75,7 +75,7 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
 
 
 def _find_context(name: str, extraction: Extraction) -> tuple[str, ...]:
-    """Return the sample's other topics: they tell the river from the company."""
+    """Return the sample's other topics, which distinguish the river from the company."""
     own = {stem(word) for word in split_words(name)}
     told = [entity.query_name for entity in _select_searchable(extraction)] + list(
         extraction.queries

@@ -187,7 +187,7 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
-    """Return an option that has no default: what a score is must be said, not guessed."""
+    """Return the value of an option that has no default, because a score cannot be guessed."""
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text

@@ -35,8 +35,8 @@ from coreeval.schema import RoleName
 from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
 
 ALONE = ("target", "utility_judge")
-"""Prefixes of roles that are asked separately: targets, asked for labels or for text, and the
-judges of what defences cost."""
+"""Prefixes of roles that are asked when no others are: targets, asked for labels or for text, and
+the judges of what defences cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
