@@ -33,9 +33,9 @@ class ComposedAnswer(Composition):
 
 
 class LLMComposer(LLMRole):
-    """Writes the sample anew; both sentences of a pair in one call, since they belong together.
+    """A composer that writes the sample anew, both sentences of a pair in one call.
 
-    A blank field is no text and is asked for again; numbers of replacements that the plan does
+    A blank field is not a text and is asked for again; numbers of replacements that the plan does
     not have are dropped.
     """
 

@@ -143,7 +143,7 @@ def _swap_first_case(span: str) -> str:
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """Words of a text, and the fewest and the most that another version may have."""
+    """The number of words in a text, and the bounds for another version of it."""
 
     original: int
     fewest: int

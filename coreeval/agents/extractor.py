@@ -14,8 +14,8 @@ _MOST_SIBLINGS = 3
 _MOST_STRUCTURES = 2
 _MOST_ALIASES = 4
 _MOST_SPANS = 200
-"""Entities, triples and others that one text may have: each costs a search or a judge's reading
-(own choice)."""
+"""Most entities, triples and other spans per text: each costs a search or a reading by a judge (own
+choice)."""
 
 
 class ExtractionAnswer(Extraction):
@@ -27,11 +27,11 @@ class ExtractionAnswer(Extraction):
 
 
 class LLMExtractor(LLMRole):
-    """Finds entities, triples, locks, sensitive spans and queries.
+    """An extractor that finds entities, triples, locks, sensitive spans and queries.
 
-    Spans that do not stand in their field are moved to the field that has them, or dropped; where
-    none of them stands anywhere, the model read something else and is asked again. A sensitive
-    flag is kept whatever its span: losing one could publish harm.
+    Spans that are not in their field are moved to the field that contains them, or dropped. If no
+    span is found in any field, the model read something else and is asked again. A sensitive flag
+    is kept whatever its span: losing one could publish harm.
     """
 
     role: ClassVar[RoleName] = "extractor"

@@ -43,7 +43,7 @@ class FactAnswer(Value):
 
 
 class LLMFactJudge(LLMRole):
-    """Judges facts statement by statement; it is shown neither label nor original.
+    """A judge that checks facts statement by statement, without seeing the label or the original.
 
     A verdict that leaves out a field, cites an item that was not shown, supports a claim without
     citing anything, or contradicts itself is asked for again: a verdict decides what is published.

@@ -21,10 +21,10 @@ class LabelAnswer(Value):
 
 
 class LLMLabelJudge(LLMRole):
-    """Labels one text in a call of its own, and says how naturally it reads.
+    """A judge that labels one text in a separate call and rates how naturally it reads.
 
-    It is shown the text, the question and the labels with their meanings: not the text's label,
-    not where it comes from, not that there is another version of it.
+    It is shown the text, the question and the labels with their meanings. It does not see the
+    text's label, its origin, or that another version exists.
     """
 
     role: ClassVar[RoleName] = "label_judge"

@@ -25,14 +25,14 @@ from coreeval.schema import (
 )
 
 SHOWN_SNIPPET = 600
-"""Characters of a snippet that are shown; GDELT's descriptions are far shorter."""
+"""Most characters of a snippet shown to a model; GDELT's descriptions are far shorter."""
 _STATEMENTS = 3
 _STATEMENTS_OF_PREMISE = 6
-"""Most statements that the news is put in: more for the long premises of a pair (pilot §6)."""
+"""Most statements into which the news is split, for the long premises of a pair (pilot §6)."""
 
 
 class LLMRole:
-    """A role played by a model: its prompt, with all that the task fixes filled in once."""
+    """A role played by a model: its prompt, with everything that the task fixes filled in once."""
 
     role: ClassVar[RoleName]
 

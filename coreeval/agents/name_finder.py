@@ -17,20 +17,20 @@ from pydantic import JsonValue
 from coreeval.tools.text import unescape
 
 TAKEN_DOWN = "(taken down)"
-"""Stands where a text named somebody."""
+"""Replacement for a name that was taken down."""
 _ESCAPE = re.compile(r"(?<!\\)\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-"""A character beyond the first 65,536, as escapes write it."""
+"""A character beyond the first 65,536, written as two escapes."""
 _REFERENCE = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _BYTES = {0xDC00 + byte: chr(byte) for byte in range(0x80, 0x100)}
-"""Bytes of a text that is not in UTF-8, as `surrogateescape` reads them, in Latin-1."""
+"""Bytes that are not UTF-8, as `surrogateescape` decodes them, mapped to Latin-1."""
 _MOST_ESCAPES = 4
-"""How often a text may have been escaped."""
+"""Most levels of escaping that are undone."""
 _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
-"""What cannot be seen, besides marks and formats: it chooses among glyphs."""
+"""Invisible characters, besides marks and formats, that select among glyphs."""
 _BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
-"""What may stand between two words of a name, up to three times besides its own signs."""
+"""What may stand between two words of a name, up to three times, besides the name's own signs."""
 _BEGIN, _END = r"(?:(?<![^\W_])|(?<=\\[nrtfbv]))", r"(?![^\W_])"
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -39,16 +39,17 @@ _NO_SPACES = (
 """Scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _UNSPACED = re.compile(f"[{_NO_SPACES}]")
 _TOGETHER = 8
-"""Letters of a name that is looked for without spaces too: `Li Ke` would be found in `like`."""
+"""Fewest letters of a name that is also searched for without spaces: `Li Ke` would match in `like`.
+"""
 _AROUND = 64
-"""Characters on both sides of a name that are looked at with it."""
+"""Number of characters examined on each side of a name."""
 
 
 class NameFinder:
-    """Tells which texts name somebody.
+    """Finder of texts that name somebody.
 
     Args:
-        names: The name, and others that the same person goes by.
+        names: The name, and other names of the same person.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

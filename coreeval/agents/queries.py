@@ -19,21 +19,21 @@ from coreeval.schema import (
 )
 
 MOST_QUERIES = 10
-"""Most queries for one sample: 20 candidates leave each query two (pilot §2: top 20)."""
+"""Most queries for one sample: with 20 candidates, each query gets two (pilot §2: top 20)."""
 RUNG_PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
-"""Queries kept for each rung that has as many, whatever names there are. Of 60 samples concepts
-found knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
+"""Queries reserved for each rung, however many names there are. In 60 samples, concepts found
+knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
 MOST_CONTEXT = 16
-"""Words of the sample that go along with a name (own choice)."""
+"""Most words of the sample that are added to a name (own choice)."""
 NEAR_SHARE = 0.6
-"""Share of a topic's words that an item about it has: two of three, three of four or five (own
+"""Share of a topic's words that an item about it contains: two of three, three of four or five (own
 choice)."""
 MOST_TELLINGS = 3
-"""Headlines offered that share this much (ALIKE) with one another: a few tellings of one event are
-the best material (pilot §2), more of them take the place of other events."""
+"""Most headlines offered that are alike (ALIKE_SHARE): a few reports of one event are the best
+material (pilot §2); more of them crowd out other events."""
 ALIKE_SHARE = 0.4
-"""Share of two headlines' words that they have in common (own choice: paraphrased reports of one
-event share 0.4 to 0.6)."""
+"""Share of words that two headlines about one event have in common (own choice: paraphrased reports
+share 0.4 to 0.6)."""
 LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
 """The rungs, best first (pilot §8)."""
 _UNSEARCHABLE = frozenset({"date", "quantity"})
@@ -75,7 +75,7 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
 
 
 def _find_context(name: str, extraction: Extraction) -> tuple[str, ...]:
-    """Return the sample's other topics: they tell the river from the company."""
+    """Return the sample's other topics, which distinguish the river from the company."""
     own = {stem(word) for word in split_words(name)}
     told = [entity.query_name for entity in _select_searchable(extraction)] + list(
         extraction.queries

@@ -31,13 +31,15 @@ _ROUTES: Mapping[FactDefect, Route] = {
     "unsupported": "replace",
     "person": "evidence",
 }
-"""Where a retry goes; anything else goes to the composer (pilot §8).
+"""Where a retry starts, by defect; other defects go to the composer (pilot §8). A claim that has no
+support and is not in the plan also goes to the composer: the plan is good.
 
-A claim without support that is not in the plan goes to the composer too: the plan is good."""
+A claim without support that is not in the plan goes to the composer too: the plan is good.
+"""
 _COMPOSER_DEFECTS: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
 ADDED_SHARE = 1 / 3
-"""Share of a claim's content words missing from the plan above which the composer added it (own
-choice: a claim that the plan made shares nearly all its words with it)."""
+"""Share of a claim's content words missing from the plan above which the composer added the claim
+(own choice: a claim from the plan shares nearly all its words with it)."""
 _FLUENCY: Mapping[int, tuple[str, Route]] = {
     1: ("does not hang together", "evidence"),
     2: ("reads unnaturally", "compose"),
@@ -49,7 +51,7 @@ _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("label", "rejected_label"),
     ("form", "rejected_form"),
 )
-"""Which outcome a sample with several kinds of defect gets: the gravest."""
+"""The outcome for each kind of defect, gravest first; the gravest decides."""
 
 
 def find_fact_defects(
@@ -179,19 +181,19 @@ def share_defect(one: Sequence[Defect], other: Sequence[Defect]) -> bool:
 
 
 FURTHEST_BACK: tuple[Route, ...] = ("evidence", "replace", "compose")
-"""Routes from the one that redoes most to the one that redoes least (research: pilot §8)."""
+"""Routes in order of how much they redo, most first (research: pilot §8)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NextAttempt:
-    """Another attempt, starting at `route`."""
+    """Another attempt that starts at `route`."""
 
     route: Route
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalOutcome:
-    """No further attempt."""
+    """An outcome after which there is no further attempt."""
 
     outcome: Outcome
     reason: str

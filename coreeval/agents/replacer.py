@@ -69,11 +69,11 @@ class PlanAnswer(Value):
 
 
 class LLMReplacer(LLMRole):
-    """Chooses the news of one event and plans what becomes what.
+    """A replacer that chooses the news of one event and plans what becomes what.
 
-    A plan that cites items or statements that do not exist is asked for again, since there is no
-    telling what it meant; so is one that decides to use news and uses none. Deletions of spans
-    that do not stand in their field are dropped: there is nothing to delete.
+    A plan that cites items or statements that do not exist is asked for again, since its meaning is
+    unclear; so is one that decides to use news and uses none. Deletions of spans that are not in
+    their field are dropped: there is nothing to delete.
     """
 
     role: ClassVar[RoleName] = "replacer"

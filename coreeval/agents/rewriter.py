@@ -19,10 +19,10 @@ from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
 
 
 class LLMRewriter(LLMRole):
-    """Says the same in other words.
+    """A rewriter that says the same in other words.
 
-    A blank field is no rewrite and is asked for again. Fields that came back as they were are not
-    reworded, whatever the model says of them.
+    A blank field is not a rewrite and is asked for again. Fields that came back unchanged are not
+    reworded, whatever the model says about them.
     """
 
     role: ClassVar[RoleName] = "rewriter"

@@ -25,7 +25,7 @@ Fields = dict[str, str]
 
 
 class Extractor(Protocol):
-    """Finds entities, triples, locks, sensitive spans and queries (paper eq. 1)."""
+    """A role that finds entities, triples, locks, sensitive spans and queries (paper eq. 1)."""
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return the extraction of one sample."""
@@ -33,7 +33,7 @@ class Extractor(Protocol):
 
 
 class Replacer(Protocol):
-    """Chooses the news of one event and the new triples that rest on it (paper eq. 2 and 3)."""
+    """A role that chooses one event's news and the new triples based on it (paper eq. 2 and 3)."""
 
     async def __call__(
         self,
@@ -49,7 +49,7 @@ class Replacer(Protocol):
 
 
 class Rewriter(Protocol):
-    """Says the same in other words, seeing no news (paper eq. 4)."""
+    """A role that says the same in other words, without seeing news (paper eq. 4)."""
 
     async def __call__(
         self,
@@ -65,26 +65,26 @@ class Rewriter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CompositionRequest:
-    """All that the composer may use (the arguments of paper eq. 5)."""
+    """Everything that the composer may use (the arguments of paper eq. 5)."""
 
     sample: Sample
     extraction: Extraction
     plan: Plan
     evidence: tuple[Evidence, ...]
-    """The items that the plan's statements rest on."""
+    """The items that support the plan's statements."""
     substituted: Fields
-    """d^u: the original with the planned spans replaced by code."""
+    """d^u: the original after code replaced the planned spans."""
     reworded: Fields | None
-    """D^s as inspiration; None where it could not be reworded."""
+    """D^s as inspiration; None if the original could not be reworded."""
     read_by: str = ""
-    """The words by which the blind judge knew the original's label; empty where it did not."""
+    """The words from which the blind judge recognised the original's label; empty if it did not."""
     feedback: tuple[Defect, ...] = ()
     previous: Fields | None = None
-    """The text that the feedback is about."""
+    """The text that the feedback is about; None for a first attempt."""
 
 
 class Composer(Protocol):
-    """Writes D-hat (paper eq. 5)."""
+    """A role that writes D-hat (paper eq. 5)."""
 
     async def __call__(self, brief: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts in the original's voice."""
@@ -92,7 +92,7 @@ class Composer(Protocol):
 
 
 class FactJudge(Protocol):
-    """Judges facts statement by statement, seeing neither label nor original."""
+    """A role that judges facts statement by statement, without seeing the label or the original."""
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
         """Judge the facts of one text against the evidence."""
@@ -100,7 +100,7 @@ class FactJudge(Protocol):
 
 
 class LabelJudge(Protocol):
-    """Labels a text without being told its label, that it is new, or whose it is."""
+    """A role that labels a text without knowing its label, that it is new, or whose it is."""
 
     async def __call__(self, fields: Fields) -> LabelVerdict:
         """Label one text."""
@@ -109,7 +109,7 @@ class LabelJudge(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """Who plays the six roles."""
+    """The players of the six roles."""
 
     extractor: Extractor
     replacer: Replacer

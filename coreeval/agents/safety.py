@@ -21,29 +21,29 @@ from coreeval.schema import Evidence, Extraction, Flag, Policy, Sample
 
 _ID = re.compile(r"[0-9a-f]{16}")
 FEWEST_LETTERS = 3
-"""A shorter name would forbid half of the news; it is a mistake in the list. Chinese and Japanese
-names may have one letter less."""
+"""Fewest letters of a listed name: a shorter one is a mistake that would forbid half of the news.
+Chinese and Japanese names may have one letter less."""
 
 
 @dataclass(frozen=True)
 class Takedown:
-    """What must not be published."""
+    """The names and evidence ids that must not be published."""
 
     names: tuple[str, ...] = ()
     ids: frozenset[str] = frozenset()
 
     def forbids(self, item: Evidence) -> bool:
-        """Tell whether a piece of evidence is listed, or names somebody who is."""
+        """Return whether a piece of evidence is listed or names somebody listed."""
         told = (item.title, item.snippet, item.url, *(entity.name for entity in item.entities))
         return item.id in self.ids or any(self.names_in(" | ".join(told)))
 
     def names_in(self, text: str) -> Iterator[str]:
-        """Yield the listed names that stand in a text, however they are written there."""
+        """Yield the listed names in a text, however they are written there."""
         return (name for name, finder in self._finders if finder.finds(text))
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the entries, whatever their order; empty for an empty list."""
+        """Hash of the entries, regardless of their order; empty for an empty list."""
         entries = sorted({*map(fold_name, self.names), *self.ids})
         return hashlib.sha256("\n".join(entries).encode()).hexdigest() if entries else ""
 
@@ -59,7 +59,7 @@ EMPTY_TAKEDOWN = Takedown()
 
 
 def load_takedown(path: Path) -> Takedown:
-    """Read a list: one name or evidence id a line; `#` begins a comment.
+    """Read a list with one name or evidence id per line; `#` begins a comment.
 
     Raises:
         ConfigError: the file cannot be read, or a line is neither a name nor an id.
@@ -76,7 +76,7 @@ def load_takedown(path: Path) -> Takedown:
 
 
 def load_active_takedown(listed: str | None, *own: Path) -> Takedown:
-    """Return the list that a config names together with those of its workspaces.
+    """Return the list that a config names, merged with those of its workspaces.
 
     Args:
         listed: The file that the config names, if it names one.
@@ -91,7 +91,7 @@ def load_active_takedown(listed: str | None, *own: Path) -> Takedown:
 
 
 def build_takedown(entries: Iterable[str]) -> Takedown:
-    """Return the list that some entries make."""
+    """Build a list from entries."""
     kept = list(dict.fromkeys(entries))
     ids = frozenset(entry for entry in kept if _ID.fullmatch(entry))
     return Takedown(tuple(entry for entry in kept if entry not in ids), ids)
@@ -112,14 +112,14 @@ def _read_entries(lines: Iterable[str], path: Path) -> Iterator[str]:
 
 
 def is_long_enough(name: str) -> bool:
-    """Return whether a name has the letters that tell one person from many."""
+    """Return whether a name has enough letters to identify one person."""
     letters = [letter for letter in name if letter.isalnum()]
     unspaced = any(map(is_unspaced, letters))
     return len(letters) >= FEWEST_LETTERS - unspaced
 
 
 def fold_name(text: str) -> str:
-    """Return a text as names are looked for in it: without case, accents and double spaces."""
+    """Normalise a text for name searches: no case, no accents, single spaces."""
     apart = unicodedata.normalize("NFKD", normalise(text))
     bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return " ".join(bare.casefold().split())
@@ -138,20 +138,20 @@ DEFAULT_POLICY: Mapping[Flag, Policy] = MappingProxyType(
         "quotation": "allow",
     }
 )
-"""What each flag allows (pilot §4). A protected group counts only where the text is hostile."""
+"""The policy for each flag (pilot §4). A protected group counts only if the text is hostile."""
 STRICTEST: tuple[Policy, ...] = ("skip", "semantic_only", "neutral_only", "allow")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyRules:
-    """What holds for every sample of a run."""
+    """Safety settings that apply to every sample of a run."""
 
     policy: Mapping[Flag, Policy] = field(default_factory=lambda: DEFAULT_POLICY)
     takedown: Takedown = EMPTY_TAKEDOWN
 
 
 def choose_strictest(policies: set[Policy]) -> Policy:
-    """Return the policy that forbids most; without any, all is allowed."""
+    """Return the policy that forbids most; without policies, everything is allowed."""
     return min(policies, key=STRICTEST.index, default="allow")
 
 
@@ -203,20 +203,20 @@ _HOSTILE_WORDS = re.compile(rf"\b(?:hate|{_HOSTILE})\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ScreenResult:
-    """What may be done with a sample, and why."""
+    """The policy for a sample, and the reason for it."""
 
     policy: Policy
     reason: str = ""
-    """The flag that decided, with the words that raised it; empty where all is allowed."""
+    """The flag that decided, with the words that raised it; empty if everything is allowed."""
 
 
 def screen_sample(
     sample: Sample, extraction: Extraction, policy: Mapping[Flag, Policy]
 ) -> ScreenResult:
-    """Return the strictest policy that a sample's flags ask for.
+    """Return the strictest policy that a sample's flags require.
 
-    The extractor's flags and our own words are asked both: neither a careless extractor nor an
-    unusual wording opens the door alone.
+    Both the extractor's flags and our own word lists are consulted, so that neither a careless
+    extractor nor an unusual wording is enough to let a sample pass.
     """
     found = [*_extractor_flags(sample, extraction), *_word_list_flags(sample)]
     asked = choose_strictest({policy[flag] for flag, _ in found})
@@ -235,7 +235,7 @@ def _extractor_flags(sample: Sample, extraction: Extraction) -> Iterator[tuple[F
 
 
 def _is_hostile(sample: Sample, flags: set[Flag]) -> bool:
-    """Tell whether a text that mentions a protected group is hostile, not only about it."""
+    """Return whether a text is hostile to a protected group rather than only about it."""
     return "abuse" in flags or any(
         _HOSTILE_WORDS.search(normalise(text)) for text in sample.fields.values()
     )

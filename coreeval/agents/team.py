@@ -29,20 +29,20 @@ LLM_ROLES: dict[RoleName, type[LLMRole]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TeamInputs:
-    """What a team is made from."""
+    """The material from which a team is built."""
 
     models: ModelsConfig
     prompts: PromptSet
     exchange: ModelPool
     names: Sequence[NamedEntity]
-    """Entity names that the news mentions, for the rulers of the offline roles."""
+    """Entity names in the news, for the rules of the offline roles."""
     train: Sequence[Sample]
-    """Labelled samples that the offline label judge may learn from."""
+    """Labelled samples from which the offline label judge may learn."""
     seed: int
 
 
 BuildTeam = Callable[[Task, TeamInputs], Team]
-"""Builds the team of a task."""
+"""A function that builds the team of a task."""
 
 
 def build_team(task: Task, materials: TeamInputs) -> Team:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 SHOWN = 10
-"""Problems and disagreements that are listed; `--json` has them all."""
+"""Most problems and disagreements listed; `--json` has them all."""
 TEXT = 100
-"""Characters of a text that are shown beside a disagreement."""
+"""Most characters of a text shown beside a disagreement."""
 TROUBLE = {
     "unknown_item": "rows of items that the key does not have",
     "no_rater": "rows without a rater's name",

@@ -29,7 +29,7 @@ COMMANDS = (
     "cassette", "takedown",
     "prompts", "models", "calls", "gdelt", "detect", "schedule",
 )  # fmt: skip
-"""Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""
+"""Commands and command groups in the order of the help; each has a module in `coreeval.cli`."""
 HOMES = {
     "init": "demo",
     "push": "export",
@@ -37,7 +37,7 @@ HOMES = {
     "retry": "refresh",
     "verify": "release",
 }
-"""Modules of those that share one."""
+"""Modules of the commands that share one."""
 
 
 _STOPPED = "stopped by Ctrl-C"
@@ -51,7 +51,7 @@ _HINTS = {
     errno.EACCES: _NO_PERMISSION,
     errno.EPERM: _NO_PERMISSION,
 }
-"""What to do where the system does not do what a command asks of it."""
+"""What to do if the system refuses an operation of a command, by errno."""
 
 
 def _version(wanted: bool) -> None:
@@ -80,7 +80,7 @@ def options(
 
 
 class _Program(TyperGroup):
-    """Tells of Ctrl-C as of any error: typer would end with 130 and no word."""
+    """A command group that reports Ctrl-C like any error; typer would exit silently with 130."""
 
     def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - typer hides the class that it wants here
         """Run the command."""

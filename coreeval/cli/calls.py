@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 DAYS = 30
-"""Age in days from which a call that no run refers to goes."""
+"""Age in days from which a call that no run refers to is deleted."""
 calls = typer.Typer(name="calls", help="Count, export or clear away the answers that are kept.")
 WorkspaceOption = Annotated[
     Path | None,
@@ -193,7 +193,7 @@ def _confirm(told: Iterator[str], as_json: bool) -> bool:
 
 WIDEST_MODEL = 32
 SHOWN = 10
-"""Payers that are listed; `--json` has them all."""
+"""Most payers listed; `--json` has them all."""
 UNKNOWN_PAYER = "(nobody said)"
 
 

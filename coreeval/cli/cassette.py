@@ -91,7 +91,7 @@ def replay(
 
 
 SHOWN = 10
-"""Steps that went wrong that are listed; `--json` has them all."""
+"""Most failed steps listed; `--json` has them all."""
 
 
 # -- export ---------------------------------------------------------------------------------------

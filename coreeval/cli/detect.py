@@ -175,7 +175,7 @@ _OF_CONFIG = {
     "test": "test_split",
     "exchangeable_splits": "exchangeable_splits",
 }
-"""Options that a config has as keys of detect.pcr."""
+"""Options with the keys of detect.pcr that set them in a config."""
 _OF_RECORDED = ("pairs", "reference")
 _OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting", "trust_endpoints")
 
@@ -201,7 +201,7 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
-    """Return an option that has no default: what a score is must be said, not guessed."""
+    """Return the value of an option that has no default, because a score cannot be guessed."""
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text

@@ -24,7 +24,7 @@ _ONLY_WITH = {
     "allow_unpriced": _ASKING,
     "trust_endpoints": _ASKING,
 }
-"""Options that one of the four ways of calling has no use for, and those that do."""
+"""Options that apply to only some of the four ways to call the command, with those ways."""
 
 
 def numleak(

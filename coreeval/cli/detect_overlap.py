@@ -120,9 +120,9 @@ def _open_embeddings(model: str | None) -> "Iterator[Embedder | None]":
 
 
 COLUMN = 48
-"""Cells of a terminal that each of the two texts has."""
+"""Width in terminal cells of each of the two texts."""
 ROWS = 12
-"""Lines of a text that are shown."""
+"""Most lines of a text shown."""
 BAD = 5
 NAMED = 3
 _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}

@@ -35,7 +35,7 @@ WHERE = "coreeval detect pcr"
 
 @dataclass(frozen=True, kw_only=True)
 class PcrDisplay:
-    """How results are to be shown."""
+    """How to show results."""
 
     ablation: bool
     plot: Path | None
@@ -51,18 +51,18 @@ class PcrDisplay:
 
 @dataclass(frozen=True, kw_only=True)
 class PcrInput:
-    """Pairs by name, and what is known of them beside."""
+    """Pairs by name, with the information needed to compare them."""
 
     files: Mapping[str, Path]
     pairs: Mapping[str, Pairs]
     questions: Mapping[str, Document] = field(default_factory=dict)
-    """What became of the questions, where they were asked just now."""
+    """Results of the questions by name, if they were asked just now."""
     silent: Mapping[str, str] = field(default_factory=dict)
-    """Why there is nothing to compare, by the names of those where it is so."""
+    """The reason that there is nothing to compare, by name."""
     references: Sequence[str] = ()
-    """Names of those that others are compared with."""
+    """Names of the references that others are compared with."""
     covariates: str = ""
-    """By what the texts of the splits differ, as a clause."""
+    """How the texts of the splits differ, as a clause."""
 
 
 def compare_files(
@@ -235,7 +235,7 @@ def _draw_plots(told: PcrOutcome, plot: Path, names: Sequence[str]) -> list[Path
 
 @dataclass(frozen=True, kw_only=True)
 class PcrRequest:
-    """What is to be asked, and how it is to be shown."""
+    """What to ask, and how to show it."""
 
     config: Path
     overrides: Sequence[str]

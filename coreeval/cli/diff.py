@@ -92,7 +92,7 @@ def _write(page: Path, found: "Diff") -> None:
 
 
 VALUE = 60
-"""Characters of a setting that are shown."""
+"""Most characters of a setting shown."""
 _STANDS = {
     "added": "new in the updated arm",
     "removed": "gone from the updated arm",

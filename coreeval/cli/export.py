@@ -21,9 +21,9 @@ _NEXT = {
     "lm-eval": "lm-eval run --include_path {out} --tasks coreeval_{slug} --model ...",
     "inspect": "inspect eval {out}/coreeval_task.py -T arm={arm} --model ...",
 }
-"""How what was written is used."""
+"""How to use an export, by format."""
 _ARMS = ("updated", "semantic", "original")
-"""Arms that a hint may name, the first that has rows."""
+"""Arms that a hint may name; the first that has rows is named."""
 
 
 def export(
@@ -83,7 +83,7 @@ def _export_lines(made: "ExportResult") -> Iterator[str]:
 
 
 SHOWN = 20
-"""Files that are listed; `--json` has them all."""
+"""Most files listed; `--json` has them all."""
 
 
 def push(

@@ -116,10 +116,10 @@ def _gate_lines(each: "GateFinding") -> Iterator[str]:
 
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Names the file to which a step of GitHub Actions adds its summary."""
+"""Variable with the path of the file for a GitHub Actions step summary."""
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_TITLES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
-"""How GitHub's workflow commands write what would end them or one of their properties."""
+"""Escapes for characters that would end a GitHub workflow command or one of its properties."""
 
 
 def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:

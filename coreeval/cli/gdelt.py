@@ -169,7 +169,7 @@ def _parse_day(text: str | None, option: str) -> datetime | None:
 
 
 MOST_DAYS = 45
-"""Days that are shown one by one; of more, months are."""
+"""Most days shown one by one; longer spans are shown by month."""
 MOST_NAMED = 5
 _BAR = 10
 _REASONS = {

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 
 PROBES = ("value", "fictitious", "forced_choice")
-"""What a back-test asks: all else would be about other dates, series or words than it trades on."""
+"""Probes of a back-test; others would ask about dates, series or words that it does not trade
+on."""
 DATES = 120
-"""Most dates of each series: ten years of months; so many are NumLeak's own temporal sweep."""
+"""Most dates per series: ten years of months, as many as in NumLeak's own temporal sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A back-test that is to be audited without a config."""
+    """A back-test to audit without a config."""
 
     period: str
     models: tuple[str, ...]
@@ -60,11 +61,11 @@ class Preset:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRequest:
-    """What is to be asked, and how it is to be shown."""
+    """What to ask, and how to show it."""
 
     config: Path | None
     preset: Preset
-    """Holds where there is no config."""
+    """Settings that apply if there is no config."""
     overrides: Sequence[str]
     budget: float | None
     allow_unpriced: bool
@@ -72,7 +73,7 @@ class AuditRequest:
     trust_endpoints: bool
     shown: AuditDisplay
     signals: tuple[str, ...] = ()
-    """Of the user, as `--signal` has them."""
+    """The user's signals, as given with `--signal`."""
 
 
 def ask_and_audit(asking: AuditRequest) -> None:

@@ -124,7 +124,7 @@ def _signal_line(row: AuditRow) -> tuple[str, str]:
 
 
 SHOWN = 5
-"""Bad lines that are listed; `--json` has them all."""
+"""Most bad lines listed; `--json` has them all."""
 WIDTH = 100
 _NAME, _SERIES = 28, 16
 
@@ -233,10 +233,10 @@ def wrap_line(text: str, indent: str = "    ") -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDisplay:
-    """How results are computed and to be shown."""
+    """How to compute and show results."""
 
     plot: Path | None
-    """Folder of the pictures."""
+    """Folder for the pictures; None for no pictures."""
     page: Path | None
     draws: int
     seed: int
@@ -250,22 +250,22 @@ class AuditDisplay:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditInput:
-    """Answers, and what is known beside them."""
+    """Answers, with the information needed to score them."""
 
     files: Sequence[Path]
     replies: Sequence[Reply]
     series: Mapping[str, Series]
     cutoffs: Mapping[str, date | None]
     bad: Sequence[BadRow] = ()
-    """Lines that were no answer."""
+    """Lines that are not answers."""
     notes: Sequence[str] = ()
     backtest: Backtest | None = None
     signals: Sequence[Signal] = ()
-    """The user's own, to be attributed."""
+    """The user's signals, to be attributed."""
     utility: Sequence[UtilityReply] = ()
-    """Answers to ordinary questions under defences, judged."""
+    """Judged answers to ordinary questions under defences."""
     more: Sequence[str] = field(default=())
-    """Lines for people at the end."""
+    """Additional lines at the end of the readable output."""
 
 
 def report_audits(heard: AuditInput, shown: AuditDisplay) -> None:

@@ -15,7 +15,7 @@ from coreeval.cli.output import note, one_line, plain
 from coreeval.errors import UntrustedEndpoint
 
 MOST_SHOWN = 120
-"""Characters of an argument that an error repeats."""
+"""Most characters of an argument that an error repeats."""
 ConfigArgument = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The YAML config.", show_default=False)
 ]

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
 Document = Mapping[str, Any]
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters that move the cursor, colour or reorder what a terminal shows."""
+"""Control characters that move the cursor, colour text, or reorder what a terminal shows."""
 REMOVED, ADDED, END = "\ue000", "\ue001", "\ue002"
-"""Marks round a text that is gone or new, for `say(…, coloured=True)`: characters of nobody's."""
+"""Marks around removed or added text, for `say(…, coloured=True)`: private-use characters."""
 _COLOURS = {REMOVED: "\x1b[31m", ADDED: "\x1b[32m", END: "\x1b[0m"}
 _BRACKETS = re.compile(f"({REMOVED})([^{END}]*){END}|({ADDED})([^{END}]*){END}")
 
@@ -157,9 +157,9 @@ def offline_lines(roles: list[str]) -> list[str]:
 
 
 REASON = 120
-"""Characters of what an endpoint said that are shown."""
+"""Most characters shown of an endpoint's message."""
 WAITS = 3
-"""Things that are waited for of which a line is shown."""
+"""Most waits shown, one line each."""
 _CAUSES: Mapping[str, str] = {
     "budget": "{who}: {number} wait for money that those in flight may leave over",
     "throttled": "{who}: throttled by its endpoint, {number} wait",

@@ -19,25 +19,25 @@ from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Ablation, PcrSettings
 
 SHOWN = 5
-"""Bad lines of a file that are listed; `--json` has them all."""
+"""Most bad lines of a file listed; `--json` has them all."""
 WIDTH = 100
 _NAME = 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class PcrOutcome:
-    """All that there is to tell."""
+    """Everything to report."""
 
     files: Mapping[str, Path]
     pairs: Mapping[str, Pairs]
     questions: Mapping[str, Document]
-    """What became of the questions, where they were asked just now."""
+    """Results of the questions by name, if they were asked just now."""
     settings: PcrSettings
     embeddings: str | None
     comparisons: Mapping[str, Comparison]
     references: Mapping[str, ReferenceResult]
     silent: Mapping[str, str]
-    """Why a reference is not used, by its name."""
+    """The reason that a reference is not used, by its name."""
     ablation: Ablation | None
 
 

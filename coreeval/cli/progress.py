@@ -17,10 +17,10 @@ from coreeval.cli.output import (
 from coreeval.graph.monitor import Progress, Watch
 
 SHARE = 0.1
-"""Of the time so far, that passes between two lines where there is no terminal: a night's log has
-some hundred of them."""
+"""Share of the elapsed time that passes between two lines without a terminal: a night's log has
+about a hundred."""
 SOONEST_S, LATEST_S = 10.0, 300.0
-"""The shortest and the longest time between two lines."""
+"""The shortest and the longest time in seconds between two lines."""
 
 
 @contextmanager
@@ -34,9 +34,9 @@ def show_progress(label: str = "") -> Iterator[Watch]:
 
 
 class _Lines:
-    """Writes a line when there is something to say, else less and less often.
+    """Writer of progress lines: one per event, otherwise less and less often.
 
-    Something to say is another stage, a note, the end of what is counted, and that nothing moves.
+    An event is a new stage, a note, the end of what is counted, or a stall.
     """
 
     def __init__(self, clock: Callable[[], float], label: str) -> None:

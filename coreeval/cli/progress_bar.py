@@ -16,7 +16,7 @@ from rich.text import Text
 
 
 class _TimeLeft(TimeRemainingColumn):
-    """The time left, where the figures do not say it."""
+    """The time left, unless the figures show it."""
 
     def render(self, task: Task) -> Text:
         """Return rich's own estimate, or nothing."""
@@ -24,13 +24,13 @@ class _TimeLeft(TimeRemainingColumn):
 
 
 class FigureBar(Progress):
-    """A bar of one line, and below it the figures of the run, where there are any.
+    """A one-line progress bar, with the figures of the run below it, if there are any.
 
     Only the last column gives way on a narrow terminal: a bar that wraps is drawn over itself.
     """
 
     figures = ""
-    """What stands in the second line."""
+    """The text of the second line."""
 
     def __init__(self, console: Console) -> None:
         last = Column(no_wrap=True, overflow="ellipsis", ratio=1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 FIRST_FEW = 3
-"""Samples that are tried unless said otherwise."""
+"""Default number of samples that are tried."""
 prompts = typer.Typer(
     name="prompts",
     help="Look at the prompts of the six roles, and try them out.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English; what a call really took is in its own numbers."""
+"""A rule of thumb for English; the actual number is recorded with each call."""
 MADE_BY: Mapping[str, str] = {
     "sample": "the sample itself",
     "offline": "made by the offline rules, which play the roles before this one",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 20
-"""Problems that are listed; `--json` has them all."""
+"""Most problems listed; `--json` has them all."""
 ReleaseArgument = Annotated[
     Path,
     typer.Argument(

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 PAGE = 5
-"""Samples that are shown at a time: about what fits on a screen."""
+"""Samples shown at a time: about as many as fit on a screen."""
 WIDTH = 100
 TITLE = 10
-"""Columns of what stands before a text."""
+"""Columns reserved for the label before a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewPage:
-    """What is to be said."""
+    """One page of the review output."""
 
     place: Path
-    """As the user named the run."""
+    """The run's path as the user gave it."""
     filters: Sequence[str]
-    """The options that chose the samples."""
+    """The options that selected the samples."""
     review: "Review"
     samples: Sequence["ReviewEntry"]
     page: int
@@ -160,7 +160,7 @@ PlaceArgument = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class _ReviewOptions:
-    """What the command line decides."""
+    """What the command line sets."""
 
     approve: list[str]
     reject: list[str]
@@ -262,7 +262,7 @@ def _refuse_conflicts(said: _ReviewOptions) -> None:
 
 @dataclass(frozen=True)
 class _Filter:
-    """Which of the listed samples are meant."""
+    """Which of the listed samples to show."""
 
     only: frozenset[str]
     with_decided: bool

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from coreeval.runs.status import RunStatus
 
 SHOWN = 10
-"""Failed samples and bad rows that are listed; `--json` has them all."""
+"""Most failed samples and bad rows listed; `--json` has them all."""
 WATCH_EVERY_S = 2.0
 
 

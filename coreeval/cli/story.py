@@ -62,7 +62,7 @@ def _block_lines(title: str, text: str) -> Iterator[str]:
 
 
 NEWS_SHOWN = 3
-"""Pieces of news that are shown of those a sample was offered."""
+"""Most pieces of news shown of those offered to a sample."""
 EvidenceById = Mapping[str, "Evidence"]
 
 

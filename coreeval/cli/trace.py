@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 50
-"""Samples that are listed in words where nobody says how many."""
+"""Default number of samples in the readable list."""
 
 SampleArgument = Annotated[
     str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; all, if absent.")
@@ -91,7 +91,7 @@ HideOption = Annotated[
 
 WIDEST_ID = 40
 REASON = 80
-"""Characters of a reason that fit into the list."""
+"""Most characters of a reason in the list."""
 
 
 def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Iterator[str]:
@@ -258,7 +258,7 @@ def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
 
 @dataclass(frozen=True, kw_only=True)
 class _StoryReader:
-    """The stories of a run, with their texts or without."""
+    """Reader of a run's sample histories, with or without their texts."""
 
     run: Path
     store: "RunStore"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5
-"""Bad rows and gaps that are listed; the rest is counted."""
+"""Most bad rows and gaps listed; the others are only counted."""
 
 
 def validate(

@@ -22,7 +22,7 @@ DATASETS: dict[str, dict[str, str]] = {
 MEMORY, NUMBERS = "synthetic_memory", "synthetic_numbers"
 REMEMBERING = ("offline:clean", "offline:finetuned", "offline:contaminated")
 REFERENCES = tuple(f"offline:reference-{n}" for n in range(1, 7))
-"""Clean classifiers of different abilities, by which PCR tells a gap in difficulty from memory."""
+"""Clean classifiers of different abilities, with which PCR separates difficulty from memory."""
 RECALLING = (
     "offline:memorizing",
     "offline:half-remembering",
@@ -32,9 +32,9 @@ RECALLING = (
     "offline:refusing",
 )
 PROBES = ("value", "fictitious")
-"""Of NumLeak: what its six verdicts rest on."""
+"""NumLeak's probes, on which its six verdicts are based."""
 WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
-"""The span of the fixture's news, so that the demo gives the same every day."""
+"""The period of the fixture's news, so that the demo's result does not depend on the day."""
 
 
 def demo_data() -> Path:

@@ -31,12 +31,12 @@ from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores.heartbeat import refuse_special_file
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
-"""Encodings that this serializer reads; LangGraph's others (json, pickle) can build objects."""
+"""Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 
 class InvalidCheckpointRow(ValueError):
-    """A row of checkpoints.db holds what CoreEval does not write there."""
+    """A row of checkpoints.db has content that CoreEval does not write there."""
 
 
 class PlainValueSerializer(JsonPlusSerializer):
@@ -97,14 +97,14 @@ _CHECKPOINT_ADAPTER = TypeAdapter(_CheckpointKeys)
 
 @dataclass
 class _ThreadCheckpoint:
-    """The newest checkpoint of a thread, and what was written since."""
+    """The newest checkpoint of a thread, with the writes since."""
 
     config: RunnableConfig
     checkpoint: Checkpoint
     metadata: CheckpointMetadata
     new_versions: ChannelVersions
     writes: dict[str, Sequence[tuple[str, Any]]] = field(default_factory=dict)
-    """By the task that wrote them."""
+    """Writes by the task that made them."""
 
     @property
     def own_config(self) -> RunnableConfig:
@@ -120,11 +120,11 @@ class _ThreadCheckpoint:
 
 
 class CheckpointStore(BaseCheckpointSaver[str]):
-    """Checkpoints of running threads in memory, over those of stopped threads on disk.
+    """In-memory checkpoints of running threads, backed by those of stopped threads on disk.
 
     Args:
-        disk: Keeps what outlives the process.
-        threads: Ids of the threads that it has.
+        disk: Stores the checkpoints that outlive the process.
+        threads: Ids of the threads on disk.
     """
 
     def __init__(self, disk: AsyncSqliteSaver, threads: set[str]) -> None:

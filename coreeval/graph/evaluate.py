@@ -55,13 +55,13 @@ def evaluate(
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """A run, and whom it is going to ask."""
+    """A run, and the targets that it will ask."""
 
     files: RunFiles
     manifest: Manifest
-    """With who is asked."""
+    """The run's manifest, with the targets to ask."""
     setup: Setup
-    """With the targets that were added."""
+    """The run's setup, with the added targets."""
 
     @property
     def asked_targets(self) -> list[TargetConfig]:

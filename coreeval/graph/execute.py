@@ -30,7 +30,7 @@ from coreeval.tools.workspace import RunFiles, Workspace, command
 
 @dataclass(frozen=True, kw_only=True)
 class RunHooks:
-    """What a caller may put in place of the real thing."""
+    """Replacements that a caller may provide for the real dependencies."""
 
     watch: Watch = ignore_progress
     now: Clock = utc_now
@@ -43,7 +43,7 @@ DEFAULT_HOOKS = RunHooks()
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """A run as it stands when the process that worked on it is done."""
+    """The state of a run when the process that worked on it has ended."""
 
     run_dir: Path
     manifest: Manifest

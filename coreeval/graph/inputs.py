@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class BackendObserver(Protocol):
-    """Whoever wants to know what remote backends do."""
+    """An observer of the remote backends' activity."""
 
     def on_note(self, note: str) -> None:
         """Receive a note on what a backend is about to do, such as spend money."""
@@ -50,7 +50,7 @@ NULL_BACKEND_OBSERVER: BackendObserver = _NullBackendObserver()
 
 
 class NewsSources(SourceChain):
-    """All backends of a run in their order, and the local one where it is among them."""
+    """All backends of a run in order, with the local one if it is among them."""
 
     def __init__(self, sources: list[KnowledgeSource], local: LocalKnowledge | None) -> None:
         super().__init__(sources)
@@ -142,11 +142,11 @@ def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
 
 
 MOST_TRAIN_EXAMPLES = 20_000
-"""Most labelled samples that the offline label judge learns from."""
+"""Most labelled samples from which the offline label judge learns."""
 
 
 class InputSource(Protocol):
-    """Where a run looks; a recording may stand in its place."""
+    """The source of a run's inputs; a recording may take its place."""
 
     def news(self, job: "RunContext") -> KnowledgeSource:
         """Open the news of a pass."""

@@ -44,24 +44,24 @@ from coreeval.tools.workspace import Workspace, item_payer, workspace_for
 
 PARAPHRASE, RECORDED = "paraphrase", "recorded"
 ITEM_ROLE, PARAPHRASE_ROLE = "target_text", "paraphraser"
-"""What the calls are noted as."""
+"""Roles under which the calls are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemPlan:
-    """What is asked of whom, and how it is compared."""
+    """The items and the targets that are asked, and how answers are compared."""
 
     source: Path
-    """The config's file."""
+    """Path of the config file."""
     config: ItemConfig
     workspace: Workspace
     settings: PcrSettings
     modification: str
     """Name of a modification, or `recorded`."""
     drawn: tuple[ItemSample, ...]
-    """Of the training split, then of the test split."""
+    """The drawn samples of the training split, then those of the test split."""
     twins: tuple[Twins, ...]
-    """The same with their twins; empty where a model has to write these first."""
+    """The same samples with their twins; empty if a model has yet to write the twins."""
 
     @property
     def payer(self) -> str:
@@ -258,14 +258,14 @@ async def write_paraphrases(
 
 @dataclass(frozen=True, kw_only=True)
 class ItemAnswers:
-    """What came of asking."""
+    """The results of an item campaign."""
 
     files: Mapping[str, Path]
-    """Of pairs, by target."""
+    """Files of pairs, by target."""
     asked: Mapping[str, TargetPairs]
-    """By target."""
+    """Results by target."""
     twins: tuple[Twins, ...]
-    """Of the training split, then of the test split."""
+    """Twins of the training split, then those of the test split."""
 
 
 def ask_items(

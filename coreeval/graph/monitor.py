@@ -17,7 +17,7 @@ from coreeval.tools.stores.run_store import RunStore
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run is."""
+    """The position of a run."""
 
     stage: str
     """`plan`, `extract`, `gather`, `refresh`, `control`, `assemble`, `evaluate`, `reword`, `pcr`,
@@ -28,7 +28,7 @@ class Progress:
     """Samples by outcome so far."""
     note: str = ""
     pulse: "ProgressSnapshot | None" = None
-    """How fast a run goes, what it has spent and waits for; None for what is no run."""
+    """The run's pace, spending and waits; None if this is not a run."""
 
 
 Watch = Callable[[Progress], None]
@@ -40,27 +40,28 @@ def ignore_progress(_: Progress) -> None:
 
 BEAT_EVERY_S = 5.0
 RECENT_S = 300.0
-"""Over which a rate is taken: long against one sample, short against a night."""
+"""Seconds over which a rate is computed: long compared with a sample, short compared with a
+night."""
 FEWEST = 3
-"""So many must have ended before there is a rate."""
+"""Fewest ended samples for which a rate is computed."""
 FRESH_S = 0.5
-"""How long a pulse is told again as it is: samples may end by the hundred a second."""
+"""Seconds for which a pulse is reused: hundreds of samples may end per second."""
 _ORDER: tuple[Cause, ...] = get_args(Cause)
-"""What explains most first."""
+"""Causes in order of how much they explain, most first."""
 
 
 class RateMeter:
-    """How many things have ended a minute of late.
+    """Meter of how many things ended per minute recently.
 
     Args:
-        clock: Seconds, never going back.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ended = 0
         self._marks = deque([(clock(), 0)])
-        """When so many had ended, a second or more apart."""
+        """Times with the number of things ended by then, at least a second apart."""
 
     def count(self) -> None:
         """Count one more."""
@@ -80,14 +81,14 @@ class RateMeter:
 
 
 class Monitor:
-    """Hears how a run goes on and tells it with its pulse, and every few seconds anyhow.
+    """Reporter of a run's progress and pulse, on every change and every few seconds.
 
     Args:
-        watch: Who is told.
-        in_flight: The samples that are worked on.
-        traffic: The calls that are under way.
+        watch: Receives progress.
+        in_flight: The samples in progress.
+        traffic: The calls in flight.
         spend: Reads what the run has spent from the ledger.
-        clock: Seconds, never going back.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Monitor:
         self.traffic = traffic
         self._watch, self._spend, self._clock = watch, spend, clock
         self._place = Progress(stage="plan")
-        """The last that was said with a number."""
+        """The last progress that had a number."""
         self._note = ""
         self._spent: Spend | None = None
         self._meter = RateMeter(clock)

@@ -21,27 +21,27 @@ from coreeval.tools.stores.run_store import RunStore
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalRequest:
-    """A sample that looks for news."""
+    """A sample's request for news."""
 
     sample_id: str
     attempt: int
     queries: Sequence[EntityQuery]
     tried: Collection[str]
-    """Ids of evidence that was used and led nowhere."""
+    """Ids of evidence that was used without success."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalResult:
-    """What it is offered."""
+    """The news offered to a sample."""
 
     asked: Sequence[Json]
-    """For each query its `text` and `rung`, how much was `found`, and `why_none`."""
+    """For each query its `text` and `rung`, the number `found`, and `why_none`."""
     items: Mapping[Evidence, Rung]
-    """Best first, each with the rung that found it."""
+    """The items offered, best first, each with the rung that found it."""
 
 
 Retrieve = Callable[[RetrievalRequest], Awaitable[RetrievalResult]]
-"""Looks for news for one sample."""
+"""Searches news for one sample."""
 
 
 def build_retrieve(
@@ -62,7 +62,7 @@ def build_retrieve(
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTeam:
-    """The task of a sample and the team that works on it."""
+    """A sample's task and the team that works on it."""
 
     task: Task
     team: Team
@@ -70,21 +70,21 @@ class TaskTeam:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeContext:
-    """Everyone and everything a sample needs on its way."""
+    """Everything that the nodes need to process a sample."""
 
     find_team: Callable[[Sample], TaskTeam]
-    """A stance benchmark with several targets has a part for each."""
+    """Returns the team of a sample: a stance benchmark with several targets has one for each."""
     knowledge: KnowledgeSource
     retrieve: Retrieve
-    """Looks for news for one sample."""
+    """Searches news for one sample."""
     window: Window
     store: RunStore
     rules: SafetyRules
     candidates: int
-    """Items of evidence shown to the replacer."""
+    """Number of evidence items shown to the replacer."""
     max_attempts: int
     newest: Mapping[str, datetime] = field(default_factory=dict)
-    """By sample, the newest evidence of a text that is kept unless there is newer news."""
+    """The newest evidence of each text that is kept unless there is newer news, by sample."""
 
 
 _DETAILS: ContextVar[Json | None] = ContextVar("notes", default=None)

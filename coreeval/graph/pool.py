@@ -17,23 +17,24 @@ from coreeval.errors import CoreEvalError
 
 Item = TypeVar("Item")
 OBJECTS_BETWEEN_ROUNDS = 20_000
-"""Of the garbage collector, at least. Sixty-four samples in flight come and go with ten thousand
-objects, hardly any of them garbage; Python's 700 would be a round for every four calls."""
+"""Fewest objects between two rounds of the garbage collector. Sixty-four samples in flight create
+and release ten thousand objects, almost none of them garbage; Python's default of 700 would start a
+round every four calls."""
 ASKING_PER_EXTRA_SAMPLE = 4
-"""For so many requests that may be in flight, one more sample is open than asks: while one is
-between two calls, or its result is written, another takes its place at the endpoint."""
+"""Requests in flight for which one more sample is opened: while one sample is between two calls, or
+its result is written, another takes its place at the endpoint."""
 BETWEEN_STARTS_S = 0.003
-"""From one start to the next, a little more than a call takes to compute: samples that begin at
-once stay together, and each waits for all others at every step (benchmarks/throughput.py)."""
+"""Seconds between two starts, a little more than a call takes to compute: samples that begin
+together stay together, and each waits for all others at every step (benchmarks/throughput.py)."""
 
 
 class Stop:
-    """Asks everything in flight to come to rest at its next step boundary."""
+    """A request to stop everything in flight at its next step boundary."""
 
     def __init__(self) -> None:
         self.asked = False
         self.error: CoreEvalError | None = None
-        """What ended the run for everybody, such as a refused key."""
+        """The error that ended the run, such as a refused key; None if there is none."""
         self._controls: set[RunControl] = set()
 
     def ask(self, reason: str) -> None:

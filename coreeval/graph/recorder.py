@@ -20,7 +20,7 @@ from coreeval.tools.stores.run_tables import CallRow, StepRecord
 
 
 class RunObserver(Protocol):
-    """Hears of steps and ends; it is quick, and no trouble of its own reaches the run."""
+    """An observer of steps and ends; it returns quickly, and its errors never reach the run."""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Receive a step of a sample or a train item, with its calls, before it is stored."""
@@ -36,7 +36,7 @@ class RunObserver(Protocol):
 
 
 class NullObserver:
-    """Hears nothing."""
+    """An observer that ignores everything."""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Ignore a step."""
@@ -52,18 +52,18 @@ NULL_OBSERVER: RunObserver = NullObserver()
 
 
 class InFlight:
-    """Which node each sample is in, and since when: what a heartbeat shows.
+    """The node of each sample and its start time, as shown in a heartbeat.
 
     Args:
-        now: The time of day.
-        clock: Seconds, never going back.
+        now: Returns the time of day.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, now: Clock, clock: Callable[[], float] = time.monotonic) -> None:
         self._now, self._clock = now, clock
         self._places: dict[str, dict[str, str]] = {}
         self.moved_at = self._clock()
-        """When a step began last, or a sample was left."""
+        """Time of the last start of a step or end of a sample."""
 
     def enter(self, sample_id: str, node: str) -> None:
         """Note that a sample is now in a node."""

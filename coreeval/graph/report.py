@@ -39,7 +39,7 @@ _FIRST_PASS: Final[Mapping[Arm, _ArmFields]] = {
     "updated": accepted_fields,
 }
 _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
-"""The text of an arm that a pass of the run writes for a sample."""
+"""The text that a pass of the run writes for a sample, by arm."""
 
 
 def compare_arms(job: RunContext) -> "ArmTable":

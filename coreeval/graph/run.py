@@ -60,7 +60,7 @@ from coreeval.tools.workspace import (
 )
 
 IfChanged = Literal["refuse", "keep", "anew"]
-"""What a resume does when the config changed: refuse, go on with the run's own, or start anew."""
+"""What a resume does if the config changed: refuse, keep the run's own config, or start anew."""
 
 
 def refresh(

@@ -52,37 +52,37 @@ def _merge_rows(one: Row, other: Row) -> Row:
 
 
 _DIGITS = 9
-"""Of sums in US dollars: two that add up the same calls in another order are equal."""
+"""Decimal places of sums in US dollars, so that the order of addition does not matter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """A run's settings, stores and hooks."""
+    """The settings, stores and hooks of a run."""
 
     setup: Setup
     manifest: Manifest
-    """As it was when this process took the run up."""
+    """The manifest as it was when this process took over the run."""
     files: RunFiles
     workspace: Workspace
     store: RunStore
     hire: BuildTeam
-    """Builds the team of a task; tests put their own in."""
+    """Builds the team of a task; tests replace it."""
     inputs: "InputSource"
-    """Where benchmark and news are looked at."""
+    """The source of the benchmark and the news."""
     monitor: Monitor
-    """Told of all that goes on, and tells who watches."""
+    """Receives every event of the run and informs the observers."""
     now: Clock
     control: "RunContext | None" = None
-    """The pass that writes the control arm; None where there is none."""
+    """The pass that writes the control arm; None if there is none."""
     before: RunStore | None = None
-    """In that pass, the store of the run itself."""
+    """In the control pass, the store of the run itself; None otherwise."""
     stage: str = "refresh"
-    """What bringing samples to their outcomes is called meanwhile."""
+    """Name of the stage in which samples are refreshed."""
     observer: RunObserver = NULL_OBSERVER
     stop: Stop = field(default_factory=Stop)
     context: Context = field(default_factory=copy_context)
-    """What was there before the run's graph: what each sample starts from, so that whoever traces
-    LangGraph, such as LangSmith, sees a trace of each sample and not one of them all."""
+    """The context before the run's graph, from which each sample starts: tracers of LangGraph, such
+    as LangSmith, then show one trace per sample rather than one for all of them."""
 
     @property
     def config(self) -> Config:

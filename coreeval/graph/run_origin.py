@@ -27,8 +27,8 @@ FREE_KEYS = (
     "timeout_s",
     "sample_timeout_s",
 )
-"""Keys of `run` that may change while it goes on: they decide its cost and its pace only. So may
-`dataset.licence`, which decides what a release passes on, and `telemetry`."""
+"""Keys of `run` that may change while the run goes on, because they affect only its cost and pace.
+So may `dataset.licence`, which decides what a release redistributes, and `telemetry`."""
 
 
 def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
@@ -108,12 +108,12 @@ LATEST: Final = "latest"
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """What a user says of the release that a refresh follows."""
+    """The release that a refresh follows, as the user describes it."""
 
     release: Path | str
-    """Its directory, or `latest` for the last one of this name in the workspace."""
+    """The release's directory, or `latest` for the last one of this name in the workspace."""
     stale_after: str | None = None
-    """How old evidence may be, such as `90d`; None where only new targets make it stale."""
+    """Maximum age of evidence, such as `90d`; None if only new targets make it stale."""
 
 
 def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineage | None:

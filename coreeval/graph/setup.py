@@ -50,21 +50,21 @@ from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 
 Untrusted = Literal["refuse", "skip"]
-"""What to do with a model whose key nobody has agreed to send to its endpoint."""
+"""What to do with a model if nobody has agreed to send its key to its endpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What a config amounts to at one moment."""
+    """A config resolved at one moment."""
 
     config: Config
     task: Task
     prompts: PromptSet
     window: Window
     window_start: LatestDate | None
-    """What `window.start: auto` rests on."""
+    """The basis of `window.start: auto`; None if the config gives the date."""
     control: Window | None = None
-    """Of the news for the control arm; None where there is none."""
+    """The news window of the control arm; None if there is none."""
     target_dates: tuple[TargetDates, ...]
     now: datetime
     rules: SafetyRules

@@ -33,18 +33,18 @@ def own_attributes(said: Mapping[str, Attribute]) -> Attributes:
 
 
 _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort")
-"""Those of a request that are told; `extra` ones may be anything."""
+"""Request parameters that are exported; the values of `extra` ones are unrestricted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallBill:
-    """What calls came to that were sent, as opposed to found in the call store."""
+    """The cost of the calls that were sent rather than found in the call store."""
 
     sent_calls: int = 0
     found_calls: int = 0
     usd: float = 0.0
     unpriced_calls: int = 0
-    """Sent calls whose price is not known; `usd` lacks them."""
+    """Sent calls with unknown price; `usd` does not include them."""
 
     def with_calls(self, calls: Sequence[CallRef]) -> "CallBill":
         """Return the bill with further calls added."""
@@ -144,7 +144,7 @@ NODE_KINDS: Mapping[str, SpanKind] = {
     "judge_original": "EVALUATOR",
     "judge_semantic": "EVALUATOR",
 }
-"""Of the nodes that are more than a CHAIN."""
+"""Span kinds of the nodes that are more than a CHAIN."""
 
 
 def root_attributes(run: str, subject: str, end: Result | TrainEnd, bill: CallBill) -> Attributes:

@@ -34,7 +34,7 @@ P = ParamSpec("P")
 
 
 class SpanSink(Protocol):
-    """Takes spans without waiting."""
+    """A destination that takes spans without waiting."""
 
     def send(self, span: Span) -> None:
         """Send a span."""
@@ -43,17 +43,17 @@ class SpanSink(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSettings:
-    """What spans are made of, and where they go."""
+    """The inputs and the destination of spans."""
 
     run: str
-    """Its name: the session that all its traces belong to."""
+    """The run's name: the session that all its traces belong to."""
     payer: str
-    """What tells it from other runs of that name."""
+    """Distinguishes the run from others with the same name."""
     prompts: Mapping[str, str]
     """The version of each role's prompt."""
     store: RunStore
     begun: Mapping[str, str]
-    """When those samples were begun that a process before this one has left open."""
+    """Start times of samples that an earlier process left open, by sample."""
     now: Clock
     content: bool
     sender: SpanSink
@@ -61,7 +61,7 @@ class SpanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _OpenTrace:
-    """A sample or train item that was begun and has not ended."""
+    """A sample or train item that has begun but not ended."""
 
     root: SpanIdentity
     at: datetime
@@ -69,18 +69,18 @@ class _OpenTrace:
 
 
 class SpanRecorder:
-    """A observer that makes spans of what it hears.
+    """An observer that turns a run's events into spans.
 
-    The trace of a sample is derived from the run and the sample, its root also from the moment when
-    the sample was begun: a run that goes on after a stop or a kill goes on in the same traces, and
-    a sample that is taken once more by `retry` has a second root in its trace.
+    The trace id of a sample is derived from the run and the sample, its root span also from the
+    time at which the sample began. A run that is resumed after a stop or a kill therefore continues
+    the same traces, and a sample that is repeated by `retry` has a second root in its trace.
     """
 
     def __init__(self, told: SpanSettings) -> None:
         self._settings = told
         self._open: dict[str, _OpenTrace] = {}
         self.failure_count = 0
-        """How often no span could be made of what was heard."""
+        """The number of events for which no span could be built."""
         self.trouble = ""
 
     def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:

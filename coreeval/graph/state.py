@@ -23,7 +23,7 @@ SAMPLE_NODES = (
 REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
 RUN_NODES = ("plan", "refresh", "control", "assemble", "evaluate", "pcr", "numleak", "report")
 Json = dict[str, Any]
-"""A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
+"""A value of the schema as plain JSON, so that checkpoints can be read without its classes."""
 
 
 _SAMPLE_ID = Field(
@@ -31,44 +31,44 @@ _SAMPLE_ID = Field(
     description="Id of a sample; the bundled demo has emotion/test/1 to emotion/test/24",
     examples=["emotion/test/2"],
 )
-"""How the form of LangGraph Studio asks for a sample."""
+"""The `sample_id` field in the form of LangGraph Studio."""
 
 
 class SampleInput(TypedDict):
-    """What starts a sample's thread."""
+    """The input that starts a sample's thread."""
 
     sample_id: Annotated[str, _SAMPLE_ID]
 
 
 class SampleUpdate(TypedDict, total=False):
-    """What a node of the sample graph may change."""
+    """The changes that a node of the sample graph may make."""
 
     attempt: int
-    """The running attempt, from 1."""
+    """Number of the current attempt, from 1."""
     route: str
-    """Name of the node that comes next, or `end`."""
+    """Name of the next node, or `end`."""
     extraction: Json
     policy: Policy
-    """What the screen allows."""
+    """The policy that the screen sets."""
     original_label: str
     original_fluency: int
     """How naturally the original reads to the judge, 1 to 3."""
     read_by: str
-    """The words by which the original's label was known; empty where it was not."""
+    """The words from which the original's label was recognised; empty if it was not."""
     semantic: dict[str, str] | None
     semantic_feedback: list[Json]
-    """Defects of all tries at D^s, for the record."""
+    """Defects of all attempts at D^s, for the record."""
     semantic_status: str
-    """Written when D^s has been judged; without it there is none."""
+    """Written once D^s has been judged; if absent, there is no D^s."""
     rung: Rung
     evidence: dict[str, Rung]
-    """Ids of the evidence on offer, each with the rung that found it."""
+    """Ids of the evidence offered, each with the rung that found it."""
     tried: list[str]
-    """Ids of evidence that was used and led nowhere."""
+    """Ids of evidence that was used without success."""
     plan: Json
     composed: dict[str, str]
     used: list[int]
-    """Numbers of the plan's replacements that the text carries."""
+    """Numbers of the plan's replacements that the text contains."""
     feedback: list[Json]
     """Defects of the last attempt."""
     verdicts: Annotated[list[Json], operator.add]
@@ -77,11 +77,11 @@ class SampleUpdate(TypedDict, total=False):
 
 
 class SampleState(SampleInput, SampleUpdate):
-    """One sample on its way through the graph."""
+    """The state of one sample in the graph."""
 
 
 class SampleNode(Protocol):
-    """A node of the sample graph; LangGraph's types want its argument to be called `state`."""
+    """A node of the sample graph; LangGraph's types require the argument name `state`."""
 
     async def __call__(self, state: SampleState) -> SampleUpdate:
         """Return the changes to the state."""
@@ -89,42 +89,42 @@ class SampleNode(Protocol):
 
 
 Wrap = Callable[[str, SampleNode], SampleNode]
-"""Puts something round a node, e.g. a record of what it did."""
+"""Wraps a node, for example with a record of its result."""
 
 
 class RunInput(TypedDict, total=False):
-    """A run needs nothing but itself: what it works on is fixed when it is prepared."""
+    """A run's input, which is empty: what a run works on is fixed when it is prepared."""
 
     note: Annotated[str, Field(title="Note", description="Free text, kept nowhere")]
 
 
 class RunUpdate(TypedDict, total=False):
-    """What a node of the run graph may change."""
+    """The changes that a node of the run graph may make."""
 
     planned: int
-    """Samples in the run."""
+    """Number of samples in the run."""
     bad_rows: int
     pending: int
-    """Samples that have no outcome."""
+    """Number of samples without an outcome."""
     counts: dict[str, int]
     control_pending: int
-    """Samples that have no outcome in the pass that writes the control arm."""
+    """Number of samples without an outcome in the pass that writes the control arm."""
     assembled: dict[str, int]
-    """Rows by arm."""
+    """Number of rows by arm."""
     evaluated: list[str]
     """Targets that were asked about the arms."""
     compared: list[str]
-    """Targets that were asked about train items too."""
+    """Targets that were also asked about train items."""
     audited: list[str]
     """Targets that were asked about series."""
     stopped: bool
-    """True when the run was told to stop before all targets were asked."""
+    """Whether the run was told to stop before all targets were asked."""
     report: str
     """Path of the report."""
 
 
 class RunState(RunInput, RunUpdate):
-    """The run graph's state."""
+    """The state of the run graph."""
 
 
 def start_sample(sample_id: str) -> SampleState:

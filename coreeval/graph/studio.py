@@ -66,6 +66,6 @@ def _sample_graph(job: RunContext) -> SampleGraph:
 
 _JOB = _job()
 refresh_sample: SampleGraph = _sample_graph(_JOB)
-"""Refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
+"""A graph that refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
 refresh_run: RunGraph = build_run_graph(RunNodes(_JOB))
-"""A whole run over the demo's emotion benchmark."""
+"""A graph that runs a whole refresh of the demo's emotion benchmark."""

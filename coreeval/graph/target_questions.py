@@ -45,10 +45,10 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult, StepRecord
 
 Chunk = tuple[str, Sequence[Sample]]
-"""The name of a source, and samples with the source's texts in their fields."""
+"""The name of a source, and samples with that source's texts in their fields."""
 Chunks = Callable[[], Iterable[Chunk]]
-"""Gives the chunks, the same at each call: a few hundred samples each, so that memory does not grow
-with their number."""
+"""Yields the same chunks at each call, each of a few hundred samples, so that memory does not grow
+with the number of samples."""
 
 
 async def put_to_target(
@@ -77,7 +77,7 @@ async def put_to_target(
 
 
 class _Tally:
-    """Counts a target's answers and shows them."""
+    """Counter of a target's answers that shows its progress."""
 
     def __init__(self, job: RunContext, target: TargetConfig, chunks: Chunks, stage: str) -> None:
         self._job, self.stage = job, stage
@@ -261,16 +261,16 @@ def build_step(
 
 T = TypeVar("T")
 CHUNK = 1000
-"""Samples looked at together."""
+"""Samples processed together."""
 ArmTexts = Callable[[SampleResult], Mapping[str, str] | None]
-"""Gives the texts that an arm has of a sample."""
+"""Returns the texts of a sample in an arm; None if the arm does not have it."""
 ARM_TEXTS: Mapping[Arm, ArmTexts] = {
     "original": original_fields,
     "semantic": semantic_fields,
     "updated": accepted_fields,
 }
 CONTROL_TEXTS: Mapping[Arm, ArmTexts] = {"control": accepted_fields}
-"""Of the second pass only what it updated is an arm: the rest it has from the first."""
+"""The only arm of the second pass is what it updated; the others are from the first pass."""
 
 
 def iter_arm_chunks(job: RunContext) -> Iterator[Chunk]:

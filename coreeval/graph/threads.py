@@ -26,35 +26,36 @@ from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.run_store import RunStore
 
 DURABILITY: Durability = "exit"
-"""Keeps the place of a thread that is stopped. What a kill costs is free to redo over the calls;
-saving each step takes a millisecond a call (benchmarks/throughput.py, research: performance §4)."""
+"""Saves a thread's state when it stops. Work lost by a kill is repeated for free from stored calls;
+saving each step takes a millisecond per call (benchmarks/throughput.py, research: performance
+§4)."""
 STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
-"""Bound of supersteps that LangGraph may run for one sample."""
+"""Bound on the supersteps that LangGraph may run for one sample."""
 TRACED_AS = "refresh sample"
-"""What LangSmith calls a sample's trace."""
+"""Name of a sample's trace in LangSmith."""
 BEFORE_FAILED = {"unsafe", "label_unrecoverable"}
-"""Outcomes that stand although something failed later."""
+"""Outcomes that a later failure does not replace."""
 SampleApp = CompiledStateGraph[SampleState, None, SampleInput, SampleState]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleThreads:
-    """Brings samples to their result, each in a thread of its own."""
+    """Processes samples to their results, each in its own thread."""
 
     app: SampleApp
     saver: CheckpointStore
     checkpoints: Path
-    """The saver's file."""
+    """Path of the checkpoint file."""
     store: RunStore
     in_flight: InFlight
     stop: Stop
     prefix: str
-    """`run : graph version`; the sample's id follows."""
+    """Prefix of thread ids: `run : graph version`; the sample's id follows."""
     max_attempts: int
     timeout_s: float
     observer: RunObserver = NULL_OBSERVER
     targets: Sequence[TargetDates] = ()
-    """Beside their dates the evidence of each sample is held."""
+    """Targets with whose dates the evidence of each sample is compared."""
 
     async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
         """Run one sample and commit its result; return None if it was drained and stays open.

@@ -37,8 +37,8 @@ from coreeval.schema import Sample, TrainEnd
 from coreeval.tools.stores.run_tables import SampleResult
 
 MOST_TEST_SAMPLES = 5000
-"""Reworded test items that are compared: with ten times the usual number of train items, the
-interval of a difference is within a twentieth of its width with any more."""
+"""Most reworded test items that are compared: with ten times the usual number of train items, more
+of them narrow the interval of a difference by less than a twentieth of its width."""
 T = TypeVar("T")
 
 
@@ -108,7 +108,7 @@ def list_reworded_test(job: RunContext) -> list[SampleResult]:
 
 REWORD_STAGE = "reword"
 TRACED_AS = "reword train item"
-"""What LangSmith calls an item's trace."""
+"""Name of an item's trace in LangSmith."""
 
 
 async def reword_train(job: RunContext) -> None:
@@ -152,7 +152,7 @@ def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
 
 @dataclass(frozen=True)
 class _ItemThreads:
-    """Where items are reworded, one thread each."""
+    """The threads that reword items, one for each item."""
 
     job: RunContext
     app: SampleApp

@@ -85,15 +85,15 @@ AUTO = "knowledge.window.start"
 
 @dataclass(frozen=True, kw_only=True)
 class DatedWindow:
-    """A window with everything that decided it."""
+    """A window with everything that determined it."""
 
     window: Window
     start: LatestDate | None
-    """What `start: auto` rests on; None where the config gives the start."""
+    """The basis of `start: auto`; None if the config gives the start."""
     targets: tuple[TargetDates, ...]
-    """Until when each target was trained and when it came out; embedded ones are left out."""
+    """Training cutoff and release date of each target; embedded targets are left out."""
     control: Window | None = None
-    """Of the news for the control arm; None where there is none."""
+    """The news window of the control arm; None if there is none."""
 
 
 def resolve_window(config: Config, now: datetime) -> DatedWindow:

@@ -21,12 +21,12 @@ from coreeval.schema import RoleName, Task
 DIVIDER = "=== user ==="
 """The line between the system message and the user message."""
 Message = dict[str, str]
-"""One message as chat models take it: `role` and `content`."""
+"""One message in the form that chat models accept: `role` and `content`."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt with `$variables`; a dollar sign is written `$$`."""
+    """A prompt with `$variables`; a literal dollar sign is written `$$`."""
 
     name: str
     text: str
@@ -79,7 +79,7 @@ class Prompt:
 
 
 def to_prompt_json(value: object) -> str:
-    """Return a value as JSON that cannot end the tagged block which it stands in.
+    """Return a value as JSON that cannot end its tagged block.
 
     `<` is written as an escape, so no text can contain a closing tag. Items of a list get a line
     each.
@@ -103,7 +103,7 @@ class PromptSet:
         return self.by_role[role]
 
     def role_versions(self, task: Task) -> dict[RoleName, str]:
-        """Return what each role is told, as a hash: its prompt and the task's line for it."""
+        """Return a hash per role of its prompt and the task's line for it."""
         return {
             role: prompt.version_with_line(task.lines.get(role, ""))
             for role, prompt in self.by_role.items()
@@ -111,10 +111,10 @@ class PromptSet:
 
 
 def load_prompts(overlay: Path | None = None) -> PromptSet:
-    """Return the built-in prompts, replaced by the *.md files of a folder where it has them.
+    """Return the built-in prompts, each replaced by a folder's *.md file if there is one.
 
     Raises:
-        PromptError: the folder or a file cannot be read, a file is named like no role, or it uses
+        PromptError: the folder or a file cannot be read, a file name is not a role, or it uses
             other variables than the prompt it replaces.
     """
     built_in = {role: load_built_in_prompt(role) for role in ROLES}

@@ -24,13 +24,13 @@ from coreeval.tools.workspace import RunFiles
 
 @dataclass(frozen=True, kw_only=True)
 class SheetScores:
-    """What was found, and where it is kept."""
+    """Scores of rating sheets, and the file that holds them."""
 
     annotation: Annotation
     path: Path
     sheets: tuple[Path, ...]
     replaced: str | None
-    """The other study whose result was there before."""
+    """The other study whose result was overwritten; None if there was none."""
 
 
 def score_sheets(

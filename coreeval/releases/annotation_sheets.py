@@ -136,15 +136,15 @@ def iter_arm_texts(
 
 
 SHEET_FOLDER: Final = "for-raters"
-"""The folder that raters are given, or their own sheet of it; the key is not in it."""
+"""Folder that raters receive, or their own sheet from it; it does not contain the key."""
 DEFAULT_SAMPLES: Final = 50
-"""Texts of each arm: the paper had as many rated (section 3.6)."""
+"""Default number of texts per arm, as in the paper's rating study (section 3.6)."""
 DEFAULT_RATERS: Final = 3
 DEFAULT_SEED: Final = 7
 
 
 class SheetWriter(Protocol):
-    """Writes one rater's sheet."""
+    """Function that writes one rater's sheet."""
 
     def __call__(self, path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
         """Write the sheet."""
@@ -165,13 +165,13 @@ _WRITERS: Final[dict[SheetForm, tuple[str, SheetWriter]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExport:
-    """What was written."""
+    """The files and figures of an export of sheets."""
 
     out: Path
     key: StudyKey
     files: tuple[Path, ...]
     pool: int
-    """Samples that could have been drawn."""
+    """Number of samples in the draw."""
 
     @property
     def key_file(self) -> Path:

@@ -22,27 +22,27 @@ Renewal = Literal[
     "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",
     "takedown",
 ]  # fmt: skip
-"""Why a sample is not kept; the first that applies."""
+"""The reason that a sample is not kept; the first that applies."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CarryOverTerms:
-    """What a sample must fulfil to be kept."""
+    """The conditions for keeping a sample."""
 
     horizon: Horizon
     takedown: Takedown
     min_precision: Precision
-    """Least certain way in which the publication time of its evidence may be known."""
+    """Lowest acceptable precision of the publication time of its evidence."""
     targets: Sequence[TargetDates]
-    """Beside whose dates the evidence is held anew."""
+    """Targets with whose dates the evidence is compared again."""
 
 
 class CarryOver:
-    """Goes through a benchmark beside a release, whose rows it reads as they are wanted."""
+    """Comparison of a benchmark with a release, whose rows are read as needed."""
 
     def __init__(self, release: Release, terms: CarryOverTerms) -> None:
         self.renewed = Counter[Renewal]()
-        """Samples that were not kept, by the reason."""
+        """The number of samples that were not kept, by reason."""
         self.kept = 0
         self._release, self._terms = release, terms
         self._samples = _RowCursor(release.samples)
@@ -272,7 +272,7 @@ _INSERTED = Triple(head="", relation="", tail="")
 
 
 class _OfSample(Protocol):
-    """A row that says which sample it is about."""
+    """A row that names its sample."""
 
     @property
     def id(self) -> str: ...
@@ -282,10 +282,10 @@ T = TypeVar("T", bound=_OfSample)
 
 
 class _RowCursor(Generic[T]):
-    """Rows by sample, read on until the sample that is asked for.
+    """Rows by sample, read up to the requested sample.
 
-    What is passed over waits in memory: the rows of samples that are made anew, and those that a
-    benchmark in another order wants later.
+    Rows that are skipped stay in memory: those of samples that are made anew, and those that a
+    benchmark in another order needs later.
     """
 
     def __init__(self, rows: Callable[[], Iterator[T]]) -> None:

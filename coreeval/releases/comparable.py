@@ -24,22 +24,22 @@ COMMON_SETTINGS = (
     "task", "split", "models", "prompts", "fingerprints", "counts", "bad_rows", "arms", "licence",
     "on_reject", "snippets", "takedown",
 )  # fmt: skip
-"""Keys of the manifests that are compared whole."""
+"""Manifest keys that are compared as a whole."""
 RELEASE_SETTINGS = ("split", "arms", "licence", "on_reject", "snippets", "takedown")
-"""Those of them that a run's manifest does not have, or has for other files."""
+"""Keys among these that a run's manifest does not have, or has for other files."""
 KNOWLEDGE_SETTINGS = ("backend", "min_precision", "takedown", "takedown_sha256")
 ComparableSettings = Mapping[str, object]
 T = TypeVar("T")
 
 
 class ComparableTitle(Value):
-    """Which release or run it is."""
+    """The name and version of a release or run."""
 
     kind: Literal["release", "run"]
     name: str
-    """The benchmark's."""
+    """Name of the benchmark."""
     version: str
-    """Of a run its name."""
+    """Version of a release; name of a run."""
     path: str
 
     def __str__(self) -> str:
@@ -48,11 +48,11 @@ class ComparableTitle(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparable:
-    """One of two things that are compared; its rows are read as they are wanted."""
+    """One side of a comparison; its rows are read as needed."""
 
     title: ComparableTitle
     settings: ComparableSettings
-    """What it was made with and what came of it, by dotted key."""
+    """Settings and results, by dotted key."""
     cutoffs: tuple[TargetDates, ...] | None
     samples: Callable[[], Iterator[SampleRow]]
     facts: Callable[[], Iterator[FactRow]]

@@ -218,7 +218,7 @@ def _write_tables(
 
 @dataclass(frozen=True)
 class _Measurements:
-    """What was measured on the way."""
+    """The measurements for the manifest."""
 
     arms: dict[str, int]
     quality: Quality

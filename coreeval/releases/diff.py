@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 200
-"""Samples of a kind whose ids stand in CHANGELOG.md; `coreeval diff` has all."""
+"""Most samples of a kind whose ids are in CHANGELOG.md; `coreeval diff` has all of them."""
 CELL_CHARS = 80
-"""Characters of a setting that stand there."""
+"""Most characters of a setting in CHANGELOG.md."""
 Texts = Mapping[str, str]
-"""Digest of the updated texts by sample, of those that are in the updated arm."""
+"""Digest of each sample's updated texts, for the samples in the updated arm."""
 FactKey = tuple[str, ...]
 
 
@@ -147,12 +147,12 @@ def _cell(value: object) -> str:
 InUpdated = Literal["added", "removed", "changed", "same"]
 ARMS: tuple[ReleasedArm, ...] = ("updated", "semantic", "original")
 NOT_THERE = "not there"
-"""Stands for the outcome of a sample that one side does not have."""
+"""Placeholder for the outcome of a sample that one side does not have."""
 _COMPARED = ("outcome", "label_text", "semantic_status", "withheld")
 
 
 class ValueChange(Value):
-    """A value that differs; None where a side has none."""
+    """A value that differs; None for a side without a value."""
 
     name: str
     before: object
@@ -160,7 +160,7 @@ class ValueChange(Value):
 
 
 class OutcomeMove(Value):
-    """Samples that ended in one way before and in another after."""
+    """Samples whose outcome changed from one to another."""
 
     before: str
     """An outcome, or `not there`."""
@@ -169,7 +169,7 @@ class OutcomeMove(Value):
 
 
 class FieldDiff(Value):
-    """A text field that differs, word by word."""
+    """The word-by-word differences in a text field."""
 
     arm: ReleasedArm
     field: str
@@ -184,33 +184,34 @@ class FactDiff(Value):
 
 
 class SampleDiff(Value):
-    """A sample that differs in anything."""
+    """A sample that differs."""
 
     id: str
     updated: InUpdated
-    """Where its text in the updated arm stands."""
+    """Which sides have its text in the updated arm."""
     changes: tuple[ValueChange, ...]
-    """Outcome, label, status of its rewording, why it is withheld; digest of its original."""
+    """Changes to its outcome, label, rewording status, withheld reason or original's digest."""
     fields: tuple[FieldDiff, ...]
-    """An original's only where both sides may show it."""
+    """Changes to its texts; those to an original only if both sides may show it."""
     facts: tuple[FactDiff, ...]
 
 
 class Diff(Value):
-    """Two releases or runs side by side."""
+    """The differences between two releases or runs."""
 
     before: ComparableTitle
     after: ComparableTitle
     settings: tuple[ValueChange, ...]
-    """What differs of how they were made and what came of it, by dotted key."""
+    """Changes to the settings and results, by dotted key."""
     samples: ChangeCounts
-    """Of the updated arm, by id and texts."""
+    """Changes to the updated arm, by id and texts."""
     facts: ChangeCounts
-    """A fact is another one where its new triple or its evidence is."""
+    """Changes to the facts; a fact is identified by its new triple and its evidence."""
     outcomes: tuple[OutcomeMove, ...]
-    """The most frequent first."""
+    """Changes to the outcomes, most frequent first."""
     changed: tuple[SampleDiff, ...]
-    """In the order of the later side; what only the earlier has comes last."""
+    """Changed samples in the order of the later side; samples only in the earlier side come
+    last."""
     stale: tuple[StaleSample, ...]
     """Accepted samples of the later side that the next refresh would renew."""
 
@@ -379,7 +380,7 @@ def _setting_changes(old: Comparable, new: Comparable) -> Iterator[ValueChange]:
 
 
 MOST_SHOWN = 1000
-"""Samples that a page shows; a browser would choke on a whole large benchmark."""
+"""Most samples on a page; browsers cannot display a whole large benchmark."""
 
 
 def write_diff_page(path: Path, diff: Diff) -> None:

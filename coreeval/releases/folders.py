@@ -17,7 +17,7 @@ from coreeval.errors import ReleaseError, RunError, RunLocked, UsageError
 from coreeval.tools.files import flush, flush_tree, hold_lock
 
 VERSION_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
-"""What a version may be called: it is the name of a folder and of a git tag."""
+"""Pattern of a version, which must be a valid name for a folder and a git tag."""
 _FORBIDDEN = frozenset("\\\0")
 
 
@@ -43,10 +43,10 @@ def _check_relative(path: str) -> str:
 InsidePath = Annotated[str, AfterValidator(_check_inside)]
 """Path of a file in a release's folder, with `/` between its parts."""
 PlainName = Annotated[str, AfterValidator(_check_plain_name)]
-"""A part of a path."""
+"""A valid part of a path."""
 VersionName = Annotated[str, StringConstraints(pattern=f"^{VERSION_NAME}$")]
 RelativePath = Annotated[str, AfterValidator(_check_relative)]
-"""Path from a release's folder, which may lead out of it."""
+"""Path relative to a release's folder; it may lead out of the folder."""
 
 
 def list_names(folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 JUnitEnding = Literal["passed", "failure", "skipped"]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 has no way to write (its production 2, Char)."""
+"""Characters that XML 1.0 cannot represent (its production 2, Char)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class JUnitCase:
     name: str
     ending: JUnitEnding = "passed"
     kind: str = ""
-    """Of failure or skip, in a word."""
+    """Kind of failure or skip, in one word."""
     message: str = ""
 
 

@@ -27,7 +27,7 @@ MANIFEST = "release.json"
 DIGEST = "release.sha256"
 TASK = "task.json"
 MOST_BYTES = 64 << 20
-"""Bytes of release.json or task.json (own choice); they have some 20 KB."""
+"""Most bytes of release.json or task.json (own choice); they have about 20 KB."""
 ReleasedArm = Literal["updated", "semantic", "original"]
 _BESIDE_TEXTS = frozenset(ArmRow.model_fields)
 

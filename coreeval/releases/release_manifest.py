@@ -11,17 +11,17 @@ from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
 Withheld = Literal["", "review", "takedown"]
-"""Why the new texts of a sample are left out, though the run has them; empty: they are not."""
+"""The reason that a sample's new texts are withheld; empty if they are published."""
 
 
 class ParentRelease(Value):
-    """The release that one follows."""
+    """The release that another one follows."""
 
     version: VersionName
     digest: str
-    """sha256 of its release.json: the releases make a chain."""
+    """sha256 of its release.json, which links the releases into a chain."""
     path: RelativePath | None = None
-    """Where it was, relative to the release; None where it stood elsewhere."""
+    """Its path relative to the release; None if it was in another place."""
 
 
 class FileDigest(Value):
@@ -32,20 +32,20 @@ class FileDigest(Value):
 
 
 class Licence(Value):
-    """On what terms the benchmark's own texts may be passed on."""
+    """The terms on which the benchmark's own texts may be redistributed."""
 
     name: str
     url: str | None = None
     redistribute: bool = False
     source: str
-    """Who says so: `config`, or what the built-in table rests on."""
+    """The source of the licence: `config`, or the reference in the built-in table."""
 
 
 class ReviewState(Value):
-    """What a person decided about the samples that ask for it."""
+    """Human decisions about the samples that require one."""
 
     required: bool = False
-    """Whether the release waited for it."""
+    """Whether the release waited for the review."""
     listed: int = 0
     approved: int = 0
     rejected: int = 0
@@ -53,16 +53,16 @@ class ReviewState(Value):
 
 
 class TakedownState(Value):
-    """The list of what may not be published, as it stood when the release was made."""
+    """The takedown list as it was when the release was made."""
 
     entries: int = 0
     sha256: str = ""
     withheld: int = 0
-    """Accepted samples that it took out of the updated arm."""
+    """Accepted samples that the list removed from the updated arm."""
 
 
 class PublishedRatings(Value):
-    """What people said of the run's texts, blind to their arm (docs/annotation.md)."""
+    """Human ratings of the run's texts, blind to their arm (docs/annotation.md)."""
 
     study: str
     scored_at: str
@@ -73,7 +73,7 @@ class PublishedRatings(Value):
 
 
 class ChangeCounts(Value):
-    """How many there are beside the parent's."""
+    """The number of changes from the parent."""
 
     added: int = 0
     removed: int = 0
@@ -82,12 +82,12 @@ class ChangeCounts(Value):
 
 
 class Changelog(Value):
-    """What is different from the parent release; all is added where there is none."""
+    """The changes from the parent release; without a parent, everything counts as added."""
 
     samples: ChangeCounts
-    """Of the updated arm, by id and texts."""
+    """Changes to the updated arm, by id and texts."""
     facts: ChangeCounts
-    """Replaced facts, by sample, field, new triple and evidence; a fact is never `changed`."""
+    """Changes to replaced facts, by sample, field, new triple and evidence; never `changed`."""
 
 
 class ReleaseManifest(Value):
@@ -98,9 +98,9 @@ class ReleaseManifest(Value):
     version: VersionName
     created_at: str
     run: str
-    """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
+    """The run's name: `<config name>/<UTC start>`, or its directory's name."""
     now: str
-    """The run's clock: everything dated uses it."""
+    """The run's clock, used for everything dated."""
     task: str
     split: PlainName
     parent: ParentRelease | None = None
@@ -110,42 +110,43 @@ class ReleaseManifest(Value):
     after_cutoff: tuple[TargetFreshness, ...] = ()
     models: dict[str, object]
     ruled: tuple[str, ...] = ()
-    """Roles that rules played, not models."""
+    """Roles played by rules rather than models."""
     prompts: dict[str, str]
     fingerprints: Fingerprints
     source: ConfigSource
     knowledge: KnowledgeUsed
     counts: dict[str, int]
     kept: int = 0
-    """Samples that the run took from the release it was made from."""
+    """Samples that the run kept from the release it follows."""
     still_stale: int | None = None
-    """Samples of the updated arm whose evidence is older than the run asked for, or from before a
-    new target's cutoff: their renewal found no news that is new enough. None if the run followed no
+    """Samples of the updated arm whose evidence is older than the run required, or precedes a new
+    target's cutoff: their renewal found no news that is recent enough. None if the run followed no
     release."""
     bad_rows: int = 0
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()
     quality: Quality
     findings: Findings | None = None
-    """None where the run had no report, and in releases from before this was kept."""
+    """Findings about targets; None if the run had no report, and in releases made before they were
+    recorded."""
     arms: dict[str, int]
-    """Rows of each file by its folder: updated, semantic, provenance, samples, original."""
+    """Number of rows by folder: updated, semantic, provenance, samples, original."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"
-    """What stands in the updated arm for a rejected sample."""
+    """The substitute for a rejected sample in the updated arm."""
     snippets: bool = True
     """Whether provenance quotes the news."""
     licence: Licence
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
     annotation: PublishedRatings | None = None
-    """None where nobody rated its texts."""
+    """Human ratings; None if nobody rated the texts."""
     changelog: Changelog
     files: dict[InsidePath, FileDigest]
-    """Every file but release.json and release.sha256, by its path in the release."""
+    """Every file except release.json and release.sha256, by its path in the release."""
 
 
 class SampleRow(Value):
-    """One row of samples/: how a sample of the benchmark stands in a release."""
+    """One row of samples/: the state of a benchmark sample in a release."""
 
     id: str
     split: str
@@ -156,20 +157,22 @@ class SampleRow(Value):
     label_text: str
     rung: Rung = "none"
     original_label: str = ""
-    """What the blind judge said about the original; empty where it was not asked."""
+    """The label that the blind judge gave the original; empty if the judge was not asked."""
     original_sha256: str
-    """See `texts_sha256`."""
+    """Digest of the original texts; see `texts_sha256`."""
     updated_sha256: str | None = None
-    """None for a sample that is not in the updated arm; so for the semantic one."""
+    """Digest of the updated texts; None if the sample is not in the updated arm. The semantic
+    digest works the same way."""
     semantic_sha256: str | None = None
     newest_evidence: str | None = None
-    """ISO time at which the newest piece of its evidence was published; None without any."""
+    """ISO time at which the newest piece of its evidence was published; None without evidence."""
     oldest_evidence: str | None = None
     kept_from: str | None = None
-    """Version of the release that its texts were taken from; None where the run made them."""
+    """Version of the release that its texts were taken from; None if the run made them."""
     withheld: Withheld = ""
     reason: str = ""
-    """Why it was not accepted; empty where that would quote what may not be passed on."""
+    """The reason that it was not accepted; empty if it would quote texts that may not be
+    published."""
 
 
 class FactRow(Value):
@@ -189,9 +192,9 @@ class FactRow(Value):
     published_at: str
     published_precision: str
     snippet: str
-    """Empty in a release without snippets."""
+    """A quotation from the news; empty in a release without snippets."""
     snippet_sha256: str
-    """Of the snippet, be it left out."""
+    """sha256 of the snippet, even if the snippet is left out."""
     after_cutoff: tuple[str, ...] | None = None
 
 

@@ -127,7 +127,7 @@ def _refuse_other_texts(found: Mapping[str, Sample], wanted: Mapping[str, str], 
 _QUOTES = frozenset("'\"")
 _NUMBERS = frozenset({"attempts", "label"})
 Dates = Mapping[str, tuple[datetime, datetime]]
-"""When the oldest and the newest evidence of a sample were published, by its id."""
+"""Publication times of the oldest and the newest evidence of a sample, by its id."""
 
 
 def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:
@@ -203,7 +203,7 @@ _SIZES = (
     (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"),
 )
-"""Size categories of dataset cards, each by the number of rows that it ends before."""
+"""Size categories of dataset cards, each with its exclusive upper bound in rows."""
 Info = dict[str, Any]
 
 

@@ -28,7 +28,7 @@ from coreeval.tools.cutoffs import TargetDates
 from coreeval.tools.workspace import RunFiles, Workspace
 
 Parent = Path | Literal["latest"] | None
-"""A release, the latest of the same name, or none."""
+"""A release, the latest one of the same name, or none."""
 
 
 def find_parent(
@@ -139,7 +139,7 @@ def find_licence(dataset: DatasetConfig) -> Licence:
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """What tells a release from others of the same run."""
+    """The options that distinguish a release from others of the same run."""
 
     version: str
     moment: datetime
@@ -150,7 +150,7 @@ class ReleaseOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSources:
-    """What a release is made of."""
+    """The sources of a release."""
 
     run: Manifest
     config: Config
@@ -216,24 +216,24 @@ StaleReason = Literal["age", "cutoff", "undated"]
 
 
 class StaleSample(Value):
-    """A sample whose updated text should be made anew, and why."""
+    """A sample whose updated text should be renewed, and why."""
 
     id: str
     why: StaleReason
-    """Older than evidence may be; from before a new target's cutoff; without any date."""
+    """The evidence is too old, precedes a new target's cutoff, or has no date."""
     oldest_evidence: str | None
     target: str = ""
-    """The first of the targets that may know it."""
+    """The first target that may know the evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Horizon:
-    """What the evidence of a sample must not lie before; one old piece is enough."""
+    """Dates that a sample's evidence must not precede; one old piece is enough to make it stale."""
 
     oldest: datetime | None = None
-    """None where evidence may be of any age."""
+    """Earliest date of evidence; None if evidence may be of any age."""
     cutoffs: Mapping[str, datetime] = field(default_factory=dict)
-    """For each target that is new, the first moment after its cutoff and its release."""
+    """For each new target, the first moment after its cutoff and its release."""
 
     def passed_by(self, sample: SampleRow) -> StaleSample | None:
         """Return why a sample of the updated arm is stale; None if it is not."""

@@ -20,24 +20,24 @@ _IN_CACHE = (
     "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
 )
 
-"""What to do about the hub's cache, all of whose files are links to its folder of blobs."""
+"""What to do about the hub's cache, which holds only links to its folder of blobs."""
 _GIT_FILE = ".gitattributes"
 """The one file that the Hugging Face hub keeps beside those of a release."""
 _CLIENT_FOLDER = ".cache/huggingface/"
-"""Where its client notes what it has fetched."""
+"""Folder in which the hub's client records its downloads."""
 
 
 class Problem(Value):
-    """Something that is not as it was made."""
+    """A difference between a release and its original state."""
 
     kind: ProblemKind
     file: str
-    """Path in the release; of the parent where that is the matter."""
+    """Path in the release; in the parent's if the problem is there."""
     message: str
 
 
 class Verification(Value):
-    """What was found."""
+    """The result of a verification."""
 
     release: str
     """Path of the directory."""
@@ -48,17 +48,17 @@ class Verification(Value):
     files: int = 0
     bytes: int = 0
     chain: tuple[str, ...] = ()
-    """Versions of the ancestors whose digests hold, the nearest first."""
+    """Versions of the ancestors with matching digests, nearest first."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """True for a release that is what was made."""
+        """Whether the release is unchanged."""
         return not self.problems
 
 
 def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verification:
-    """Check every file of a release, and that each ancestor is the one that its child records.
+    """Verify every file of a release, and that each ancestor is the one that its child records.
 
     Args:
         path: The release's directory.
@@ -99,14 +99,14 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
 
 
 def _is_of_cache(path: Path) -> bool:
-    """Tell a snapshot in the Hugging Face cache: its files are links to a folder of blobs."""
+    """Return whether a folder is a snapshot in the Hugging Face cache, whose files are links."""
     kept = path.resolve().parent
     is_linked = (path / MANIFEST).is_symlink()
     return is_linked and kept.name == "snapshots" and (kept.parent / "blobs").is_dir()
 
 
 def require_whole(path: Path) -> Release:
-    """Return a release that is, byte for byte, what was made; its ancestors are not looked at.
+    """Return a release that is byte for byte as it was made; its ancestors are not checked.
 
     Raises:
         ReleaseError: there is no release, or something in it is not as it was made.
@@ -123,7 +123,7 @@ def require_whole(path: Path) -> Release:
 
 
 def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
-    """Yield what is wrong between release.json and what vouches for it."""
+    """Yield the mismatches between release.json and its recorded digests."""
     if not is_plain_file(path, MANIFEST):
         return
     found = hash_file(path / MANIFEST)
@@ -172,7 +172,7 @@ def _special_file_problem(name: str, kind: str) -> Problem:
 
 
 def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
-    """Return the versions of the ancestors that hold, and what breaks the chain, if anything."""
+    """Return the versions of the verified ancestors, and what breaks the chain, if anything."""
     held = list[str]()
     while parent := release.manifest.parent:
         place = _place(release.path, parent)
@@ -194,7 +194,7 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
 
 
 def _place(child: Path, parent: ParentRelease) -> Path | None:
-    """Return where a parent is: where it was, else beside its child."""
+    """Return the directory of a parent: its recorded place, otherwise beside its child."""
     places = [(child.resolve() / parent.path).resolve()] if parent.path else []
     places.append(child.resolve().parent / parent.version)
     return next((place for place in places if is_plain_file(place, MANIFEST)), None)

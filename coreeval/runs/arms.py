@@ -13,7 +13,7 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
 SNIPPET_CHARS = 200
-"""Longest excerpt of a publisher's text that is passed on."""
+"""Most characters of a publisher's text that are redistributed as an excerpt."""
 FACTS_AT_A_TIME = 500
 OnReject = Literal["drop", "semantic", "original"]
 PROVENANCE = (

@@ -22,7 +22,7 @@ from coreeval.tools.text import DiffPiece, word_diff
 StepInputSource = Literal[
     "original", "extraction", "semantic", "evidence", "plan", "composed", "feedback"
 ]  # fmt: skip
-"""What a step can be given; all but the original is what an earlier step made."""
+"""Inputs of a step; all except the original are made by an earlier step."""
 
 
 class PromptMessage(Value):
@@ -33,79 +33,80 @@ class PromptMessage(Value):
 
 
 class CallHistory(Value):
-    """One model call: what was asked, what came back, and what it cost."""
+    """One model call: the request, the answer, and the cost."""
 
     key: str
-    """Where the call store keeps it."""
+    """Key of the call in the call store."""
     role: str
     model: str
     prompt: str
-    """Name of the prompt; empty where the run knows none for the role."""
+    """Name of the prompt; empty if the run knows none for the role."""
     prompt_version: str
-    """Hash of its wording."""
+    """Hash of the prompt."""
     draw: int
-    """0 for the plain question; further ones show a bad answer or ask once more."""
+    """0 for the original question; higher numbers show a bad answer or ask once more."""
     cached: bool
-    """Whether it was found in the call store, paid by another run; else it was billed."""
+    """Whether the call was answered from the call store, paid for by another run; otherwise
+    billed."""
     gone: bool
-    """Whether the call store no longer has it; then there are no messages and no answer."""
+    """Whether the call is gone from the call store; then there are no messages and no answer."""
     parameters: dict[str, Any]
-    """What it was asked with, such as the temperature; empty where it is gone."""
+    """The parameters of the call, such as the temperature; empty if the call is gone."""
     messages: tuple[PromptMessage, ...]
     answer: str
-    """The model's words as they came."""
+    """The model's words, unchanged."""
     error: str
-    """Why the answer is none; empty where it is one."""
+    """The reason that there is no valid answer; empty if there is one."""
     tries: tuple[str, ...]
-    """Why earlier requests for it came to nothing, in their order."""
+    """Reasons that earlier requests for the answer failed, in order."""
     method: str
-    """How the model was asked to keep to the schema."""
+    """How the model was made to follow the schema."""
     model_returned: str
-    """What the endpoint says that answered."""
+    """The name of the answering model, according to the endpoint."""
     finish_reason: str
     started_at: str
-    """Empty where it is gone."""
+    """Start time of the call; empty if the call is gone."""
     seconds: float
     prompt_tokens: int
     cached_tokens: int
-    """Those of the prompt tokens that the provider had in its own cache."""
+    """Prompt tokens that came from the provider's own cache."""
     completion_tokens: int
     usd: float | None
-    """What the call cost whoever paid for it; None where the price is not known."""
+    """The cost of the call to its payer, in US dollars; None if the price is not known."""
 
 
 class StepInput(Value):
-    """Something that a step was given, told by where it stands in the history."""
+    """An input of a step, identified by its place in the history."""
 
     source: StepInputSource
     step: int | None
     """Number of the step that made it; None for the original."""
     evidence: tuple[str, ...] = ()
-    """Ids of the news, where it is news."""
+    """Ids of the evidence, if the input is news."""
 
 
 class StepHistory(Value):
-    """One node run for one attempt."""
+    """One execution of a node in one attempt."""
 
     number: int
-    """Its place in the history, from 0; steps are in the order in which they began."""
+    """Its place in the history, from 0; steps are in the order of their start."""
     node: str
     attempt: int
-    """0 for what is done before the first attempt."""
+    """0 for steps before the first attempt."""
     started_at: datetime
     ended_at: datetime
     seconds: float
     error: str
-    """Why it came to no end; empty where it did."""
+    """The reason that it did not finish; empty if it did."""
     given: tuple[StepInput, ...]
     did: dict[str, Any]
-    """What it made, by the names of the graph's state."""
+    """Its results, by key of the graph's state."""
     verdicts: tuple[Verdict, ...]
     calls: tuple[CallHistory, ...]
 
 
 class ArmDiff(Value):
-    """What differs between a text field in two arms, word by word."""
+    """Word-by-word differences in a text field between two arms."""
 
     before: Arm
     after: Arm
@@ -114,39 +115,40 @@ class ArmDiff(Value):
 
 
 class AttemptHistory(Value):
-    """One try at the updated text."""
+    """One attempt at the updated text."""
 
     number: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     steps: tuple[int, ...]
     """Numbers of its steps."""
     text: dict[str, str] | None
-    """What was composed; None where it did not come to that."""
+    """The composed text; None if there is none."""
     diff: tuple[ArmDiff, ...]
-    """What differs between the original and that."""
+    """Differences between the original and the composed text."""
     verdicts: tuple[Verdict, ...]
     seconds: float
 
 
 class SampleHistory(Value):
-    """All that is known of one sample in a run."""
+    """Everything known about one sample in a run."""
 
     sample: Sample
     result: Result | None
-    """None while it has not ended."""
+    """None until the sample has ended."""
     train_item: TrainEnd | None
-    """What became of an item of the train split; None for a sample of the benchmark."""
+    """The end of an item of the train split; None for a sample of the benchmark."""
     steps: tuple[StepHistory, ...]
     attempts: tuple[AttemptHistory, ...]
     evidence: dict[str, Evidence]
-    """What it was offered and what its facts rest on, by id."""
+    """The evidence offered to it, and the evidence of its facts, by id."""
     diffs: tuple[ArmDiff, ...]
-    """Between the arms that it has: original to semantic, semantic to updated, original to
-    updated."""
+    """Differences between the available arms: original to semantic, semantic to updated, original
+    to updated."""
     seconds: float
-    """Of all steps together."""
+    """Total duration of all steps in seconds."""
     billed_usd: float | None
-    """What its calls cost this run; None where a billed one has no known price."""
+    """The cost of its calls to this run, in US dollars; None if the price of a billed call is not
+    known."""
     hidden: bool = False
     """Whether texts, prompts and answers are replaced by their lengths and hashes."""
 
@@ -162,7 +164,7 @@ STEP_INPUTS: Mapping[str, tuple[StepInputSource, ...]] = {
     "check": ("original", "plan", "evidence", "composed"),
     "reflect": ("plan", "evidence", "composed"),
 }
-"""What the nodes of the sample graph look at."""
+"""The inputs of each node of the sample graph."""
 Texts = Mapping[str, str]
 
 
@@ -292,7 +294,7 @@ def _diff_fields(before: Arm, old: Texts, after: Arm, new: Texts) -> Iterator[Ar
 
 
 class _CallReader:
-    """What the call store and the manifest add to the calls of a run."""
+    """Reader of a run's calls that adds data from the call store and the manifest."""
 
     def __init__(self, calls: CallStore | None, prompts: Mapping[str, str]) -> None:
         self._calls = calls
@@ -346,7 +348,7 @@ KEPT_FIELDS: Mapping[type[Value], frozenset[str]] = {
         {"sample", "label", "outcome", "cause", "rung", "semantic_status", "kept_from", "ended_at"}
     ),
 }  # fmt: skip
-"""Of each kind of value the words that are names, dates or addresses; all others are texts."""
+"""Fields that hold names, dates or addresses, by kind of value; all other fields are texts."""
 
 
 KEPT_DETAILS = frozenset(
@@ -354,7 +356,7 @@ KEPT_DETAILS = frozenset(
      "outcome", "field", "evidence", "evidence_id", "evidence_ids", "original_label",
      "semantic_status", "why_none", "supported", "defect"}
 )  # fmt: skip
-"""The same of what a step made."""
+"""The same for the results of a step."""
 
 
 V = TypeVar("V", bound=Value)

@@ -23,16 +23,16 @@ _MANIFEST_HINT = "restore the file from a copy, or start a new run"
 
 
 class ConfigSource(Value):
-    """The config file that the run was started from."""
+    """The config file from which the run was started."""
 
     path: str
     sha256: str
     overrides: tuple[str, ...] = ()
-    """Settings given beside it, as `key.path=value`."""
+    """Settings given in addition, as `key.path=value`."""
 
 
 class Fingerprints(Value):
-    """Hashes of all that decides the result."""
+    """Hashes of everything that determines the result."""
 
     config: str
     task: str
@@ -40,78 +40,78 @@ class Fingerprints(Value):
     data: str
     knowledge: str
     code: str
-    """Version of the package; recorded, never blocking."""
+    """Version of the package; recorded, but never blocking."""
     graph: str
-    """Hash of node names and prompts; a thread of another graph is not resumed but begun anew."""
+    """Hash of node names and prompts; a thread of another graph is started anew, not resumed."""
 
 
 class KnowledgeUsed(Value):
-    """Where the news came from and how much there was."""
+    """The sources and the amount of news."""
 
     backend: str
     path: str | None
-    """Where local news are; None for the workspace's own store, or where there are none."""
+    """Path of local news; None for the workspace's own store, or if there are none."""
     min_precision: Precision
     coverage: Coverage
     gaps: tuple[str, ...] = ()
     takedown: int = 0
-    """Entries of the takedown list that the run respected."""
+    """Number of entries of the takedown list that the run respected."""
     takedown_sha256: str = ""
     stats: dict[str, Any] = {}
-    """Of the local store; empty where there is none."""
+    """Statistics of the local store; empty if there is none."""
     requests: int = 0
-    """Sent to remote backends."""
+    """Number of requests sent to remote backends."""
     bytes_billed: int = 0
     cost_usd: float = 0.0
-    """What remote backends charged; no part of the models' budget."""
+    """Charges of remote backends in US dollars; not part of the models' budget."""
     notes: tuple[str, ...] = ()
-    """What remote backends said beside their answers."""
+    """Remarks of remote backends besides their answers."""
 
 
 class FollowedRelease(Value):
-    """The release that a run follows, whose samples it keeps where they are still good."""
+    """The release that a run follows, from which it keeps samples that are still good."""
 
     version: str
     digest: str
     """sha256 of its release.json."""
     path: str
     stale_after: str | None = None
-    """How old the evidence of a kept sample may be at the run's `now`: 90d, 12w, 6m."""
+    """Maximum age of a kept sample's evidence at the run's `now`: 90d, 12w, 6m."""
 
 
 class Cost(Value):
-    """What the run paid for."""
+    """The paid calls of a run."""
 
     billed_usd: float | None = 0.0
-    """None where a paid call has no known price."""
+    """Billed amount in US dollars; None if a paid call has no known price."""
     unknown_usd: float = 0.0
-    """The worst case of requests that nobody knows the end of; it counts against the budget."""
+    """Worst-case cost in US dollars of requests with unknown outcome; counts against the budget."""
     budget_usd: float | None = None
     billed_calls: int = 0
     cached_calls: int = 0
     """Calls that were found in the call store."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Those of the prompt tokens that the providers had in their own caches."""
+    """Prompt tokens that came from the providers' own caches."""
     completion_tokens: int = 0
     by_model: tuple[dict[str, Any], ...] = ()
 
 
 class Evaluation(Value):
-    """What `coreeval evaluate` was told."""
+    """The settings given to `coreeval evaluate`."""
 
     added: tuple[dict[str, Any], ...] = ()
-    """Targets beside those of the config, as the config would have them."""
+    """Targets in addition to the config's, in the config's format."""
     asked: tuple[str, ...] = ()
-    """Names of the targets that are asked, those added among them."""
+    """Names of the targets that are asked, including added ones."""
 
 
 class ControlPass(Value):
-    """The second pass of the samples, with news from before the targets' cutoffs."""
+    """The second pass over the samples, with news from before the targets' cutoffs."""
 
     window: Window
     counts: dict[str, int] = {}
-    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    """`total`, one entry per outcome, and `pending`; all but `total` add up to `total`."""
     knowledge: KnowledgeUsed
 
 
@@ -122,49 +122,49 @@ class Manifest(Value):
     run: str
     """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """The config's name, of which folders in the workspace are made."""
+    """The config's name, from which folder names in the workspace are made."""
     task: str
     status: Status
     created_at: str
     ended_at: str = ""
     now: str
-    """The run's clock, frozen: `window.end: now` and everything dated uses it."""
+    """The run's clock, frozen: used for `window.end: now` and everything dated."""
     window: Window
     window_start: LatestDate | None = None
-    """What `window.start: auto` rests on, with its source; None where the config gives the day."""
+    """The basis of `window.start: auto`, with its source; None if the config gives the date."""
     cutoffs: tuple[TargetDates, ...] | None = None
-    """What was known of each target; None in runs from before this was recorded."""
+    """Known dates of each target; None in runs from before this was recorded."""
     after_cutoff: tuple[TargetFreshness, ...] = ()
     """For each target, how much of the evidence it cannot know."""
     counts: dict[str, int]
-    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    """`total`, one entry per outcome, and `pending`; all but `total` add up to `total`."""
     bad_rows: int = 0
     notes: tuple[str, ...] = ()
-    """What is worth knowing about the input, such as a benchmark that is not complete."""
+    """Remarks about the input, such as an incomplete benchmark."""
     arms: dict[str, int] = {}
-    """Rows of each published file: updated, semantic, provenance; control where there is one."""
+    """Number of rows per published file: updated, semantic, provenance; control if there is one."""
     models: dict[str, Any]
     pipeline: str = ""
-    """The spaCy pipeline of an extractor that is played by rules."""
+    """The spaCy pipeline, if rules play the extractor; otherwise empty."""
     prompts: dict[str, str]
-    """Hash of the wording by role."""
+    """Hash of the prompt by role."""
     cost: Cost = Cost()
     knowledge: KnowledgeUsed
     control: ControlPass | None = None
-    """What the control arm was made with; None where the config wants none."""
+    """The second pass; None if the config wants no control arm."""
     fingerprints: Fingerprints
     source: ConfigSource
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
     evaluation: Evaluation | None = None
-    """What was asked of targets after the run; None where only the config says it."""
+    """The questions to targets after the run; None if only the config states them."""
     parent: FollowedRelease | None = None
-    """The release that the run follows; None where every sample is made anew."""
+    """The release that the run follows; None if every sample is made anew."""
     kept: int = 0
-    """Samples that were taken from it, all of them accepted."""
+    """Number of samples kept from the parent, all of them accepted."""
     cassette: str = ""
-    """Digest of the cassette that the run repeats; empty for one that asked for itself."""
+    """Digest of the cassette that the run replays; empty if the run made its own requests."""
 
     @property
     def payer(self) -> str:
@@ -257,11 +257,11 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 ELSEWHERE = ".../"
-"""Stands for a folder that is neither the config's nor the user's own."""
+"""Placeholder for a folder that is neither the config's nor the user's own."""
 _WITHIN = re.compile(
     r"((?:(?<=replay:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
 )
-"""An absolute path of two parts or more in a sentence; not one in a URL or in a model's name."""
+"""An absolute path of two or more parts in a sentence, but not in a URL or a model's name."""
 
 
 def strip_paths(values: dict[str, Any], base: Path) -> dict[str, Any]:

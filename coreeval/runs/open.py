@@ -21,7 +21,7 @@ from coreeval.tools.workspace import RunFiles, Workspace, command
 
 
 class RunReader(NamedTuple):
-    """What a run is read from."""
+    """The data from which a run is read."""
 
     files: RunFiles
     manifest: Manifest
@@ -68,12 +68,12 @@ def open_run_calls(
 
 @dataclass(frozen=True, kw_only=True)
 class CallReferences:
-    """What runs need of a call store."""
+    """The calls and payers that runs need in a call store."""
 
     keys: frozenset[str]
-    """Calls that they used."""
+    """Keys of the calls that they used."""
     payers: frozenset[str]
-    """Their names there, under which they paid."""
+    """Names under which they paid."""
 
 
 def list_runs(workspace: Workspace) -> list[RunFiles]:

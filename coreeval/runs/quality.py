@@ -24,89 +24,90 @@ from coreeval.tools.text import UNSPACED
 
 
 class LabelShare(Value):
-    """How one label fared."""
+    """The results for one label."""
 
     label: str
     total: int
-    """Samples of the benchmark with it."""
+    """Number of benchmark samples with the label."""
     accepted: Score
     """Share of them in the updated arm."""
     original_share: float
-    """Its share of the benchmark."""
+    """Share of the label in the benchmark."""
     updated_share: float | None
-    """Its share of the updated arm; None where that is empty."""
+    """Share of the label in the updated arm; None if the arm is empty."""
 
 
 class LabelNoise(Value):
-    """What blind judges said of labels: they see a text, and neither its label nor its history."""
+    """Judgements of labels by blind judges, who see neither a text's label nor its history."""
 
     original: Score = NO_SCORE
     """Share of the judged originals that definitely read as another label."""
     updated: Score = NO_SCORE
-    """Share of the judged new texts, those of retries included, that did not read as the label."""
+    """Share of the judged new texts, including retries, that did not read as the label."""
     bound: float | None = None
-    """Share of the updated arm that may have a wrong label (`noise_bound`); None where nothing was
-    judged."""
+    """Upper bound for the share of wrong labels in the updated arm (`estimate_noise_bound`); None
+    if nothing was judged."""
 
 
 class RungCoverage(Value):
-    """What one step of the knowledge ladder came to."""
+    """The results of one rung of the knowledge ladder."""
 
     rung: Rung
     samples: int
-    """Whose news it found."""
+    """Number of samples for which it found news."""
     accepted: int
 
 
 class Overlap(Value):
-    """How much of the updated texts stands in their originals, word for word."""
+    """Verbatim overlap of the updated texts with their originals."""
 
     size: int
-    """Words of an n-gram."""
+    """Number of words in an n-gram."""
     share: float | None
-    """Of the updated texts' n-grams, those that their original has; None where they have none."""
+    """Share of the updated texts' n-grams that their original has; None if they have none."""
     grams: int
-    """N-grams that the updated texts have."""
+    """Number of n-grams in the updated texts."""
     texts: int
-    """Updated samples that were compared."""
+    """Number of updated samples compared."""
 
 
 class Quality(Value):
-    """What an owner signs off."""
+    """The measures of a dataset that its owner approves."""
 
     acceptance: Score
     by_label: tuple[LabelShare, ...]
     balance_shift: float | None
-    """Total variation distance between the labels of the benchmark and of the updated arm."""
+    """Total variation distance between the label distributions of the benchmark and the updated
+    arm."""
     label_noise: LabelNoise = LabelNoise()
     evidence: Score
     """Share of the benchmark's samples for which news was found."""
     rungs: tuple[RungCoverage, ...]
     overlap: Overlap | None = None
-    """None in releases from before this was measured."""
+    """None in releases made before this was measured."""
 
 
 class TargetVerdict(NamedTuple):
-    """A verdict of one detector on a target."""
+    """A detector's verdict on a target."""
 
     part: str
-    """What of the target it is about, such as a series; empty for all of it."""
+    """The part of the target, such as a series; empty for the whole target."""
     verdict: str
     caveat: str
-    """Under which condition it holds; empty if it needs none."""
+    """The condition under which it holds; empty if there is none."""
 
 
 class TargetFindings(Value):
-    """What is known of one target when the release is made."""
+    """The findings about one target when the release is made."""
 
     target: str
     original: Score = NO_SCORE
-    """Macro-F1 on the original arm, on the samples that the updated one has too."""
+    """Macro-F1 on the original arm, for the samples that the updated arm has too."""
     updated: Score = NO_SCORE
     pcr: str | None = None
-    """Verdict; None where it was not asked, and so for the next two."""
+    """The verdict of PCR; None if it was not run. The next two fields work the same way."""
     pcr_caveat: str = ""
-    """Under which condition that verdict holds; empty if it needs none."""
+    """The condition under which the verdict holds; empty if there is none."""
     drop: str | None = None
     numleak: dict[str, str] = {}
     """Verdict for each series."""
@@ -131,17 +132,17 @@ class TargetFindings(Value):
 
 
 class Findings(Value):
-    """What the run's report says of targets."""
+    """The findings about targets in the run's report."""
 
     ranking: TargetRanking | None = None
     targets: tuple[TargetFindings, ...] = ()
 
 
 GRAM = 5
-"""Words of an n-gram. The checks look at three (pilot §7), which names and turns of phrase share by
-chance; five in a row are seldom shared but by copying (own choice)."""
+"""Words per n-gram. The checks use three (pilot §7), which names and phrases share by chance; five
+in a row are rarely shared unless copied (own choice)."""
 _SIGN = re.compile(f"([{UNSPACED}])")
-"""A character that is about a word of its own."""
+"""A character that counts as about one word."""
 OverlapTexts = Mapping[str, str]
 
 

@@ -30,16 +30,17 @@ from coreeval.tools.workspace import RunFiles, Workspace, find_workspace
 
 Json = Mapping[str, Any]
 ENDS = tuple(name for name in OUTCOMES if name != "pending")
-"""How a sample may end, in the order in which counts are shown."""
+"""Outcomes of ended samples in display order."""
 ROLES = ("extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge")
-"""The roles as the config names them."""
+"""The role names used in the config."""
 STALLED_AFTER_S = 60.0
-"""Nothing moving for so long is told; most answers take a few seconds."""
+"""Seconds without progress after which a run is reported as stalled; most answers take a few
+seconds."""
 STUCK_AFTER_S = 660.0
-"""A sample that stays in one step for longer is shown as stuck: the retries of a model call end
+"""Seconds in one step after which a sample is reported as stuck: the retries of a model call end
 after ten minutes."""
 STATUSES = ("running", "interrupted", "stopped", "complete")
-"""What a manifest may say of its run."""
+"""Valid statuses of a run in its manifest."""
 _TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
 _NUMBER = int | float
 _BY_RULES = ("offline", "spacy")
@@ -53,7 +54,7 @@ _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
 
 @dataclass(frozen=True, kw_only=True)
 class SampleFailure:
-    """A sample that failed, and why."""
+    """A failed sample, with the reason."""
 
     sample: str
     reason: str
@@ -61,7 +62,7 @@ class SampleFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class BadLine:
-    """A line of the benchmark that was no sample."""
+    """A line of the benchmark that is not a valid sample."""
 
     file: str
     line: int
@@ -80,7 +81,7 @@ class StuckSample:
 
 @dataclass(frozen=True, kw_only=True)
 class LifeSign:
-    """The last sign of life of a process that worked on the run."""
+    """The last sign of life from a process that worked on the run."""
 
     pid: int
     host: str
@@ -90,7 +91,7 @@ class LifeSign:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """Where a run is."""
+    """The status of a run."""
 
     run: Path
     task: str
@@ -98,19 +99,19 @@ class RunStatus:
     """`running`, `interrupted`, `stopped`, `killed` or `complete`."""
     created_at: str
     ended_at: str
-    """Empty while a process works on it."""
+    """End time; empty while a process works on the run."""
     ruled: list[str]
-    """The roles that rules play."""
+    """Roles played by rules."""
     counts: dict[str, int]
-    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    """`total`, one entry per outcome, and `pending`; all but `total` add up to `total`."""
     control: dict[str, int] | None
-    """The same of the pass that writes the control arm; None where the config wants none."""
+    """The same counts for the pass that writes the control arm; None if the config wants none."""
     bad_rows: int
     spend: Spend
     pulse: ProgressSnapshot | None
-    """What the process said of the run; None where none works on it."""
+    """The process's last report on the run; None if no process works on it."""
     idle_s: float
-    """Seconds since anything moved; 0 where nobody works on it."""
+    """Seconds since the last progress; 0 if no process works on the run."""
     sign: LifeSign | None
     stuck: tuple[StuckSample, ...]
 

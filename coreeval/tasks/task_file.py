@@ -24,7 +24,7 @@ from coreeval.errors import TaskError
 from coreeval.schema import Label, Task, Value
 
 UNDECIDED = "unclear"
-"""What a blind judge answers when no label fits; no label may be called so."""
+"""Answer of a blind judge if no label fits; labels must not have this name."""
 
 
 def fold_name(text: str) -> str:
@@ -67,12 +67,12 @@ def _parse_integer(value: object) -> int | None:
 
 
 class TaskTarget(Value):
-    """Something that a stance can be about."""
+    """A target of a stance."""
 
     name: str
-    """The target written out, as prompts name it."""
+    """Full name of the target, as used in prompts."""
     spellings: tuple[str, ...] = ()
-    """Other short names for it, e.g. those that folders have."""
+    """Other short names for it, e.g. those used for folders."""
     terms: tuple[str, ...] = Field(min_length=1)
     """Words that name it in a text."""
 
@@ -85,7 +85,7 @@ class TaskFile(Task):
     """The content of a task file."""
 
     targets: dict[str, TaskTarget] = {}
-    """By the short name that a config uses."""
+    """Targets by the short name that a config uses."""
 
     def find_target(self, name: str) -> TaskTarget | None:
         """Return the target with this name."""
@@ -111,13 +111,13 @@ RESERVED_NAMES = frozenset(
     ("id", "split", "label", "label_text", "labels", "target", "outcome", "attempts",
      "semantic_status", "field")
 )  # fmt: skip
-"""Names that templates or the columns of a dataset already use for something else."""
+"""Names that templates or dataset columns already use for something else."""
 
 _NESTED_MODELS: dict[object, type[BaseModel]] = {"labels": Label, "targets": TaskTarget}
 
 
 class TaskProblem(NamedTuple):
-    """Something wrong in a task file."""
+    """An error in a task file."""
 
     message: str
     hint: str = ""
@@ -256,9 +256,9 @@ TASK_CHECKS: tuple[Callable[[TaskFile], Iterator[TaskProblem]], ...] = (
 
 
 BUILT_IN = ("emotion", "irony", "stance", "mrpc", "rte")
-"""Names of the tasks that come with the package: those of the CoreEval paper."""
+"""Names of the tasks included in the package: those of the CoreEval paper."""
 ALL_TARGETS = "all"
-"""What `dataset.target` says when each sample has a target of its own."""
+"""Value of `dataset.target` if each sample has its own target."""
 
 
 def load_task(name_or_path: str, target: str | None = None) -> Task:

@@ -17,10 +17,11 @@ from coreeval.schema import Defect, Lock, Task, Window
 
 @dataclass(frozen=True, kw_only=True)
 class Restraint:
-    """How careful a text about real people must be."""
+    """How carefully a text must treat real people."""
 
     neutral_only: bool = False
-    """True where the sample is sensitive: nothing negative even about whom it names."""
+    """True if the sample is sensitive: the text says nothing negative, even about people it names.
+    """
     takedown: Takedown = EMPTY_TAKEDOWN
 
 
@@ -29,7 +30,7 @@ UNRESTRAINED = Restraint()
 
 @dataclass(frozen=True, kw_only=True)
 class CheckContext:
-    """One composed text."""
+    """One composed text and the context that the checks need."""
 
     task: Task
     brief: CompositionRequest

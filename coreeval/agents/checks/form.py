@@ -227,7 +227,7 @@ def check_headline_style(case: CheckContext) -> Iterator[Defect]:
 
 
 FEWEST_LANGUAGE_WORDS = 4
-"""Words from which a language can be told by its function words (own choice)."""
+"""Fewest function words from which a language can be recognised (own choice)."""
 _INSTRUCTIONS = re.compile(
     r"\bas an ai\b|\blanguage model\b|\b(?:here is|here's|below is) (?:the|a|an|your) "
     r"(?:\w+ )?(?:rewritten|updated|new|revised|composed)\b|\bi (?:cannot|can't|am unable to) "

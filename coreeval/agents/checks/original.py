@@ -72,7 +72,7 @@ def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> 
 
 
 class _SpanFinder:
-    """Finds spans in one sample's fields."""
+    """Finder of spans in the fields of one sample."""
 
     def __init__(self, sample: Sample) -> None:
         self._fields = sample.fields

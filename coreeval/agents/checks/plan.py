@@ -35,7 +35,7 @@ from coreeval.schema import (
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCheckContext:
-    """One plan, the sample it is for, and the evidence that was offered."""
+    """One plan, its sample, and the evidence that was offered."""
 
     task: Task
     sample: Sample

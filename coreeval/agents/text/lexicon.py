@@ -25,7 +25,7 @@ FUNCTION_WORDS = _split(
     dont cant wont didnt doesnt isnt ur u
     """
 )
-"""Words that state nothing checkable."""
+"""Words that make no checkable statement."""
 
 REPORTING_WORDS = _split(
     """
@@ -33,7 +33,7 @@ REPORTING_WORDS = _split(
     found show shows showed
     """
 )
-"""Words that may introduce what somebody else is quoted with; headlines use a colon instead."""
+"""Words that may introduce a quotation; headlines use a colon instead."""
 
 PERSONAL_WORDS = _split(
     """
@@ -42,7 +42,7 @@ PERSONAL_WORDS = _split(
     today morning night weekend life world job work
     """
 )
-"""The anonymous speaker's own world, which no news has to support (pilot §7: 3 false alarms)."""
+"""Words of the anonymous speaker's own world, which need no support (pilot §7: 3 false alarms)."""
 
 WEEKDAYS = _split(
     """
@@ -55,7 +55,7 @@ MONTHS = _split(
     """
 )
 MONTH_SHORT = {name[:3]: name for name in MONTHS if name != "may"} | {"sept": "september"}
-"""Short forms; they count as months only beside a number."""
+"""Short forms of month names; they count as months only next to a number."""
 NOT_NAMES = _split(
     """
     i i'm i'd i'll i've im ok okay tv omg lol lmao wtf ffs smh tbh fyi mr mrs ms dr sir madam ps rt
@@ -63,7 +63,7 @@ NOT_NAMES = _split(
     whoa gosh geez haha hell thanks please sorry hi hello bye
     """
 )
-"""Words that are written with a capital and name nobody in particular."""
+"""Capitalised words that name nobody in particular."""
 
 ABBREVIATIONS = {
     "mtd": "month to date",
@@ -106,7 +106,7 @@ ABBREVIATIONS = {
     "yrs": "years",
     "yr": "year",
 }
-"""Short forms that headlines use, and what they stand for; either form supports the other."""
+"""Short forms in headlines, with their meanings; either form supports the other."""
 
 DEMONYMS = {
     "french": "france", "british": "britain", "spanish": "spain", "turkish": "turkey",
@@ -134,7 +134,7 @@ SYMBOLS = {
     "&": "and",
     "+": "plus",
 }
-"""Signs and the words that they are read as."""
+"""Signs, with the words that they are read as."""
 
 IRREGULAR = {
     "says": "say", "said": "say", "rose": "rise", "risen": "rise", "fell": "fall",
@@ -147,7 +147,7 @@ IRREGULAR = {
     "broken": "break", "built": "build", "came": "come", "drew": "draw", "found": "find",
     "threw": "throw", "children": "child", "men": "man", "women": "woman", "lives": "life",
 }  # fmt: skip
-"""Forms of common news words that no rule about endings finds."""
+"""Forms of common news words that no rule for endings finds."""
 
 CONDUCT_WORDS = _split(
     """
@@ -157,7 +157,7 @@ CONDUCT_WORDS = _split(
     shoot silence slam smuggle snub steal stole sue threaten
     """
 )
-"""What somebody is said to have done; needs the same word in the evidence (pilot §4.5)."""
+"""Words for what somebody is said to have done; the evidence needs the same word (pilot §4.5)."""
 
 CONDUCT_ALIKE = {
     "quit": _split("leave exit depart departure"),
@@ -174,7 +174,8 @@ CONDUCT_ALIKE = {
     "charge": _split("indict indictment"),
     "threaten": _split("threat"),
 }
-"""For words of conduct, those in the evidence that carry them as well: as grave, the same deed."""
+"""For words of conduct, the words in the evidence that support them: the same deed, equally grave.
+"""
 
 HARM_WORDS = _split(
     """
@@ -186,7 +187,7 @@ HARM_WORDS = _split(
     vile
     """
 )
-"""What must not pass from whom a text was about to somebody new (pilot §4.2)."""
+"""Words that must not pass from the text's original person to somebody new (pilot §4.2)."""
 
 HEDGES = (
     "might", "could", "reportedly", "allegedly", "alleged", "at least", "up to", "nearly",
@@ -202,7 +203,7 @@ PROFANITY = _split(
     bastards wanker twat crap goddamn dumbass jackass
     """
 )
-"""Coarse words that a text may keep but not gain."""
+"""Coarse words that a text may keep but not add."""
 
 INFORMAL = _split(
     """
@@ -213,4 +214,4 @@ INFORMAL = _split(
     dude bruh fam tmrw tomo ppl w/ cos em kno luv dat dis da wat wut
     """
 )
-"""Spellings of everyday writing, by which a tweet is known from a headline."""
+"""Informal spellings that distinguish a tweet from a headline."""

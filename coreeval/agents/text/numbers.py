@@ -21,7 +21,7 @@ _FACTORS: dict[str, tuple[str, str]] = {
     "litre": ("volume", "1"), "gallon": ("volume", "3.785411784"),
     "celsius": ("temperature", "1"), "fahrenheit": ("temperature", "1"),
 }  # fmt: skip
-"""Dimension and size in the dimension's base unit."""
+"""Each unit's dimension, and its size in the base unit of that dimension."""
 _UNIT_SPELLINGS: dict[str, str] = {
     "square kilometre": r"square kilomet(?:er|re)s?|sq\.? ?km|km2|km\u00b2",
     "square mile": r"square miles?|sq\.? ?mi",
@@ -56,12 +56,12 @@ MOST_ROUNDING = Decimal("0.05")
 
 @dataclass(frozen=True)
 class Quantity:
-    """An amount of something measured."""
+    """A measured amount."""
 
     amount: Decimal
     unit: str
     written: str
-    """Its digits as written; they tell how far it was rounded."""
+    """The digits as written; they show how far the amount was rounded."""
 
 
 def find_unit(text: str, position: int) -> str:
@@ -106,7 +106,7 @@ _ONES = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen
 """
-"""Without zero: `zero queue` counts nothing, it says no."""
+"""Number words without zero: `zero queue` does not count anything, it means none."""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = """
 third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
@@ -150,11 +150,11 @@ class Number:
     """A number in a text."""
 
     text: str
-    """As written."""
+    """The number as written."""
     readings: frozenset[str]
-    """What it can mean: `5m` is five or five million."""
+    """Possible meanings: `5m` is five or five million."""
     quantity: Quantity | None = None
-    """The number with its unit, where one follows."""
+    """The number with its unit; None if no unit follows."""
 
 
 def find_numbers(text: str) -> list[Number]:

@@ -182,7 +182,7 @@ _ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDU
 
 
 class Support:
-    """What some news texts carry."""
+    """What some news texts support."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts

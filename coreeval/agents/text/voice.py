@@ -9,7 +9,7 @@ from coreeval.agents.text.numbers import find_numbers
 from coreeval.agents.text.words import find_emoji, list_trigrams, remove_marks, split_words
 
 MOST_HINTS = 6
-"""Habits shown to a writer; more would be a list to tick off (own choice)."""
+"""Most habits shown to a writer; more would be a list to tick off (own choice)."""
 _SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 _STRETCHED = re.compile(r"\b\w*?([a-z])\1{2,}\w*", re.IGNORECASE)
 _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")

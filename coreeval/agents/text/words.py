@@ -15,7 +15,7 @@ from coreeval.tools.text import unescape
 
 Trigram = tuple[str, str, str]
 GAP = "\x00"
-"""Stands where a span was masked; no trigram reaches across it."""
+"""Placeholder for a masked span; no trigram crosses it."""
 
 _ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\ufe0f\u200e\u200f"), None)
@@ -38,7 +38,7 @@ _CHUNK = re.compile(r"\w+|\.\.\.|[^\w\s]")
 _SIGN = re.compile(r"[^\w\s]")
 _WORDY = re.compile(r"\w+")
 _LONGEST_SPELLING = 8
-"""Characters that a span may have for each of a text's, `&quot;` among them."""
+"""Most characters in a span for each character of a text, as in `&quot;`."""
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 

@@ -90,14 +90,14 @@ def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Ite
 
 
 REDACTED_REASON = "not told: the reason may quote the benchmark"
-"""Why a bad row is one, where texts are left out."""
+"""Placeholder for the reason of a bad row if texts are left out."""
 SAMPLE_BATCH = 500
-"""Pieces of evidence that are read together."""
+"""Pieces of evidence read at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRun:
-    """A run that is recorded."""
+    """A run to record."""
 
     files: RunFiles
     manifest: Manifest
@@ -111,12 +111,12 @@ class SourceRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordResult:
-    """A cassette that was written, and what is to be told of it."""
+    """A written cassette, with the figures to report."""
 
     packed: CassetteSummary
     note: str
     licence: Licence
-    """On what terms the benchmark's texts may be passed on."""
+    """The terms on which the benchmark's texts may be redistributed."""
 
 
 def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> RecordResult:

@@ -43,12 +43,12 @@ from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, Workspace
 
 FOLDER = "cassette"
-"""Where in the run's directory the cassette's files lie."""
+"""Folder in the run's directory that holds the cassette's files."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFailure:
-    """A step that wanted something that the cassette does not have, or that failed otherwise."""
+    """A step that needed something missing from the cassette, or that failed otherwise."""
 
     stage: CassettePass
     sample: str
@@ -58,7 +58,7 @@ class StepFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChange:
-    """An outcome that another number of samples had when recorded."""
+    """An outcome whose number of samples differs from the recording."""
 
     stage: CassettePass
     outcome: str
@@ -68,7 +68,7 @@ class OutcomeChange:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """What a replay came to."""
+    """The result of a replay."""
 
     run: Path
     cassette: Cassette
@@ -76,11 +76,11 @@ class ReplayResult:
     shifts: tuple[OutcomeChange, ...]
     missing: tuple[StepFailure, ...]
     changed: tuple[str, ...]
-    """What decides requests and is not as it was when recorded: prompts, task, graph."""
+    """Differences from the recording that affect requests: prompts, task, graph."""
     versions: tuple[tuple[str, str, str], ...]
-    """Of what made the bytes: its name, the version then, the version now; those that differ."""
+    """Software that affects the bytes and differs: its name, the version then, the version now."""
     stated: int
-    """Results that were taken as they were recorded."""
+    """Results taken over as recorded."""
     seconds: float
 
     @property

@@ -55,7 +55,7 @@ from coreeval.tools.stores.run_store import BenchmarkRow
 from coreeval.tools.stores.run_tables import SampleResult
 
 LEAST_SAMPLE_S = 900.0
-"""Seconds that a sample has at least: the run's own limit was for models, not for this machine."""
+"""Least time limit in seconds per sample: the run's own limit was for models, not this machine."""
 
 
 def write_files(cassette: Cassette, folder: Path) -> None:
@@ -269,7 +269,7 @@ OfferKey = tuple[str, str, int]
 
 
 class CassetteNews:
-    """Knows the names that the news mentioned; what each sample was offered is known apart."""
+    """News that knows only the names it mentions; each sample's offers are kept separately."""
 
     name = "cassette"
     remote = False
@@ -295,13 +295,13 @@ class CassetteNews:
 
 @dataclass(frozen=True)
 class CassetteInputs:
-    """The inputs of a run as a cassette has them."""
+    """The inputs of a run as recorded in a cassette."""
 
     names: Mapping[CassettePass, Sequence[NamedEntity]]
-    """By pass."""
+    """Names in the news, by pass."""
     offers: Mapping[OfferKey, OfferLine]
     evidence: Mapping[tuple[str, str], bytes]
-    """By pass and id, as JSON: it takes a fifth of the room."""
+    """Evidence by pass and id, as JSON, which takes a fifth of the memory."""
     learnt: list[Sample]
     stance_targets: Sequence[str]
 

@@ -21,18 +21,18 @@ from coreeval.graph.estimate.model import (
 from coreeval.schema import Arm, RoleName
 
 CHARACTERS_PER_TOKEN = between(3.0, 4.0, 4.8)
-"""English prompts with JSON in them, over the tokenisers in use."""
+"""Characters per token of English prompts with JSON, across current tokenisers."""
 CACHED_FROM = 1024
-"""Tokens from which providers keep the beginning of a prompt for the next one."""
+"""Fewest tokens of a prompt prefix that providers cache."""
 REPEATED_QUESTIONS = between(1.0, 1.02, 1.15)
-"""Calls for each answer: some answers cannot be read and are asked for again."""
+"""Calls per answer: answers that cannot be read are asked for again."""
 RETRY_PROMPT = between(1.0, 1.02, 1.1)
-"""Length of what varies in a prompt, in that of a first attempt: a retry shows the last try."""
+"""Length of a retry's varying part relative to the first attempt: a retry shows the last try."""
 
 
 @dataclass(frozen=True)
 class AttemptCalls:
-    """Calls of a role for each sample: of first attempts, and of all later ones."""
+    """Calls of a role per sample: those of first attempts, and those of all later ones."""
 
     first: Range
     again: Range
@@ -57,9 +57,9 @@ REWORDING_CALLS: Mapping[RoleName, Range] = {
     "rewriter": _CALLS["rewriter"].first,
     "label_judge": between(1.5, 1.9, 2),
 }
-"""Calls of a role for each train item: what comes before the news for a sample."""
+"""Calls of each role per train item: the steps before the news for a sample."""
 AFTER_NEWS: tuple[RoleName, ...] = ("replacer", "composer", "fact_judge", "label_judge")
-"""Roles that are asked about a sample once news of it was found."""
+"""Roles that are asked about a sample once news for it is found."""
 _ANSWERS: Mapping[str, Range] = {
     "extractor": between(150, 300, 700),
     "replacer": between(150, 350, 900),
@@ -75,7 +75,7 @@ _ANSWERS: Mapping[str, Range] = {
     "utility_judge": between(20, 45, 120),
     "paraphraser": between(80, 300, 1500),
 }
-"""Tokens of an answer."""
+"""Tokens per answer, by role."""
 _NO_REASONING = {None, "none", "minimal"}
 
 
@@ -106,22 +106,22 @@ def assume_seconds(answer: Range) -> Range:
 
 OF_OTHER_ROLES = 1.1
 OF_OTHER_MODELS = 1.3
-"""By how much figures of other roles and other models may be further off, each way."""
+"""Factor that widens figures from other roles and models, in each direction."""
 OTHER_ANSWERS = 2.0
-"""The same for how long another model's answers are."""
+"""The same factor for the answer lengths of another model."""
 FEW = 5
-"""Calls from which a share is worth something."""
+"""Fewest calls from which a share is estimated."""
 STATED_BASIS = FigureBasis(origin="stated default")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallUsage:
-    """What of a recorded call tells about others."""
+    """What a recorded call says about other calls."""
 
     role: str
     model: str
     size: int
-    """Characters of messages and schema."""
+    """Characters of the messages and the schema."""
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
@@ -130,7 +130,7 @@ class CallUsage:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleModel:
-    """Who is asked, and in which role."""
+    """A role and the model that plays it."""
 
     role: str
     model: str

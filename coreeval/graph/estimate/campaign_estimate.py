@@ -49,21 +49,21 @@ ANSWER_LENGTH_NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignEstimator:
-    """What is asked, as far as an estimate shows it."""
+    """The parts of a campaign that an estimate shows."""
 
     source: Path
-    """The config's file."""
+    """Path of the config file."""
     config: ItemConfig | SeriesConfig
     workspace: Workspace
     payer: str
     task: str
-    """What is asked about, in words."""
+    """The subject of the questions, in words."""
     samples: int
-    """Items or questions."""
+    """The number of items or questions."""
     asked: Sequence[ModelConfig]
-    """The models."""
+    """The models that are asked."""
     fewer: str
-    """The key by which less is asked."""
+    """The config key that reduces the number of questions."""
     notes: Sequence[str] = ()
 
     def estimate(
@@ -112,8 +112,8 @@ class CampaignEstimator:
 
 
 CHARACTERS_PER_WIDE = 4
-"""Latin letters that one other character counts as where no call of a model was recorded: as many
-as make a token. Assumed; the first recorded calls replace it."""
+"""Latin letters that one other character counts as if no call of the model was recorded: as many as
+make a token. Assumed; the first recorded calls replace it."""
 
 
 def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
@@ -173,7 +173,7 @@ def _count_wide(text: str) -> int:
 
 
 SERIES_ANSWERS = between(200, 1000, 4000)
-"""Characters of an answer to an ordinary question."""
+"""Characters per answer to an ordinary question."""
 
 
 def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> CostEstimate:

@@ -40,13 +40,13 @@ from coreeval.schema import RoleName
 from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
 
 ALONE = ("target", "utility_judge")
-"""How the roles begin that are asked when nobody else is: targets, asked for labels or for text,
-and who judges what defences cost."""
+"""Prefixes of roles that are asked when no others are: targets, asked for labels or for text, and
+the judges of what defences cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPrice:
-    """What a model charges, if that is known, and who says so."""
+    """A model's price, if it is known, and its source."""
 
     price: PriceConfig | None
     origin: str = ""
@@ -54,32 +54,32 @@ class ModelPrice:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFigures:
-    """What is known of one role and the model that plays it."""
+    """Figures for one role and the model that plays it."""
 
     role: str
     model: str
     stage: Stage = "run"
     samples: int
     calls: KnownRange
-    """For each sample."""
+    """Calls per sample."""
     fixed: int
     """Characters that are the same in every call: instructions and schema."""
     varied: KnownRange
     """Characters of the rest of a prompt."""
     density: KnownRange
-    """Characters that make a token."""
+    """Characters per token."""
     answer: KnownRange
-    """Tokens of an answer."""
+    """Tokens per answer."""
     duration: KnownRange
-    """Seconds of a call."""
+    """Seconds per call."""
     cached_share: float = 0.0
-    """Share of the prompt tokens that the provider had in its cache so far."""
+    """Share of the prompt tokens that came from the provider's cache so far."""
     priced: ModelPrice
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelThroughput:
-    """How fast one model may be asked."""
+    """The rate limits of one model."""
 
     model: str
     in_flight: int
@@ -214,14 +214,14 @@ RECORDED_NOTE = "recorded answers cost nothing"
 
 @dataclass(frozen=True, kw_only=True)
 class RoleAssignments:
-    """The models of a run and what they charge."""
+    """The models of a run and their prices."""
 
     roles: dict[RoleName, ModelConfig]
-    """Only roles that models play."""
+    """Roles played by models."""
     targets: tuple[ModelConfig, ...]
-    """Only those that are asked; the embedded ones are not."""
+    """Targets that are asked; embedded ones are not."""
     judges: tuple[ModelConfig, ...] = ()
-    """Who scores what defences cost; likewise."""
+    """Models that judge what defences cost; embedded ones are not included."""
     prices: Prices
     concurrency: int
 

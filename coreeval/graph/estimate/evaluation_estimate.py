@@ -43,7 +43,7 @@ REWORDING_NOTE = (
     "about them are in these figures; coreeval estimate CONFIG has them"
 )
 RENDERED_QUESTIONS = 300
-"""Questions whose length is measured, the first that are open."""
+"""Most questions measured for length: the first unanswered ones."""
 
 
 def estimate_evaluation(

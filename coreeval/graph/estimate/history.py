@@ -27,11 +27,11 @@ from coreeval.tools.stores.run_tables import CallRow, SampleResult
 from coreeval.tools.workspace import RunFiles, Workspace
 
 MOST_CALLS = 300
-"""Last calls of each role that are looked at."""
+"""Most recent calls examined per role."""
 MOST_SAMPLES = 200
-"""Samples of earlier runs that are looked at, those of the newest runs first."""
+"""Most samples of earlier runs examined, newest runs first."""
 ENOUGH_SAMPLES = 3
-"""Samples from which their calls say more than the graph does."""
+"""Fewest samples whose calls are a better guide than the graph."""
 
 
 class _RequestShape(BaseModel):
@@ -40,7 +40,7 @@ class _RequestShape(BaseModel):
 
 
 class _RequestText(BaseModel):
-    """What of a kept request tells who was asked, and how much."""
+    """The parts of a kept request that show who was asked, and how much."""
 
     model_config = ConfigDict(extra="ignore")
     provider: str
@@ -51,13 +51,13 @@ class _RequestText(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class PastRuns:
-    """How samples fared in earlier runs of the same task."""
+    """Results of samples in earlier runs of the same task."""
 
     runs: tuple[str, ...] = ()
     calls: Mapping[RoleName, Sequence[int]]
-    """For each sample how often a role was asked; only of runs in which models played it."""
+    """Calls of each role per sample, from runs in which models played the role."""
     arms: Mapping[Arm, Sequence[int]]
-    """For each sample whether an arm has it."""
+    """Whether each sample has an arm (1 or 0), by arm."""
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ class PastRuns:
 OTHER_ROLES = (
     "target", "target_text", "paraphraser", "target_series", "target_utility", "utility_judge",
 )  # fmt: skip
-"""Roles beside those of the team: targets asked for labels, for text and about series, twins of
-items, and those who judge what defences cost."""
+"""Roles outside the team: targets asked for labels, for text and about series, the writer of twins,
+and the judges of what defences cost."""
 
 
 def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
@@ -165,12 +165,12 @@ def _iter_complete_samples(store: RunStore) -> Iterator[SampleResult]:
 
 
 RolePair = tuple[str, str]
-"""A role, or `target`, and the name of its model."""
+"""A role, or `target`, and its model's name."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What some calls used; money is 0 where the model has no price."""
+    """The usage of some calls; the cost is 0 if the model has no price."""
 
     calls: float = 0.0
     prompt_tokens: float = 0.0
@@ -193,11 +193,11 @@ BySample = list[Mapping[RolePair, Usage]]
 
 @dataclass(frozen=True, kw_only=True)
 class RunUsage:
-    """What a run used, sample by sample, and what of it was paid for now."""
+    """The usage of a run per sample, and the part that was paid for now."""
 
     by_sample: BySample
     by_train: BySample
-    """What each item of the train split used."""
+    """Usage per item of the train split."""
     paid: Usage
 
 
@@ -219,7 +219,7 @@ def read_run_usage(
 
 
 class _UsageReader:
-    """Reads a run's calls; each counts once for a sample, and once for the bill."""
+    """Reader of a run's calls; each counts once for a sample and once for the bill."""
 
     def __init__(
         self, store: RunStore, calls: CallStore, cast: RoleAssignments, templates: int

@@ -17,11 +17,11 @@ from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
 SLACK = 0.1
-"""Share by which a mean may be off for samples that it was not taken from, at least."""
+"""Smallest share by which a mean may be off for samples outside its data."""
 
 
 class Range(Value):
-    """The lowest, the likely and the highest value; nothing here is negative."""
+    """The lowest, the likely and the highest value, none of them negative."""
 
     low: float
     likely: float
@@ -59,16 +59,16 @@ class Range(Value):
 
 
 class FigureBasis(Value):
-    """What a figure rests on."""
+    """The basis of a figure."""
 
     origin: str
-    """In words."""
+    """The basis in words."""
     n: int = 0
-    """How many of these; 0 for what is assumed."""
+    """The number of observations; 0 for an assumption."""
 
 
 class KnownRange(Value):
-    """A range and what it rests on."""
+    """A range with its basis."""
 
     range: Range
     basis: FigureBasis
@@ -106,51 +106,51 @@ Measure = Literal["calls", "prompt_tokens", "completion_tokens", "usd"]
 
 
 RESTS_ON = ("calls", "prompts", "tokens", "answers", "seconds")
-"""Figures of a line that say what they were taken from."""
+"""Figures of a line that state their basis."""
 
 
 class EstimateLine(Value):
-    """What one role asks of one model in the whole run, or in a stage of its own."""
+    """The demand of one role on one model, in the whole run or in a separate stage."""
 
     role: str
     """A role, or `target`."""
     model: str
     stage: Stage = "run"
-    """`control`, `pcr` and `numleak` for what is asked only because of them."""
+    """`control`, `pcr` or `numleak` for calls made only for that stage."""
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range
     call_seconds: Range
-    """Of all calls, one after the other."""
+    """Total duration of all calls in sequence."""
     usd: Range | None
-    """None where the model has no known price."""
+    """Cost in US dollars; None if the model has no known price."""
     price: str
-    """Where the price is from; empty where there is none."""
+    """The source of the price; empty if there is none."""
     rests_on: Mapping[str, FigureBasis]
-    """What each figure was taken from."""
+    """The basis of each figure."""
 
 
 class EstimateTotals(Value):
-    """The sums of all lines."""
+    """Sums over all lines."""
 
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range
     usd: Range | None
-    """None where a model that is asked has no known price."""
+    """Total cost in US dollars; None if a model that is asked has no known price."""
     priced_usd: Range
-    """Of the models whose price is known."""
+    """Cost in US dollars of the models with a known price."""
 
 
 class UnpricedModel(Value):
-    """A model without a known price, and the priced names that are nearest to its own."""
+    """A model without a known price, with the priced names that are most similar to its own."""
 
     model: str
     nearest: tuple[str, ...]
 
 
 class BudgetFit(Value):
-    """Whether the budget covers the estimate; None where money is not known."""
+    """Whether the budget covers the estimate; None if the cost is not known."""
 
     usd: float
     likely: bool | None
@@ -158,18 +158,18 @@ class BudgetFit(Value):
 
 
 class PreviewCost(Value):
-    """Samples that were refreshed for the estimate, and what that cost."""
+    """The samples refreshed for the estimate, and their cost."""
 
     run: str
     samples: int
     billed_calls: int
     usd: float | None
-    """None where a call has no known price."""
+    """Cost in US dollars; None if a call has no known price."""
     failed: int
 
 
 class CostEstimate(Value):
-    """What refreshing a benchmark and asking its targets will cost."""
+    """The cost of refreshing a benchmark and asking its targets."""
 
     version: Literal[1] = 1
     name: str
@@ -177,15 +177,16 @@ class CostEstimate(Value):
     config: str
     made_at: str
     samples: int
-    """Samples that the run has."""
+    """The number of samples in the run."""
     to_pay: int
-    """Samples that it pays for: all but those of a preview, and those kept from a release."""
+    """Samples that the run pays for: all except those of a preview and those kept from a
+    release."""
     window: Window | None = None
-    """None in estimates from before it was recorded."""
+    """The news window; None in estimates made before it was recorded."""
     window_start: LatestDate | None = None
-    """What `window.start: auto` rests on; None where the config gives the day."""
+    """The basis of `window.start: auto`; None if the config gives the date."""
     by_target: Mapping[str, int] = {}
-    """Samples for each stance target, where there are several."""
+    """Samples per stance target, if there are several."""
     lines: tuple[EstimateLine, ...]
     totals: EstimateTotals
     seconds: Range
@@ -260,23 +261,23 @@ def find_estimate(manifest: Manifest) -> CostEstimate | None:
 
 
 class MeasureError(Value):
-    """One figure of an estimate beside what it came to."""
+    """One figure of an estimate compared with its actual value."""
 
     measure: Measure
     estimated: Range
     actual: float
     ratio: float | None
-    """Actual to likely; None where nothing was expected."""
+    """Actual divided by likely value; None if nothing was expected."""
     inside: bool
-    """Whether it lies between the low and the high end."""
+    """Whether the actual value lies between the low and the high end."""
 
 
 class EstimateError(Value):
-    """How far an estimate was off."""
+    """The error of an estimate."""
 
     misses: tuple[MeasureError, ...]
     known_calls: int
-    """Calls that cost nothing since they had been answered before: the estimate paid for them."""
+    """Calls without cost because they had been answered before: the estimate paid for them."""
 
 
 def measure_error(estimate: CostEstimate, cost: Cost) -> EstimateError:

@@ -48,11 +48,11 @@ from coreeval.tools.workspace import RunFiles, command
 
 CONFIDENCE_LEVEL = 0.95
 BOOTSTRAP_DRAWS = 2000
-"""Another seed then moves an end by about a fiftieth of the width."""
+"""Bootstrap draws: another seed moves an end by about a fiftieth of the interval's width."""
 FEWEST_SAMPLES = 2
-"""Samples that have a spread."""
+"""Fewest samples for which a spread can be computed."""
 UsageTable = NDArray[np.float64]
-"""A row for each sample, a column for each thing that it used."""
+"""One row per sample, one column per quantity used."""
 
 
 def extrapolate(
@@ -173,9 +173,9 @@ def _describe_preview(done: RunSummary, bill: RunUsage, *, priced: bool) -> Prev
 
 
 class _Extrapolation:
-    """What the other samples will use, each player's and all figures with their own interval.
+    """Expected usage of the remaining samples, per player and in total, with intervals.
 
-    `rest` is the number of other samples, and of other items of the train split.
+    `rest` is the number of remaining samples, and of remaining items of the train split.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class _Extrapolation:
         self._parts = [found[at : at + width] for at in range(0, len(found), width)]
         asked = {player for used in (*bill.by_sample, *bill.by_train) for player in used}
         self.priced = all(priced.price for who, priced in self._prices.items() if who in asked)
-        """Whether all that were asked have a known price."""
+        """Whether every model that was asked has a known price."""
 
     def lines(self) -> tuple[EstimateLine, ...]:
         """Return a line for each player."""

@@ -128,7 +128,7 @@ def estimate_lab(
 
 @dataclass(frozen=True, kw_only=True)
 class _PastFigures:
-    """What is known from earlier runs, and how often a run may try."""
+    """Figures from earlier runs, and the most attempts that a run may make."""
 
     seen: Sequence[CallUsage]
     earlier: PastRuns

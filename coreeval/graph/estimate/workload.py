@@ -38,22 +38,22 @@ from coreeval.tasks import ALL_TARGETS
 from coreeval.tools.stores.call_records import canonical_json
 
 DRAWN_SAMPLES = 40
-"""Samples that are drawn; prompts are rendered on the first few of them that come to a role."""
+"""Samples that are drawn; prompts are rendered for the first few that reach a role."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCount:
-    """A benchmark, counted."""
+    """The number of samples in a benchmark, by what a run does with them."""
 
     samples: int
     kept: int = 0
-    """Of them, taken from the release before: no role is asked about them."""
+    """Samples kept from the previous release: no role is asked about them."""
     train: int = 0
     """Items of the train split that are drawn for PCR."""
     by_target: dict[str, int]
-    """For each stance target, where there are several."""
+    """Samples per stance target, if there are several."""
     drawn: tuple[Sample, ...]
-    """Of the others; none at all where the benchmark is not on this machine."""
+    """A draw from the samples that are not kept; empty if the benchmark is not on this machine."""
 
     @property
     def refresh_count(self) -> int:
@@ -120,20 +120,20 @@ def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
 
 
 MEASURED_SAMPLES = 8
-"""Samples on which the prompt of each role is rendered."""
+"""Samples for which the prompt of each role is rendered."""
 FIRST_ROLES: Sequence[RoleName] = ("extractor", "label_judge")
-"""Roles that are shown nothing but the sample; nobody tells them to try again."""
+"""Roles that see only the sample and are never told to try again."""
 _ReadInput = Callable[[Sample], Awaitable[RoleInput | SkippedSample]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptSize:
-    """The characters of a prompt with the schema of its answer."""
+    """The characters of a prompt and its answer's schema."""
 
     fixed: int
-    """Of instructions and schema, the same in every call."""
+    """Characters of instructions and schema, the same in every call."""
     varied: KnownRange
-    """Of the rest."""
+    """Characters of the rest."""
 
 
 def measure_prompt(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:

@@ -26,27 +26,27 @@ from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.campaign import Campaign, ask_text
 
 UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
-"""What the calls are noted as."""
+"""Roles under which the calls are recorded."""
 JUDGE_STAGE = "judge"
 JUDGE_DRAWS = 2
-"""A judge that gave no valid score is asked once more, and then never again."""
+"""Most calls to a judge per score: one more if the first gave no valid score."""
 SILENCE_SCORE = UtilityScore(judge="", score=0, reason="it said nothing")
 
 
 @dataclass(frozen=True, kw_only=True)
 class UtilityPlan:
-    """Ordinary questions to each target, and who scores the answers."""
+    """The ordinary questions for each target, and the judges that score the answers."""
 
     questions: tuple[OrdinaryQuestion, ...]
     judge: ModelConfig
     second_judge: ModelConfig | None
     again: frozenset[UtilityKey]
-    """Which answers of all targets the second judge scores too."""
+    """The answers, for every target, that the second judge scores too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceTrial:
-    """How defences are tried: their words, and the ordinary questions."""
+    """The prompts of the defences, and the ordinary questions that test them."""
 
     config: DefencesConfig
     armoury: DefenceSet

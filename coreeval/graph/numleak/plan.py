@@ -40,13 +40,13 @@ from coreeval.tools.workspace import Workspace, series_payer, workspace_for
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesSet:
-    """All series that questions are about."""
+    """All series that the questions are about."""
 
     series: tuple[Series, ...]
-    """Those that the config names, families taken apart."""
+    """The series that the config names, with families split into their members."""
     siblings: tuple[Series, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Siblings that could not be opened, and why, a sentence each."""
+    """Siblings that could not be opened, one sentence each with the reason."""
 
     @property
     def all(self) -> tuple[Series, ...]:
@@ -117,20 +117,21 @@ def _refuse_strange(files: Iterable[str], asked: list[str]) -> None:
 
 
 SERIES_ROLE = "target_series"
-"""What the calls are noted as."""
+"""Role under which the calls are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetAudit:
-    """What one target is asked."""
+    """The questions for one target."""
 
     target: TargetConfig
     cutoff: date | None
-    """The last day of its training data; None where it is not known."""
+    """The last day of its training data; None if it is not known."""
     asked: tuple[SeriesQuestionSet, ...]
-    """About each series, then about each of their siblings."""
+    """Questions about each series, then about its siblings."""
     judged: UtilityPlan | None = None
-    """What it is asked beside, for judges; None where defences are not tried or not judged."""
+    """Additional questions whose answers judges score; None if defences are not tried or not
+    judged."""
 
     @property
     def questions(self) -> int:
@@ -141,19 +142,19 @@ class TargetAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class NumleakPlan:
-    """What is asked of whom about which series."""
+    """The targets, and the questions about series that each of them is asked."""
 
     source: Path
-    """The config's file."""
+    """Path of the config file."""
     config: SeriesConfig
     workspace: Workspace
     universe: SeriesSet
     audits: tuple[TargetAudit, ...]
-    """One for each target."""
+    """One audit per target."""
     passed_over: tuple[str, ...] = ()
-    """Classifiers among the targets: they have no words to answer in."""
+    """Classifiers among the targets, which are skipped because they cannot answer in words."""
     signals: tuple[Signal, ...] = ()
-    """The user's own, which the config names."""
+    """The user's signals, as named in the config."""
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -395,7 +396,7 @@ def _list_questions(
 
 
 PROSE_ROLE: Final = "target_series_prose"
-"""What calls are noted as whose answers are more than a number."""
+"""Role under which calls are recorded if their answers are more than a number."""
 
 
 def find_question_role(room: int) -> str:

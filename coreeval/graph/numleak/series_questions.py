@@ -38,14 +38,15 @@ from coreeval.models import ModelClient, ModelPool
 
 
 class LogprobRunner:
-    """Asks one target for values with log-probabilities, as long as it takes such requests.
+    """Asks one target for values with log-probabilities, as long as it accepts such requests.
 
-    One that was rejected is put plainly; where that is answered, the others are put plainly, too.
+    If a request is rejected, it is repeated without them; if that one is answered, the rest are
+    sent without them too.
 
     Args:
-        exchange: Where models are opened.
-        audit: Whom to ask.
-        plain: Asks the target without them.
+        exchange: The exchange that opens models.
+        audit: The target and its questions.
+        plain: Asks the target without log-probabilities.
     """
 
     def __init__(self, exchange: ModelPool, audit: TargetAudit, plain: ModelClient) -> None:
@@ -235,17 +236,17 @@ RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class NumleakAnswers:
-    """What came of asking."""
+    """The results of a numleak campaign."""
 
     replies: tuple[Reply, ...]
-    """Of one target after the other."""
+    """Replies, target by target."""
     file: Path
-    """The same as JSON lines: `--responses` gives the same result."""
+    """The replies as JSON lines; `--responses` gives the same result with this file."""
     plan: NumleakPlan
     utility: tuple[UtilityReply, ...] = ()
-    """Answers to ordinary questions under defences, judged."""
+    """Judged answers to ordinary questions under defences."""
     utility_file: Path | None = None
-    """The same as JSON lines, for `--utility`; None where none was asked."""
+    """The same answers as JSON lines, for `--utility`; None if no questions were asked."""
 
     def notes(self) -> Iterator[str]:
         """Yield one note per question left out, answer missing, or setting that was not applied."""

@@ -28,7 +28,7 @@ from coreeval.schema import (
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One thing that code found wrong."""
+    """One defect found by code."""
 
     check: str
     message: str
@@ -36,11 +36,11 @@ class CheckFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """What came of looking at an answer."""
+    """The assessment of an answer."""
 
     findings: tuple[CheckFinding, ...]
     verdict: str
-    """What the answer amounts to, in one line."""
+    """A summary of the answer in one line."""
 
 
 def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) -> Assessment:

@@ -31,14 +31,14 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
 BUILT_IN = "built-in"
-"""Stands for the prompts of the package where a folder could be named."""
+"""Stands for the package's prompts in place of a folder."""
 MOST_SAMPLES = 200
-"""Samples on which the role is not asked after which the search for more is given up."""
+"""Samples without a call of the role after which the search for more ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptLab:
-    """A benchmark, its news, its prompts, and the store that keeps answers."""
+    """A benchmark with its news and prompts, and the store that keeps answers."""
 
     setup: Setup
     config: Path
@@ -47,7 +47,7 @@ class PromptLab:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleInputs:
-    """What a role was given on the chosen samples, and who made it."""
+    """The inputs of a role on the chosen samples, and who made them."""
 
     found: tuple[RoleInput, ...]
     missed: tuple[SkippedSample, ...]

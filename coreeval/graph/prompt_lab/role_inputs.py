@@ -53,27 +53,27 @@ _SIGNATURES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RoleInput:
-    """What a role is given for one sample."""
+    """The input of a role for one sample."""
 
     role: RoleName
     sample: Sample
     task: Task
     given: Mapping[str, Any]
-    """The arguments of the call, by the names that the role's signature has for them."""
+    """The arguments of the call, by parameter name."""
     calls: tuple[CallRow, ...] = ()
-    """The model calls of the recorded step that this was taken from."""
+    """The model calls of the recorded step that the input is from."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedSample:
-    """A sample on which the role is not asked."""
+    """A sample for which the role is not asked."""
 
     sample_id: str
     reason: str
 
 
 class RoleReached(Exception):
-    """A stand-in was called in place of the role."""
+    """The stand-in was called instead of the role."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__("the role was reached")
@@ -81,7 +81,7 @@ class RoleReached(Exception):
 
 
 class RoleProbe:
-    """Stands where a role is expected and raises what it was given."""
+    """A stand-in for a role that raises its arguments."""
 
     def __init__(self, role: RoleName) -> None:
         self._signature = _SIGNATURES[role]
@@ -96,7 +96,7 @@ class RoleProbe:
 
 
 class RoleInputSource(Protocol):
-    """Where situations come from."""
+    """A source of inputs for a role."""
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
         """Return the role's input for a sample, or the reason that it is not asked."""
@@ -143,7 +143,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, kw_only=True)
 class RoleRequest:
-    """One request as a model gets it."""
+    """One request as a model receives it."""
 
     messages: tuple[Message, ...]
     schema_name: str
@@ -151,7 +151,7 @@ class RoleRequest:
 
 
 class _RequestCaught(Exception):
-    """The role has asked; nobody answers."""
+    """The role made its request; nobody answers it."""
 
     def __init__(self, shown: RoleRequest) -> None:
         super().__init__("the role has asked")
@@ -159,7 +159,7 @@ class _RequestCaught(Exception):
 
 
 class _CatchingAsker:
-    """An asker that hears the question and stops the role there."""
+    """A model client that captures the request and stops the role there."""
 
     async def ask(
         self,
@@ -221,10 +221,10 @@ NODES_OF_ROLE: Mapping[RoleName, Sequence[str]] = {
 
 
 class RecordedInputs:
-    """A finished or running run, looked at and not changed.
+    """The inputs from a finished or running run, which is not changed.
 
-    A node's arguments are not recorded, but what each node changed is: the state before a step is
-    the sum of the steps before it, and the node is taken through it again up to the role's call.
+    Only the changes of each node are recorded, not its arguments. The state before a step is the
+    sum of the earlier steps; the node is replayed from it up to the role's call.
     """
 
     def __init__(self, store: RunStore, setup: Setup, role: RoleName) -> None:
@@ -298,12 +298,12 @@ PARALLEL_UPDATES: Mapping[RoleName, tuple[str, SampleUpdate]] = {
     "rewriter": ("retrieve", SampleUpdate(route=END)),
     "replacer": ("judge_semantic", SampleUpdate()),
 }
-"""The node that runs beside a role's own and what stands for it: nothing may be in flight, such as
-a search for news, when the graph is stopped."""
+"""The node that runs beside a role's own, and a substitute for its result: nothing, such as a
+search for news, may be in flight when the graph is stopped."""
 
 
 class FirstRoleInputs:
-    """Situations of the two roles that are shown nothing but the sample."""
+    """The inputs of the two roles that see only the sample."""
 
     def __init__(self, setup: Setup, role: RoleName) -> None:
         self._setup, self._role = setup, role
@@ -318,13 +318,13 @@ class FirstRoleInputs:
 
 
 class DryRun:
-    """The sample graph with rules in all roles but one, which is only listened to.
+    """The sample graph with rules in all roles but one, whose first call is captured.
 
     Args:
-        setup: The benchmark and its news; its models are not looked at.
-        role: The role whose first call is caught.
-        config: The file that the setup was read from.
-        workspace: Where the news lies ready for searching, or is made so.
+        setup: The benchmark and its news; its models are ignored.
+        role: The role whose first call is captured.
+        config: The file from which the setup was read.
+        workspace: Holds the search index of the news, or receives it.
     """
 
     def __init__(self, setup: Setup, role: RoleName, config: Path, workspace: Workspace) -> None:

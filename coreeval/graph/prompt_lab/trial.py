@@ -35,12 +35,12 @@ from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 
 PAYER = "prompts try"
-"""The name under which the call store keeps what a trial paid for."""
+"""The payer under which the call store records the calls of a trial."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptVariant:
-    """A model with a wording."""
+    """A model with a set of prompts."""
 
     name: str
     model: ModelConfig
@@ -49,38 +49,38 @@ class PromptVariant:
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTrial:
-    """What one variant made of one situation."""
+    """The result of one variant on one input."""
 
     said: str
-    """The model's last words, as they came."""
+    """The model's last words, unchanged."""
     calls: tuple[CallRef, ...]
     answer: Value | None = None
-    """None where there was no valid answer."""
+    """The answer; None if there was no valid one."""
     error: str = ""
-    """Why there was none, or no verdict of the judges."""
+    """The reason that there is no valid answer, or no verdict of the judges; empty otherwise."""
     looked: Assessment | None = None
     judged: Mapping[str, Assessment] = field(default_factory=dict)
-    """What the judges said of a composed text, where they were asked."""
+    """The judges' assessments of a composed text, if they were asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialTotals:
-    """What a variant did on all samples."""
+    """The results of a variant on all samples."""
 
     samples: int
     valid: int
     clean: int
-    """Valid answers in which neither code nor a judge found anything."""
+    """Valid answers in which neither code nor a judge found a defect."""
     asked: int
-    """Calls that were sent now; the others were known."""
+    """Calls that were sent now; the others were answered from the call store."""
     known: int
     prompt_tokens: int
     completion_tokens: int
-    """Tokens of all calls, known ones included, so that wordings can be compared."""
+    """Tokens of all calls, stored ones included, so that prompts can be compared."""
     paid_tokens: int
     """Tokens of the calls that were sent now."""
     checks: dict[str, int]
-    """How often each check found something."""
+    """The number of findings of each check."""
 
 
 async def run_trials(

@@ -22,19 +22,19 @@ from coreeval.tools.files import replacing
 
 FORMAT: Literal["coreeval cassette"] = "coreeval cassette"
 VERSION: Literal[1] = 1
-"""Of the format; another one is not read."""
+"""Version of the format; files with another version are not read."""
 CassettePass = Literal["refresh", "control"]
-"""The run's two passes through the samples, by the names of their stages."""
+"""The run's two passes over the samples, named after their stages."""
 
 
 class CassetteOrigin(Value):
-    """What the run was made with, as far as bytes or rules depend on it."""
+    """The software of the run, as far as bytes or rules depend on it."""
 
     coreeval: str
     python: str
     pyarrow: str
     spacy: str = ""
-    """Empty where no role is played by rules."""
+    """The spaCy version; empty if no role is played by rules."""
 
 
 class CassetteFile(Value):
@@ -49,15 +49,15 @@ class CassetteFile(Value):
 
 
 class TrainDigest(Value):
-    """The train samples that a label judge learnt from."""
+    """The train samples from which a label judge learnt."""
 
     count: int
     sha256: str
-    """Over the sha256 of the texts of each."""
+    """sha256 over the sha256 of each sample's texts."""
 
 
 class CassetteSettings(Value):
-    """The part of a config that decides the dataset; paths are cut to names."""
+    """The settings that determine the dataset; paths are cut to names."""
 
     name: str
     task: str
@@ -68,32 +68,32 @@ class CassetteSettings(Value):
 
 
 class CassetteHead(Value):
-    """What a cassette says of itself."""
+    """The first line of a cassette, which describes the rest."""
 
     format: Literal["coreeval cassette"] = FORMAT
     version: Literal[1] = VERSION
     made_with: CassetteOrigin
     run: Manifest
-    """The run's manifest without money, times, places of a machine and what the models were."""
+    """The run's manifest without costs, times, local paths and model details."""
     config: CassetteSettings
     models: dict[str, dict[str, Any]]
-    """By role who played it and with which parameters; no name of a key, no text beside them."""
+    """The player of each role with its parameters; without names of keys and other text."""
     texts: bool
-    """Whether the samples' own texts are in it."""
+    """Whether the samples' own texts are included."""
     snippet_chars: int | None
-    """Most characters of a snippet: what models were shown of it; None where rules saw all."""
+    """Most characters of a snippet, as shown to models; None if rules saw all of it."""
     learnt: TrainDigest | None = None
     files: tuple[CassetteFile, ...]
     lines: dict[str, int]
-    """How many lines there are of each kind."""
+    """Number of lines of each kind."""
     bytes: int
-    """Of the lines after the head, unpacked."""
+    """Size of the unpacked lines after the head, in bytes."""
     sha256: str
-    """Likewise."""
+    """sha256 of the unpacked lines after the head."""
 
 
 class PromptLine(Value):
-    """The wording of a role."""
+    """The prompt of a role."""
 
     kind: Literal["prompt"] = "prompt"
     role: RoleName
@@ -101,21 +101,21 @@ class PromptLine(Value):
 
 
 class TaskLine(Value):
-    """The task file, where it is a user's own."""
+    """The task file, if it is the user's own."""
 
     kind: Literal["task"] = "task"
     yaml: str
 
 
 class TakedownLine(Value):
-    """The names and ids that nothing may rest on."""
+    """The names and ids on which nothing may be based."""
 
     kind: Literal["takedown"] = "takedown"
     entries: tuple[str, ...]
 
 
 class NameLine(Value):
-    """A name that the news mention, for roles that are played by rules."""
+    """A name from the news, for roles that are played by rules."""
 
     kind: Literal["name"] = "name"
     stage: CassettePass
@@ -123,28 +123,28 @@ class NameLine(Value):
 
 
 class TrainLine(Value):
-    """A labelled sample that a label judge learnt from."""
+    """A labelled sample from which a label judge learnt."""
 
     kind: Literal["train"] = "train"
     sample: Sample
 
 
 class BadRowLine(Value):
-    """A line of the benchmark that was no sample."""
+    """A line of the benchmark that is not a sample."""
 
     kind: Literal["bad_row"] = "bad_row"
     row: BadRow
 
 
 class QuotedEvidence(Value):
-    """What a release says of evidence (`Excerpt`)."""
+    """The part of a piece of evidence that a release quotes (`Excerpt`)."""
 
     evidence: Evidence
     snippet_sha256: str
 
 
 class FinalResult(Value):
-    """A result that a replay takes as it is: kept from a release, or of a sample that failed."""
+    """A result that a replay takes over: of a sample kept from a release, or of one that failed."""
 
     result: Result
     excerpts: tuple[QuotedEvidence, ...] = ()
@@ -155,16 +155,16 @@ class SampleLine(Value):
 
     kind: Literal["sample"] = "sample"
     sample: Sample
-    """Without texts where the cassette has none."""
+    """The sample, without texts if the cassette has none."""
     texts_sha256: str
-    """See `texts_sha256` of releases."""
+    """Digest of the sample's texts; see `texts_sha256` of releases."""
     stated: FinalResult | None = None
     control: FinalResult | None = None
-    """Likewise, in the pass that writes the control arm."""
+    """The final result in the pass that writes the control arm; None if there is none."""
 
 
 class EvidenceLine(Value):
-    """A piece of news that samples were offered."""
+    """A piece of news offered to samples."""
 
     kind: Literal["evidence"] = "evidence"
     stage: CassettePass
@@ -172,7 +172,7 @@ class EvidenceLine(Value):
 
 
 class NewsQuery(Value):
-    """What was asked of the news, and how much there was."""
+    """A news query, with the number of results."""
 
     text: str
     rung: Rung
@@ -181,25 +181,25 @@ class NewsQuery(Value):
 
 
 class OfferLine(Value):
-    """What a sample was offered when it looked for news."""
+    """The news offered to a sample by one search."""
 
     kind: Literal["offer"] = "offer"
     stage: CassettePass
     sample_id: str
     attempt: int
     asked: tuple[NewsQuery, ...] | None
-    """None in the record of an older version."""
+    """The queries; None in the record of an older version."""
     items: tuple[tuple[str, Rung], ...]
     """Ids of evidence, best first, each with the rung that found it."""
 
 
 class AnswerLine(Value):
-    """What a model answered in a role."""
+    """A model's answer in a role."""
 
     kind: Literal["answer"] = "answer"
     role: RoleName
     answer: dict[str, Any]
-    """A line of a file for `replay:`."""
+    """The line of a file for `replay:`."""
 
 
 class RowLine(Value):
@@ -209,7 +209,7 @@ class RowLine(Value):
     file: str
     id: str
     cells: str
-    """For each column 8 hexadecimal digits."""
+    """8 hexadecimal digits per column."""
 
 
 CassetteLine = (
@@ -221,16 +221,16 @@ KINDS: Sequence[str] = (
     "prompt", "task", "takedown", "name", "train", "bad_row", "sample", "evidence", "offer",
     "answer", "row",
 )  # fmt: skip
-"""In their order."""
+"""Kinds of lines in their order."""
 
 
 GZIP_LEVEL = 6
-"""Of gzip, its own default."""
+"""Compression level of gzip: its own default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BodyTally:
-    """What the lines after the head come to."""
+    """The tally of the lines after the head."""
 
     lines: dict[str, int]
     bytes: int
@@ -239,7 +239,7 @@ class BodyTally:
 
 @dataclass(frozen=True, kw_only=True)
 class CassetteSummary:
-    """A cassette that was written."""
+    """A summary of a written cassette."""
 
     path: Path
     head: CassetteHead

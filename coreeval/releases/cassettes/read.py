@@ -33,26 +33,26 @@ from coreeval.tools.files import read_parquet
 
 L = TypeVar("L", bound=CassetteLine)
 MOST_HEAD_BYTES = 16 << 20
-"""Bytes of a head; that of a run on 100,000 samples has some 10,000."""
+"""Most bytes of a head; that of a run on 100,000 samples has about 10,000."""
 MOST_LINE_BYTES = 64 << 20
-"""Bytes of a line; an answer has at most a million characters (models/client.py), its request not
-many more."""
+"""Most bytes of a line; an answer has at most a million characters (models/client.py), its request
+not many more."""
 MOST_RATIO = 400
-"""Times its size that a cassette may unpack to (own choice): runs come to ten to forty times,
-gzip's most is a thousand."""
+"""Largest ratio of a cassette's unpacked size to its size (own choice): runs reach ten to forty,
+gzip at most a thousand."""
 ALLOWED_BYTES = 64 << 20
-"""Bytes that any cassette may unpack to."""
+"""Unpacked size in bytes that is always allowed."""
 _PART_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Cassette:
-    """A cassette whose bytes are those that its head vouches for."""
+    """A cassette whose bytes match its head."""
 
     path: Path
     head: CassetteHead
     digest: str
-    """sha256 of the head's line, which has that of all others."""
+    """sha256 of the head line, which contains the digest of all other lines."""
 
     def lines(self, kind: type[L]) -> Iterator[L]:
         """Yield the lines of one kind in file order.
@@ -145,7 +145,7 @@ def _head(path: Path, line: bytes) -> CassetteHead:
 
 
 class _HalfCharacter(ValueError):
-    """A text is one that no file can hold: JSON may name half of a pair by its escape."""
+    """A text contains half a surrogate pair, which JSON can express but no file can hold."""
 
 
 def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by whoever asked for it
@@ -250,7 +250,7 @@ def count_fixed_results(cassette: Cassette) -> Counter[str]:
 
 
 CELL = 8
-"""Hexadecimal digits of a cell's digest: they find a difference, and vouch for nothing."""
+"""Hexadecimal digits of a cell's digest: enough to find a difference, not to prove equality."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,26 +258,26 @@ class RowDifference:
     """The first row in which two files differ."""
 
     row: int
-    """From 1."""
+    """Row number, from 1."""
     id: str
-    """Of the sample: as recorded, or of the row that is there now."""
+    """Id of the sample: as recorded, or of the row that is there now."""
     columns: tuple[str, ...]
-    """Empty where one file has no such row."""
+    """Columns that differ; empty if one file has no such row."""
     why: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileComparison:
-    """One file beside the one that was recorded."""
+    """The comparison of a file with its recording."""
 
     name: str
     sha256: str
-    """As recorded; empty for a file that was not there."""
+    """The recorded sha256; empty if the file was not there."""
     found: str
-    """Empty for a file that is not there now."""
+    """The sha256 now; empty if the file is not there."""
     rows: int
     difference: RowDifference | None
-    """None also where the bytes differ and the rows do not."""
+    """The first difference; None also if the bytes differ and the rows do not."""
 
     @property
     def equal(self) -> bool:

@@ -19,7 +19,7 @@ CARD_FILE = "README.md"
 
 
 def write_hf(material: Material, out: Path) -> dict[str, int]:
-    """Copy the dataset with a card that describes its files; return the rows of each config.
+    """Copy the dataset with a card that describes its files; return the number of rows per config.
 
     Raises:
         RunStateError: files of the run's dataset are gone, or links.
@@ -51,12 +51,12 @@ def _refuse_special_file(folder: Path, file: Path) -> None:
 
 
 def _release_files(folder: Path) -> list[Path]:
-    """Return the files of a release and what vouches for them: `verify` takes the copy for it."""
+    """Return the files of a release and its digests, which `verify` needs to accept the copy."""
     return [folder / name for name in (*read_release(folder).manifest.files, MANIFEST, DIGEST)]
 
 
 ExportWriter = Callable[[Material, Path], dict[str, int]]
-"""Writes into an empty folder and returns what it wrote: rows, questions, test cases."""
+"""Writes to an empty folder and returns the counts of what it wrote: rows, questions, cases."""
 FORMATS: dict[str, ExportWriter] = {
     "hf": write_hf,
     "lm-eval": write_lm_eval,
@@ -70,7 +70,7 @@ FORMATS: dict[str, ExportWriter] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ExportResult:
-    """What was exported, and where to."""
+    """The content and the folder of an export."""
 
     material: Material
     to: str
@@ -79,7 +79,7 @@ class ExportResult:
 
 
 def export(source: Path, *, to: str, out: Path) -> ExportResult:
-    """Write a run or a release in the files that another tool reads.
+    """Write a run or a release as files for another tool.
 
     Args:
         source: Directory of a run that has ended, or of a release.

@@ -24,15 +24,15 @@ from coreeval.tools.files import ParquetColumns, write_parquet, write_text
 QUESTION_COLUMNS: ParquetColumns = {"id": "string", "prompt": "string", "label_text": "string"}
 LM_EVAL_MODULE = "coreeval_functions"
 ANSWER_TOKENS = 32
-"""Room for the longest label and a remark; the harness's own default is 256."""
+"""Token limit for the longest label and a remark; the harness's own default is 256."""
 
 
 class _YamlFunction(str):
-    """The name of a function, which the harness looks up in a module beside the YAML."""
+    """The name of a function, which the harness loads from a module beside the YAML."""
 
 
 class _TaskDumper(yaml.SafeDumper):
-    """Writes `_Function` with the tag that the harness knows."""
+    """YAML writer of `_YamlFunction` with the harness's tag."""
 
 
 _TaskDumper.add_representer(

@@ -39,20 +39,20 @@ from coreeval.tools.http import BoundedClient, parse_retry_after, to_public_stor
 
 _LONGEST_WAIT_S: Final = 120.0
 _LONGEST_READING_S: Final = 600.0
-"""In which a hub must have told what it has; uploads may take as long as they do."""
+"""Seconds in which a hub must list its files; uploads are not limited."""
 _LONGEST_PAUSES_S: Final = 600.0
-"""All pauses together that a hub may ask for; the public one counts requests over 300 s."""
+"""Total seconds of pauses that a hub may request; the public one counts requests over 300 s."""
 _MOST_REQUESTS: Final = 2_000
 _MOST_FILES: Final = 100_000
-"""Of a push, and of a repository: a release takes some tens of both (own choice)."""
+"""Most files in a push, and in a repository: a release needs a few dozen of both (own choice)."""
 
 
 class HubEndless(httpx2.RequestError):
-    """A hub keeps a push busy, or waiting, for longer than any release takes."""
+    """A hub keeps a push busy or waiting for longer than any release takes."""
 
 
 class _HubLimits:
-    """How often and how long a hub may be asked in one push; huggingface_hub itself has no end."""
+    """Limits on requests to a hub in one push; huggingface_hub itself has none."""
 
     def __init__(self) -> None:
         self._requests = itertools.count(1)
@@ -113,24 +113,24 @@ def _build_client(hub: str, limits: _HubLimits) -> httpx2.Client:
 _REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
 _KIND = "dataset"
 Files = Mapping[str, RepoFile]
-"""The files of a repository by their path."""
+"""The files of a repository by path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PushResult:
-    """What a push did, or would do."""
+    """The result of a push or a dry run."""
 
     release: Release
     repository: str
     url: str
     uploaded: tuple[str, ...]
-    """Files that were not there, or were others."""
+    """Files that were missing from the hub, or differed."""
     removed: tuple[str, ...]
     """Files of an earlier release that this one does not have."""
     kept: int
-    """Files that were there already."""
+    """Number of files that were already there."""
     commit: str | None
-    """None in a dry run."""
+    """Id of the commit; None in a dry run."""
 
 
 def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False) -> PushResult:
@@ -159,7 +159,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
 
 
 class _Push:
-    """One release on its way to one repository."""
+    """The upload of one release to one repository."""
 
     def __init__(self, api: HfApi, release: Release, repository: str) -> None:
         self._api, self._release, self._repository = api, release, repository
@@ -280,7 +280,7 @@ def git_blob(path: Path) -> str:
 
 
 _REFUSALS = (HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError)
-"""What huggingface_hub raises; the last three where an answer lacks what it expects."""
+"""The errors that huggingface_hub raises; the last three mean that an answer is incomplete."""
 
 
 @contextmanager

@@ -254,7 +254,7 @@ def _output(call: CallRow, record: CallRecord | None) -> ModelOutput:
 
 
 SAMPLES_AT_A_TIME = 500
-"""Samples in one log, all of which the API wants in memory."""
+"""Samples per log, which the API needs in memory at once."""
 
 
 def write_logs(material: Material, folder: Path) -> int:

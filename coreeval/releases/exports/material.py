@@ -33,7 +33,7 @@ MaterialKind = Literal["run", "release"]
 
 
 class ExportSample(Value):
-    """One sample of the benchmark: how it ended, and its texts in the arms that hold it."""
+    """One sample of the benchmark with its outcome and its texts by arm."""
 
     id: str
     split: str
@@ -44,10 +44,10 @@ class ExportSample(Value):
     semantic_status: SemanticStatus
     reason: str
     original: dict[str, str] | None
-    """None too where a release may not pass it on."""
+    """The original texts; None if there are none, or if the release may not redistribute them."""
     semantic: dict[str, str] | None
     updated: dict[str, str] | None
-    """Of an accepted sample; what stands in for a rejected one is no new text."""
+    """The new texts of an accepted sample; substitutes for a rejected sample are not new texts."""
 
     def texts(self, arm: ReleasedArm) -> dict[str, str] | None:
         """Return the sample's texts in one arm."""
@@ -57,24 +57,24 @@ class ExportSample(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """A run that has ended, or a release."""
+    """A run that has ended, or a release, as the source of an export."""
 
     path: Path
     kind: MaterialKind
     name: str
-    """Of the benchmark, as the config has it."""
+    """The benchmark's name in the config."""
     version: str
-    """The release's, or the clock of the run."""
+    """The release's version, or the run's clock."""
     moment: datetime
-    """When the release was made, or the clock of the run."""
+    """The time at which the release was made, or the run's clock."""
     task: Task
     config: Config
     folder: Path
-    """Has the arms as parquet, and the dataset card."""
+    """Folder with the arms as Parquet and the dataset card."""
     split: str
     """The split that was refreshed."""
     samples: Callable[[], Iterator[ExportSample]]
-    """Streams all samples, in the benchmark's order."""
+    """Streams all samples in the benchmark's order."""
 
     def facts(self) -> Iterator[FactRow]:
         """Stream the replaced facts, in the benchmark's order.
@@ -195,7 +195,7 @@ def _iter_release_samples(release: Release) -> Iterator[ExportSample]:
 
 
 class _ArmCursor:
-    """Rows of an arm, to be asked for in their order."""
+    """Rows of an arm, which must be requested in order."""
 
     def __init__(self, rows: Iterator[ArmRow]) -> None:
         self._rows = rows
@@ -211,11 +211,11 @@ class _ArmCursor:
 
 
 TEMPLATE_VERSION = 1
-"""The task's template that harnesses ask with."""
+"""Number of the task's template that harnesses use."""
 _BETWEEN_MODULES = re.compile(
     r"^from coreeval\.releases\.exports\.harness\S* import (\([^)]*\)|.*)\n", re.MULTILINE
 )
-"""How a harness module imports another; in one file they need not."""
+"""Import lines between harness modules, which are not needed in a single file."""
 Question = dict[str, str]
 
 

@@ -30,7 +30,7 @@ from coreeval.tools.workspace import command
 GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
 GATE_STATUSES: tuple[GateStatus, ...] = get_args(GateStatus)
 STOPPING: Final[frozenset[GateStatus]] = frozenset({"not_met", "not_measured"})
-"""What keeps a release back; `skipped` is a value that is not there, of a gate that lets it go."""
+"""Statuses that block a release; `skipped` marks a missing value whose gate tolerates it."""
 Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
 V = TypeVar("V", GateValue, VerdictValue)
@@ -38,7 +38,7 @@ _NO_INTERVAL = MissingValue(
     "one sample gives no interval", "leave `by` out, or measure more samples"
 )
 _EXACT = 1e-9
-"""Values this near to a limit are on it: sums of floats differ in the last bits."""
+"""Values this near to a limit meet it: sums of floats differ in the last bits."""
 _SIDES: Final[dict[Side, str]] = {
     "estimate": "",
     "ci_low": "lower end ",
@@ -47,22 +47,22 @@ _SIDES: Final[dict[Side, str]] = {
 
 
 class GateFinding(Value):
-    """What one gate found."""
+    """The result of one gate."""
 
     gate: str
     status: GateStatus
     of: str = ""
-    """The label, target or series that is nearest to the limit, or furthest beyond it."""
+    """The label, target or series nearest to the limit, or furthest beyond it."""
     score: Score | None = None
-    """Its value; `n` is 1 where there is no interval."""
+    """The value; `n` is 1 if there is no interval."""
     verdict: str = ""
-    """In place of a value."""
+    """The verdict, for a gate on verdicts; empty otherwise."""
     limit: str
-    """In words, with the side of the interval that counts."""
+    """The limit in words, with the relevant side of the interval."""
     reason: str = ""
-    """Why it is not met, or not measured; empty where it is met."""
+    """The reason that the gate is not met or not measured; empty if it is met."""
     hint: str = ""
-    """What to do about a value that is not there."""
+    """What to do about a missing value."""
 
     @property
     def stops(self) -> bool:
@@ -178,10 +178,10 @@ def limit_words(limit: Limit) -> str:
 
 
 class GateResult(Value):
-    """What the gates of a release found."""
+    """The results of all gates of a release."""
 
     release: str
-    """Its directory."""
+    """Directory of the release."""
     name: str
     version: str
     digest: str
@@ -305,12 +305,12 @@ _SIGN: Final[Mapping[GateStatus, str]] = {
     "skipped": "⏭️",
 }
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~])")
-"""What Markdown, or GitHub's kind of it, could take for something other than text."""
+"""Characters that Markdown, including GitHub's dialect, could interpret as markup."""
 _AUTOLINKS = re.compile(r"(?i:www)(?=\.)|:/(?=/)|[@#]")
-"""Where links begin that need no brackets: addresses, e-mail, people, issues."""
+"""The beginnings of links without brackets: addresses, e-mail, people, issues."""
 _BREAK = "<!-- -->"
-"""Parts a text without a trace. A backslash does not: its mark is gone before many renderers, that
-of GitHub among them for e-mail, look for links."""
+"""Splits a text invisibly. A backslash does not work: many renderers, such as GitHub's for e-mail,
+remove it before they look for links."""
 
 
 def format_value(found: GateFinding) -> str:

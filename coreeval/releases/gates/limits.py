@@ -24,7 +24,7 @@ class Gate(Value):
     """One gate of a file."""
 
     missing: MissingPolicy = "fail"
-    """What becomes of it where the release does not have the value."""
+    """What to do if the release does not have the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -37,7 +37,7 @@ class Gate(Value):
 
 
 class Limit(Gate):
-    """What a number may be at least, at most, or both."""
+    """Lower and upper bounds of a number."""
 
     min: FiniteNumber | None = None
     max: FiniteNumber | None = None
@@ -69,10 +69,10 @@ class Limit(Gate):
 
 
 class IntervalLimit(Limit):
-    """The same of a value that has an interval.
+    """The bounds of a value that has an interval.
 
-    By default the value itself counts: it is of this release, all of whose samples were looked at.
-    The interval says what another benchmark of the kind might come to.
+    By default the value itself is compared, because it covers all samples of this release. The
+    interval shows what another benchmark of this kind might yield.
     """
 
     by: Side | None = None
@@ -83,18 +83,18 @@ class IntervalLimit(Limit):
 
 
 class CostLimit(Limit):
-    """US dollars."""
+    """Bounds in US dollars."""
 
     highest: ClassVar[float] = float("inf")
     unit: ClassVar[str] = "an amount in US dollars"
 
 
 class RankLimit(IntervalLimit):
-    """A rank correlation.
+    """Bounds of a rank correlation.
 
-    By default it stops a release only if the whole interval is beyond the limit: with few samples,
-    targets that are about equal change places by chance, and a gate that closes by chance is soon
-    taken away.
+    By default the gate fails only if the whole interval is beyond the limit: with few samples,
+    targets of similar quality change places by chance, and users soon remove a gate that fails by
+    chance.
     """
 
     method: Literal["kendall", "spearman"] = "kendall"
@@ -107,11 +107,11 @@ class RankLimit(IntervalLimit):
 
 
 class ForbiddenVerdicts(Gate):
-    """Verdicts of a detector that no target may have, nor any part of one."""
+    """Verdicts of a detector that no target, or part of one, may have."""
 
     forbid: Annotated[tuple[str, ...], Field(min_length=1)]
     known: ClassVar[frozenset[str]] = frozenset()
-    """The verdicts that the detector gives."""
+    """The verdicts that the detector can give."""
 
     @field_validator("forbid")
     @classmethod
@@ -135,7 +135,7 @@ def _forbid_verdicts(detector: Detector) -> type[ForbiddenVerdicts]:
 
 
 class NumberGates(Value):
-    """The gates of a file that hold a number against a limit."""
+    """The numeric gates of a file."""
 
     label_noise: Limit | None = None
     acceptance: IntervalLimit | None = None
@@ -166,20 +166,20 @@ _VERDICT_GATES: Any = {
     name: (_forbid_verdicts(detector) | None, None) for name, detector in GATED.items()
 }
 Gates = create_model("Gates", __base__=NumberGates, **_VERDICT_GATES)
-"""The gates of a file, in the order in which they are told: numbers, then detectors."""
+"""The gates of a file in the order of the report: numbers, then detectors."""
 
 
 class GatesFile(Value):
-    """A file of gates."""
+    """The content of a file of gates."""
 
     gates: Gates
 
 
 DEFAULT_NAME = "default"
-"""Asks for the default gates in a file's place."""
+"""Selects the default gates instead of a file."""
 GATES_PAGE = "docs/gates.md"
 PRINT_COMMAND = "coreeval gate --print-config > gates.yaml"
-"""How a file to start from is had."""
+"""The command that prints a file to start from."""
 
 
 def read_default_text() -> str:

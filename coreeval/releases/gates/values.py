@@ -80,23 +80,23 @@ EVALUATE_HINT = "ask targets: coreeval evaluate RUN; then release it again, or g
 
 
 class GateValue(NamedTuple):
-    """A value, of the release or of one label, target or series of it."""
+    """A value of the release, or of one label, target or series."""
 
     score: Score
     of: str = ""
 
 
 class VerdictValue(NamedTuple):
-    """A verdict on a target, or on what it says of a series."""
+    """A verdict on a target, or on its knowledge of a series."""
 
     verdict: str
     of: str
     caveat: str = ""
-    """Under which condition the verdict holds."""
+    """The condition under which the verdict holds; empty if there is none."""
 
 
 class MissingValue(NamedTuple):
-    """Why a release does not have a value, and what to do about it."""
+    """The reason that a release does not have a value, and what to do about it."""
 
     why: str
     hint: str
@@ -104,11 +104,11 @@ class MissingValue(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GateSubject:
-    """What gates look at."""
+    """The data that gates check."""
 
     manifest: ReleaseManifest
     findings: Findings | None
-    """Of targets: those of the release, or of a report from after it."""
+    """Findings about targets: those of the release, or of a report made after it."""
 
     @property
     def expected(self) -> ExpectedTargets:
@@ -117,9 +117,9 @@ class GateSubject:
 
 
 Numbers = Sequence[GateValue | MissingValue] | MissingValue
-"""One that is absent beside others tells which targets have none."""
+"""Values of a number gate; a missing value among them names the targets without one."""
 Verdicts = Sequence[VerdictValue | MissingValue] | MissingValue
-"""Likewise."""
+"""Verdicts of a detector; a missing value among them names the targets without one."""
 
 
 def _exact_value(value: float) -> GateValue:
@@ -270,7 +270,7 @@ NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
     "cost_per_accepted_usd": _cost_per_accepted,
     "rank_correlation": _rank_correlation,
 }
-"""By the name of the gate."""
+"""The function that reads each gate's value, by the gate's name."""
 
 
 def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:

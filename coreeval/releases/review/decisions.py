@@ -20,22 +20,22 @@ from coreeval.tools.files import hold_lock
 
 Verdict = Literal["approved", "rejected"]
 DecisionKey = tuple[str, str]
-"""Id of a sample, sha256 of its new text."""
+"""Id of the sample and sha256 of its new text."""
 
 
 class Decision(Value):
-    """One line of the log."""
+    """One line of the decision log."""
 
     sample: str
     digest: str
-    """sha256 of the text that was decided about."""
+    """sha256 of the text that the decision is about."""
     verdict: Verdict
     by: Text
-    """Who decided, as they gave it."""
+    """The name of the person who decided, as given."""
     at: str
     note: str = ""
     run: str = ""
-    """The run that was looked at."""
+    """The run that was reviewed."""
 
     @property
     def about(self) -> DecisionKey:
@@ -45,7 +45,7 @@ class Decision(Value):
 
 @dataclass(frozen=True)
 class DecisionLog:
-    """The log of one benchmark; it need not be there yet."""
+    """The decision log of one benchmark; it may not exist yet."""
 
     path: Path
 
@@ -96,19 +96,19 @@ Reason = Literal[
     "negative", "unnamed", "person", "harm", "flag", "semantic_only", "instruction", "kept",
     "translated", "label", "attempts", "precision",
 ]  # fmt: skip
-"""Why a sample is listed, the gravest first."""
+"""Reasons for listing a sample, gravest first."""
 REASONS: tuple[Reason, ...] = get_args(Reason)
 NameSource = Literal["plan", "original", "news", "mention"]
-"""Who told that a name is a person's: the replacer's plan, the extractor of the original, GDELT's
-list of an article's persons, or the `@` before it."""
+"""The source for a person's name: the replacer's plan, the extractor of the original, GDELT's list
+of an article's persons, or the `@` before it."""
 
 
 class PersonMention(Value):
-    """A person whom a new text names, living or not: nobody told the run."""
+    """A person named in a new text; the run does not know whether the person is alive."""
 
     name: str
     new: bool
-    """Whether the original does not name them."""
+    """Whether the original does not name the person."""
     known: NameSource
 
 
@@ -120,21 +120,21 @@ class ListingReason(Value):
 
 
 class NewFact(Value):
-    """A fact that is new in the text, and the piece of evidence that it rests on."""
+    """A fact that is new in the text, with the evidence that supports it."""
 
     field: str
     before: Triple | None
     after: Triple
     quote: str
-    """Verbatim words of the evidence; empty where they were not kept."""
+    """Verbatim words of the evidence; empty if they were not kept."""
     evidence_id: str
     url: str
     domain: str
     title: str
-    """Its excerpt where a release gave it on, which has no titles."""
+    """Headline of the evidence; its excerpt if carried over from a release, which has no titles."""
     published_at: str
     published_precision: Precision | None
-    """None where the run does not have the evidence."""
+    """Precision of the publication time; None if the run does not have the evidence."""
 
     @property
     def told(self) -> str:
@@ -150,20 +150,20 @@ class NewFact(Value):
 
 
 class ReviewEntry(Value):
-    """A sample that asks for a person's decision."""
+    """A sample that needs a person's decision."""
 
     sample: str
     label: str
     outcome: str
     arm: Literal["updated", "semantic"]
-    """Where the new text is published."""
+    """The arm in which the new text is published."""
     original: dict[str, str]
     new: dict[str, str]
     digest: str
-    """sha256 of the new text (`texts_sha256`): a decision holds for this text and no other."""
+    """sha256 of the new text (`texts_sha256`): a decision applies to this text only."""
     names: tuple[PersonMention, ...] = ()
     beside: tuple[str, ...] = ()
-    """Further persons whom the evidence names and the text does not."""
+    """Further persons named in the evidence but not in the text."""
     why: tuple[ListingReason, ...]
     facts: tuple[NewFact, ...] = ()
     decision: Decision | None = None

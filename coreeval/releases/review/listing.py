@@ -26,14 +26,14 @@ from coreeval.tools.stores.run_tables import SampleResult
 
 MANY_ATTEMPTS = 3
 """Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
-first or second, pilot §8)."""
+first or second attempt, pilot §8)."""
 _BATCH = 500
 _BY_NAME = {"plan": "", "original": "", "news": ", by GDELT's list", "mention": ""}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedText:
-    """The text that a run made of a sample and gives on."""
+    """The text that a run made from a sample and publishes."""
 
     arm: Literal["updated", "semantic"]
     fields: Mapping[str, str]
@@ -46,7 +46,7 @@ class PublishedText:
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """A sample with everything that is known of it."""
+    """A sample with everything known about it."""
 
     ended: SampleResult
     written: PublishedText

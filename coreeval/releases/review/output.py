@@ -77,7 +77,7 @@ SHEET_COLUMNS = (
     "decided_by", "decided_at", "text_sha256",
 )  # fmt: skip
 _READ_COLUMNS = ("id", "decision", "note", "text_sha256")
-"""Columns that are read back; the others may be changed or taken out."""
+"""Columns that are read back; the others may be changed or removed."""
 _VERDICT_WORDS: dict[str, Verdict] = {
     "approve": "approved",
     "approved": "approved",

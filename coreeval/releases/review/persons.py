@@ -12,7 +12,7 @@ from coreeval.tasks.task_file import UNDECIDED
 from coreeval.tools.stores.run_store import RunStore
 
 _HARM = re.compile(r"(?:^|; )(?:facts_person|harm|persons|takedown|conduct): [^;]*")
-"""What checks and judges object to that concerns a real person, as their verdicts name it."""
+"""Objections of checks and judges that concern a real person, as worded in their verdicts."""
 _UNSURE = "(low confidence"
 _ORIGINAL, _LABEL = "original_label", "label_preserved"
 _CHECKED = ("plan", "checks", "facts_supported")
@@ -21,21 +21,21 @@ NoteJson = dict[str, Any]
 
 @dataclass
 class SampleNotes:
-    """What is known of one sample."""
+    """Notes about one sample."""
 
     policy: str = "allow"
     sensitive: list[str] = field(default_factory=list)
-    """What the screen flagged, as `flag: 'span'`."""
+    """Flags of the screen, as `flag: 'span'`."""
     mentioned: list[str] = field(default_factory=list)
-    """Spellings of the persons whom the original names."""
+    """Spellings of the persons named in the original."""
     persons: list[Person] = field(default_factory=list)
-    """Of the last plan."""
+    """Persons in the last plan."""
     translated: bool = False
-    """Whether the last plan rests on words in another language."""
+    """Whether the last plan uses evidence in another language."""
     harm: str = ""
-    """What was wrong with an earlier attempt that concerns a real person."""
+    """A defect of an earlier attempt that concerns a real person."""
     unsure: str = ""
-    """What the blind judge said of the new text, where it was less sure than of the original."""
+    """The blind judge's comment on the new text, if it was less sure than about the original."""
     original_unsure: bool = False
 
 
@@ -85,9 +85,9 @@ def _read_verdict(about: SampleNotes, verdict: Verdict) -> None:
 
 
 _MENTION = re.compile(r"(?<![\w@])@(?!user\b)\w{2,}")
-"""An account by its name; `@user` stands for one that was made unknown."""
+"""An account by its name; `@user` stands for an anonymised account."""
 SHORTEST_NAME = 3
-"""Letters of a last name that tells somebody by itself."""
+"""Fewest letters of a last name that identifies a person by itself."""
 _SUFFIXES = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 
 

@@ -28,13 +28,13 @@ from coreeval.tools.workspace import RunFiles, Workspace, command
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """What asks for a decision in a run, and what was decided."""
+    """The samples of a run that need a decision, and the decisions made."""
 
     run: Path
     samples: tuple[ReviewEntry, ...]
-    """Those that are listed, the gravest reasons first."""
+    """The listed samples, gravest reasons first."""
     rejected: frozenset[str]
-    """Samples whose new text nobody may publish, be they listed or not."""
+    """Samples whose new text must not be published, whether listed or not."""
 
     @property
     def open(self) -> tuple[ReviewEntry, ...]:
@@ -126,24 +126,24 @@ def _parent_was_reviewed(manifest: Manifest) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What somebody says of one sample."""
+    """A person's decision about one sample."""
 
     sample: str
     verdict: Verdict
     note: str = ""
     digest: str = ""
-    """sha256 of the text that they saw; empty for the one that the run has."""
+    """sha256 of the text that the person saw; empty for the text in the run."""
     where: str = ""
-    """The place in a file where they say so."""
+    """Position of the decision in a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceResult:
-    """What became of choices."""
+    """The result of recording choices."""
 
     new: tuple[Decision, ...] = ()
     unchanged: int = 0
-    """Choices that were in force already."""
+    """Number of choices that were already in force."""
 
 
 def record_choices(

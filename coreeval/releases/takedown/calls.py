@@ -28,24 +28,26 @@ from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import refuse_special_file
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
-"""A text is replaced, a row or file is deleted, a sample is asked again; or it is only told."""
+"""A text is replaced, a row or file is deleted, a sample is asked again, or a match is only
+reported.
+"""
 ReportProgress = Callable[[str], None]
-"""Told of each place that is looked at."""
+"""A callback that receives each place before it is searched."""
 
 UNREADABLE_FILE = "file that cannot be read"
-"""Kind of what may name them or not."""
+"""The kind for a file that may or may not name the person."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextMatches:
-    """Some texts of one kind in one place."""
+    """Matching texts of one kind in one place."""
 
     kind: str
     path: Path
     count: int
     action: TakedownAction
     to_do: str = ""
-    """What is left to the user."""
+    """What the user still has to do; empty if nothing."""
 
 
 RETRY_HINT = "see to the disk, then give the same command again: it goes on"
@@ -59,10 +61,10 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 @contextmanager
 def open_database(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
-    """Open a database for one process alone, or only to look at it.
+    """Open a database for exclusive use, or read-only.
 
-    When the block ends well the file is written anew without what was deleted, now or ever before,
-    and its log is emptied.
+    If the block succeeds, the file is rewritten without any rows ever deleted, and its log is
+    emptied.
 
     Raises:
         RunLocked: another process uses it.
@@ -88,7 +90,7 @@ def open_database(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raise what SQLite raises in the block as errors that say what to do.
+    """Convert SQLite errors in the block to errors that say what to do.
 
     Raises:
         RunLocked: another process uses the database.
@@ -110,7 +112,7 @@ def _read_any_text(text: bytes) -> str:
 
 
 def _lock_database(database: sqlite3.Connection) -> None:
-    """Keep everybody else out; nothing is written yet."""
+    """Lock out other processes; nothing is written yet."""
     database.execute("PRAGMA secure_delete=ON")
     database.execute("PRAGMA locking_mode=EXCLUSIVE")
     database.execute("BEGIN IMMEDIATE")
@@ -118,7 +120,7 @@ def _lock_database(database: sqlite3.Connection) -> None:
 
 
 def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
-    """Return the error to raise: one of the database itself, or one of its disk and processes.
+    """Return the error to raise: the database is damaged, or its disk or another process fails.
 
     SQLite reports a missing table, as in an empty file, as `SQLITE_ERROR`.
     """
@@ -140,7 +142,7 @@ def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block changes, all of it or nothing."""
+    """Commit all changes of the block, or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -233,7 +235,7 @@ def _unpack(value: object) -> str:
 def erase_checkpoints(
     path: Path, finder: NameFinder, samples: set[str], *, dry: bool
 ) -> Iterator[TextMatches]:
-    """Delete the places of samples that name somebody, or are asked anew.
+    """Delete the checkpoints of samples that name somebody or are asked again.
 
     Args:
         path: checkpoints.db.
@@ -267,7 +269,7 @@ def erase_checkpoints(
 
 
 ERASED = "taken_down"
-"""What such a call has as its error: it is no answer any more."""
+"""The error recorded for an erased call, so that it no longer counts as an answer."""
 _BATCH = 200
 _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")
@@ -307,7 +309,7 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
 
 
 def _call_names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool:
-    """Tell whether a call names somebody, itself or by the instructions that it refers to."""
+    """Return whether a call names somebody, directly or through the instructions it refers to."""
     bodies = [_text_of(row[name]) for name in _BODIES if row[name]]
     if any(map(finder.finds, bodies)) or any(finder.finds(row[name] or "") for name in _WORDS):
         return True
@@ -315,7 +317,7 @@ def _call_names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) ->
 
 
 def _text_of(body: bytes) -> str:
-    """Return the text of a row; of a damaged one what can be read."""
+    """Return the text of a row; of a damaged row, the readable part."""
     try:
         return decompress(body)
     except TooLarge:
@@ -334,7 +336,7 @@ def _blank_call(database: sqlite3.Connection, key: str) -> None:
 
 
 def _strip_call(row: sqlite3.Row) -> CallRecord:
-    """Return a call as what it cost and whom it asked."""
+    """Return a call reduced to its cost and the model that was asked."""
     kept = {name: row[name] for name in CallRecord.__dataclass_fields__ if name not in _BODIES}
     words: dict[str, Any] = {
         "key": secrets.token_hex(32),
@@ -348,7 +350,7 @@ def _strip_call(row: sqlite3.Row) -> CallRecord:
 
 
 def _strip_request(request: str) -> dict[str, object]:
-    """Return who was asked, without what."""
+    """Return a request reduced to whom it was sent, without its content."""
     try:
         asked = json.loads(request)
         whom = {name: asked[name] for name in ("provider", "endpoint", "model")}

@@ -36,17 +36,18 @@ _NOT_UNPACKED = (
     b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf", b"Rar!",
     b"ARROW1", b"FEA1",
 )  # fmt: skip
-"""Files of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather, which are only told of."""
+"""Signatures of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather files, which are only
+reported."""
 _PIECE = 1 << 20
-"""Characters of a line that are read at once."""
+"""Characters of a line read at a time."""
 _TAIL = 256
-"""Characters before a line that are looked at with it: a name may be broken over two."""
+"""Characters before a piece that are searched with it: a name may be split across two pieces."""
 _MOST_UNPACKED = 4 << 30
-"""Characters of a packed file that are looked through (own choice)."""
+"""Most characters of a packed file that are searched (own choice)."""
 _MOST_LINE = 16 << 20
-"""Characters of a line that is changed (own choice)."""
+"""Most characters of a line that is changed (own choice)."""
 _MOST_WHOLE = 128 << 20
-"""Bytes of a table or of JSON, which are read whole to be changed (own choice)."""
+"""Most bytes of a table or JSON file, which is read as a whole to be changed (own choice)."""
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -54,21 +55,21 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: "utf-8-sig",
 }
-"""What a text begins with, and how it is written then; the longer ones first."""
+"""Byte order marks with their encodings, longest first."""
 MALFORMED = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
     csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
 )  # fmt: skip
-"""What the readers of tables, JSON, workbooks, Parquet and packed files raise for odd ones: JSON
-that is nested too deeply and packing that is not known among them."""
+"""Errors that readers of tables, JSON, workbooks, Parquet and packed files raise for malformed
+files, such as JSON nested too deeply or an unknown compression."""
 UNREADABLE = (*MALFORMED, OSError, sqlite3.Error, RunError)
-"""What reading any file may raise, databases and disks included."""
+"""Errors that reading any file may raise, including databases and disks."""
 REMADE_FOLDERS = ("pcr", "numleak")
-"""Folders of files that a command writes anew: there a line that names somebody goes."""
+"""Folders of files that a command can rebuild: lines in them that name a person are deleted."""
 
 
 class Changer(Protocol):
-    """Changes a file and returns how much was changed, or would be where it is only looked at."""
+    """A function that changes a file and returns the number of changes; a dry run only counts."""
 
     def __call__(self, path: Path, finder: NameFinder, *, dry: bool) -> int:
         """Take the names out of the file, and return the number of changes."""
@@ -225,7 +226,7 @@ def _count_lines(lines: IO[str], finder: NameFinder) -> int:
 
 
 class _Table:
-    """The rows of a table of text, and how they are written."""
+    """The rows of a text table, and the format to write them in."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -39,12 +39,13 @@ from coreeval.tools.workspace import RunFiles, Workspace
 _CALL_DATABASE = "calls.db"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
-"""Files whose words decide what a run is: what they name is told, and the run would not be one."""
+"""Files that define a run: names in them are only reported, because a change would break the
+run."""
 
 
 @dataclass
 class Places:
-    """What is there to look through."""
+    """The places to search."""
 
     calls: list[Path] = field(default_factory=list)
     runs: list[RunFiles] = field(default_factory=list)
@@ -53,9 +54,9 @@ class Places:
     releases: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
-    """Files of which it is only told who stands in them."""
+    """Files in which names are only reported."""
     refused: dict[Path, CoreEvalError] = field(default_factory=dict)
-    """Runs and stores that are not opened, because a link in them leads elsewhere."""
+    """Runs and stores that are not opened because a link in them leads elsewhere."""
     workspace: Path = field(default_factory=Path)
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
@@ -169,22 +170,22 @@ _RELEASE_NOTE = (
 _BENCHMARK_NOTE = "it is yours and stays as it is: while it names them, new runs read it again"
 _FILE_NOTE = "it decides what the run is: delete the run if the name must go"
 _MOST_BYTES = 1 << 40
-"""Bytes of which no file of a benchmark is: what a system shows as one may have no end."""
+"""Bytes that no benchmark file reaches: a special file of the system may have no end."""
 _DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
-"""What work on a damaged place raises. A full disk or another process raises something else: there
-the same command goes on later."""
+"""Errors caused by a damaged place. A full disk or another process raises other errors; the command
+can then be repeated later."""
 _Work = tuple[Path, Iterator[TextMatches]]
 
 
 @dataclass(frozen=True)
 class Erasure:
-    """One look through the places, or one taking out.
+    """One search of the places, or one erasure.
 
     Args:
-        places: Where to look.
-        finder: Whom for.
-        listed: The takedown list that they are put on.
-        tell: Told of each place before it is looked at.
+        places: The places to search.
+        finder: Finds the names.
+        listed: The takedown list that receives the names.
+        tell: Receives each place before it is searched.
     """
 
     places: Places

@@ -30,10 +30,10 @@ from coreeval.tools.gdelt.own_files import refuse_special_files
 from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 
 TAKEN_DOWN_TITLE = "taken down"
-"""Why rows of a file are none, in the store's counts."""
+"""The reason recorded for erased rows in the store's counts."""
 _TEXTS = ("url", "title", "snippet")
 _WORTH_A_LOOK = ("%", "&", "\\")
-"""What an escape begins with."""
+"""The first characters of escapes."""
 
 
 def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:

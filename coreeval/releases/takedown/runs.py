@@ -26,7 +26,7 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 REASON = "taken down: it names somebody who asked to be forgotten"
-"""What a sample that has left the run has as the reason of its bad row."""
+"""The reason of the bad row for a sample that was removed from the run."""
 _TEXT_TABLES = {
     "results": (("sample_id",), ("reason",)),
     "steps": (("sample_id", "attempt", "node"), ("error", "detail")),
@@ -39,14 +39,14 @@ _TEXT_TABLES = {
 }
 """Tables with the key of their rows and the columns in which texts are blanked."""
 _SAMPLE_TABLES = ("facts", "steps", "verdicts", "predictions", "results")
-"""Tables with rows about a sample; what its calls cost stays."""
+"""Tables with rows about a sample; the cost of its calls is kept."""
 _ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
             "origin": ""}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RunMatches:
-    """Whom a run names where; ids of samples and train items, keys of rows."""
+    """The matches in a run: ids of samples and train items, keys of rows."""
 
     samples: set[str]
     train: set[str]
@@ -55,7 +55,7 @@ class RunMatches:
     reopened: set[str]
     predictions: list[tuple[object, ...]]
     told: Mapping[str, list[tuple[object, ...]]] = field(default_factory=dict)
-    """For each table the new values of rows with their keys."""
+    """For each table, the new values of rows with their keys."""
 
     @property
     def unfinished(self) -> bool:
@@ -243,7 +243,7 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
 
 _ARMS = ("updated", "semantic", "control", "provenance")
 _SHARD = shard_name("*")
-"""Every file of an arm, whatever its split is called."""
+"""Pattern for the files of an arm in any split."""
 
 
 def list_results(files: RunFiles) -> list[Path]:

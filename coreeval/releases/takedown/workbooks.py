@@ -11,10 +11,10 @@ from coreeval.evaluation.annotation.sheets import MOST_BYTES
 from coreeval.tools.files import replacing
 
 _MOST_CELLS = 1_000_000
-"""Cells, those of merged ranges and of links among them, which openpyxl makes one by one."""
+"""Most cells, including those of merged ranges and links, which openpyxl creates one by one."""
 _ALL_COLUMNS, _ALL_ROWS = 16_384, 1_048_576
 _RANGES = ("mergeCell", "hyperlink", "comment")
-"""Elements of which openpyxl makes every cell of the range."""
+"""Elements for which openpyxl creates every cell of the range."""
 _MARGINS = ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter")
 
 
