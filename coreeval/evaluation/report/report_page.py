@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from coreeval.evaluation.detectors import TARGET_DETECTORS
-from coreeval.evaluation.detectors.base import DOCUMENTS
+from coreeval.evaluation.detectors.base import DOCUMENTS, Detector
 from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
@@ -122,6 +122,7 @@ def report_page(document: Json) -> str:
             style_hash=b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             axes=axes_of(document),
             sections=list_sections(document),
+            not_run=list_not_run(document),
         )
     )
 
@@ -132,6 +133,7 @@ def detection_part(document: Json) -> str:
         "about": DETECTION,
         "axes": axes_of(document),
         "sections": list_sections(document),
+        "not_run": list_not_run(document),
     }
     return _environment().get_template("part.html.jinja").render(**document, **named)
 
@@ -163,6 +165,15 @@ def list_sections(document: Json) -> list[ShownSection]:
             detector.make_tables(documents[detector.name]) if detector.name in documents else (),
         )
         for section, detector in sorted(present, key=lambda each: each[0].place)
+    ]
+
+
+def list_not_run(document: Json) -> list[Detector]:
+    """Return the detectors that `coreeval detect NAME RUN` runs and that were not run."""
+    return [
+        each
+        for each in TARGET_DETECTORS
+        if each.questions and each.name not in document.get(DOCUMENTS, {})
     ]
 
 

@@ -1,0 +1,164 @@
+"""A detector is one value: its questions, report section, gate, findings and estimate follow."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from coreeval.errors import ConfigError, RunCorrupt, RunError
+from coreeval.evaluation import detectors
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorInputs,
+    DetectorQuestion,
+    TextAnswer,
+)
+from coreeval.evaluation.report import report_page
+from coreeval.graph.detect import plan_detection, run_detector
+from coreeval.graph.estimate.evaluation_estimate import estimate_detection
+from coreeval.graph.evaluate import evaluate
+from coreeval.runs import quality
+from coreeval.runs.quality import Findings, TargetFindings, read_findings
+from tests.graph.kit import SAMPLES, Lab
+from tests.support.llm_server import Reply, Request, refused
+
+NAME = "openai:target"
+
+
+def _ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
+    for sample, arms in inputs.texts():
+        yield DetectorQuestion(sample.id, f"Do you know {arms['original']['text']!r}?")
+
+
+def _score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> dict[str, Any]:
+    yes = sum(answer.text == "yes" for answer in answers.values())
+    verdict = "known" if yes else "unknown"
+    return {"verdict": verdict, "reason": f"{yes} of {len(answers)}", "n": len(answers)}
+
+
+KNOWS = Detector(
+    name="knows",
+    title="the question",
+    question="Does the target say that it knows the texts?",
+    access="answers",
+    verdicts={"known": "remembered", "unknown": "not_shown"},
+    questions=_ask,
+    score=_score,
+)
+
+
+@pytest.fixture
+def asked(finished: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Return a run with a target that labelled the arms, where the list has one detector more."""
+    evaluate(finished.files.root, targets=[finished.target])
+    finished.forget()
+    finished.server.answers = _say_yes
+    for module in (detectors.documents, report_page):
+        for name in ("ASKED", "TARGET_DETECTORS"):
+            if hasattr(module, name):
+                known = getattr(detectors, name)
+                more = {**known, "knows": KNOWS} if name == "ASKED" else (*known, KNOWS)
+                monkeypatch.setattr(module, name, more)
+    monkeypatch.setattr(quality, "GATED", {**detectors.GATED, "knows": KNOWS})
+    return finished
+
+
+async def _say_yes(request: Request) -> str | Reply:
+    return "yes"
+
+
+def _report(lab: Lab) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(lab.files.report_json.read_text())
+    return found
+
+
+def test_it_asks_every_target_once_and_its_finding_joins_the_report(asked: Lab) -> None:
+    plan = plan_detection(KNOWS, asked.files.root, [], None)
+    found = run_detector(plan)
+    assert len(asked.server.requests) == SAMPLES
+    why = f"{SAMPLES} of {SAMPLES}"
+    finding = {"target": NAME, "verdict": "known", "reason": why, "n": SAMPLES}
+    assert list(found.document["targets"]) == [finding]
+    assert found.summary.manifest.status == "complete"
+    assert _report(asked)["detectors"] == {"knows": found.document}
+    html = asked.files.report_html.read_text()
+    assert '<h2 id="knows">the question</h2>' in html
+    assert '<a href="#knows">the question</a>' in html
+    assert f"<td><bdi>{why}</bdi></td>" in html
+    assert "coreeval detect knows" not in html
+
+    paid = found.summary.manifest.cost.billed_calls
+    again = run_detector(plan)
+    assert len(asked.server.requests) == SAMPLES
+    assert again.summary.manifest.cost.billed_calls == paid
+
+
+def test_its_verdicts_are_findings_of_a_release_and_gate_it(asked: Lab) -> None:
+    run_detector(plan_detection(KNOWS, asked.files.root, [], None))
+    found = read_findings(_report(asked), where=asked.files.report_json)
+    (target,) = found.targets
+    assert target.others == {"knows": {"": "known"}}
+    assert [each.verdict for each in target.verdicts("knows")] == ["known"]
+    assert Findings.model_validate_json(found.model_dump_json()) == found
+    assert "others" not in TargetFindings(target=NAME).model_dump()
+    gate = KNOWS.verdict_gate
+    assert gate and (gate.name, gate.none) == ("knows", "the question was not run")
+
+
+def test_its_estimate_asks_nothing_and_counts_its_questions(asked: Lab) -> None:
+    plan = plan_detection(KNOWS, asked.files.root, [NAME], None)
+    made = estimate_detection(plan, budget_usd=1.0)
+    (line,) = made.lines
+    assert (line.model, line.calls.likely) == (NAME, SAMPLES)
+    assert asked.server.requests == []
+    assert not asked.files.detector_document("knows").exists()
+
+
+def test_a_target_that_fails_leaves_the_run_as_it_was_and_the_same_call_goes_on(
+    asked: Lab,
+) -> None:
+    sent = list[Request]()
+
+    async def fail_later(request: Request) -> str | Reply:
+        sent.append(request)
+        return "yes" if len(sent) <= 5 else refused(400)
+
+    asked.server.answers = fail_later
+    plan = plan_detection(KNOWS, asked.files.root, [], None)
+    before = _report(asked)
+    assert "<code>coreeval detect knows RUN</code>" in report_page.report_page(before)
+    with pytest.raises(RunError, match="questions without an answer") as caught:
+        run_detector(plan)
+    assert "the same command goes on" in caught.value.hint
+    assert _report(asked) == before
+
+    asked.server.answers = _say_yes
+    asked.server.requests.clear()
+    found = run_detector(plan)
+    assert found.document["targets"][0]["n"] == SAMPLES
+    assert len(asked.server.requests) == SAMPLES - 5
+
+
+def test_a_target_that_the_run_does_not_have_is_refused(asked: Lab, finished: Lab) -> None:
+    with pytest.raises(ConfigError, match="no target 'openai:other'") as caught:
+        plan_detection(KNOWS, asked.files.root, ["openai:other"], None)
+    assert f"it has {NAME}" in caught.value.hint
+
+
+def test_a_run_without_targets_says_how_to_add_one(finished: Lab) -> None:
+    with pytest.raises(ConfigError, match="no target that answers in words") as caught:
+        plan_detection(KNOWS, finished.files.root, [], None)
+    assert "coreeval evaluate" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"targets": [{"target": "x", "verdict": "odd", "reason": ""}]}']
+)
+def test_a_damaged_finding_is_one_error_that_says_what_to_do(asked: Lab, text: str) -> None:
+    path = asked.files.detector_document("knows")
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(RunCorrupt, match="the finding of the question is damaged") as caught:
+        run_detector(plan_detection(KNOWS, asked.files.root, [], None))
+    assert "delete it" in caught.value.hint
