@@ -58,7 +58,7 @@ def build_rewording_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
 
 
 def build_run_graph(nodes: "RunNodes") -> RunGraph:
-    """A whole run: plan, refresh all samples, write the control arm, assemble, detect, report."""
+    """Return the graph of a run: plan, refresh, write the control arm, assemble, detect, report."""
     builder = StateGraph(RunState, input_schema=RunInput)
     for name in RUN_NODES:
         builder.add_node(name, getattr(nodes, name))
@@ -75,14 +75,14 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
 
 
 def _after_extract(state: SampleState) -> str:
-    """A sample that is to be skipped is not even reworded; one that ends here needs no news."""
+    """End a sample that is to be skipped; judge one that ends here; else follow its route."""
     if state["policy"] == "skip":
         return END
     return "judge_original" if "outcome" in state else state["route"]
 
 
 def _after_original(state: SampleState) -> list[Literal["reword", "retrieve", "replace"]]:
-    """Every sample is reworded; news is looked for, once, only while it has no outcome."""
+    """Reword every sample; retrieve news once for those without an outcome."""
     if "outcome" in state:
         return ["reword"]
     return ["reword", "replace" if "evidence" in state else "retrieve"]
@@ -93,25 +93,25 @@ def _route(state: SampleState) -> str:
 
 
 def _after_refresh(state: RunState) -> str:
-    """Nothing is assembled while samples are open: the run was told to stop."""
+    """End the graph while samples are open, because the run was told to stop."""
     return END if state["pending"] else "control"
 
 
 def _after_control(state: RunState) -> str:
-    """Likewise."""
+    """End the graph while samples of the control pass are open."""
     return END if state["control_pending"] else "assemble"
 
 
 def _after_evaluate(state: RunState) -> str:
-    """Nothing more is asked once the run was told to stop."""
+    """End the graph if the run was told to stop."""
     return END if state["stopped"] else "pcr"
 
 
 def _after_pcr(state: RunState) -> str:
-    """Likewise."""
+    """End the graph if the run was told to stop."""
     return END if state["stopped"] else "numleak"
 
 
 def _after_numleak(state: RunState) -> str:
-    """Without all answers there is no report: the run was told to stop."""
+    """End the graph without a report if the run was told to stop before all answers."""
     return END if state["stopped"] else "report"
