@@ -34,7 +34,7 @@ endpoint chokes on stands alone, while each question put to one that is down cos
 class TargetClient(Protocol):
     """What answers: the models' Asker, through the call store, with the target's parameters."""
 
-    async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[Message], output_schema: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
         ...
 
@@ -101,7 +101,7 @@ async def ask_target(
     *,
     source: str,
     task: Task,
-    asker: TargetClient,
+    client: TargetClient,
     line: TargetConnection,
     concurrency: int,
     heard: Callable[[Prediction], None] = ignore_prediction,
@@ -113,7 +113,7 @@ async def ask_target(
         questions: The questions, with the texts of the source in the fields of the samples.
         source: The source of the texts.
         task: Provides the templates and the allowed labels.
-        asker: The target, opened with the parameters of its config.
+        client: The target, opened with the parameters of its config.
         line: Decides when to stop sending, and records the questions that did not get through.
         concurrency: Maximum number of open questions.
         heard: Called with each prediction as it arrives.
@@ -123,13 +123,13 @@ async def ask_target(
         ModelUnusable: the target cannot be used at all; no prediction is made up for it.
         CredentialError: the target's key was refused.
     """
-    shape, version = LabelShape(task), hash_question(task)
+    output_schema, version = LabelShape(task), hash_question(task)
 
     async def predict(asked: TargetQuestion) -> Prediction | None:
         said = _TargetReply()
         try:
             message = make_message(task, asked.sample.fields, asked.template)
-            said = _TargetReply((await asker.ask([message], shape)).label)
+            said = _TargetReply((await client.ask([message], output_schema)).label)
         except NoValidAnswer as error:
             said = _TargetReply(kind=error.kind, reason=str(error))
         except ModelCallError as error:

@@ -20,6 +20,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.client import Message
 from coreeval.schema import AnswerKind
 from coreeval.tools.files import hold_lock
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
 
 Asked = TypeVar("Asked", bound=Hashable)
@@ -37,11 +38,13 @@ class TextAnswer(NamedTuple):
     """The first tokens of an answer as its call has them; empty where none came."""
 
 
-async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:
+async def ask_text(
+    client: ModelClient, messages: Sequence[Message], *, draw: int = 0
+) -> TextAnswer:
     """Return the answer to a question from a model that uses its first answer.
 
     Args:
-        asker: Its chains have one draw, so that each answer is independent.
+        client: Its chains have one draw, so that each answer is independent.
         messages: The question.
         draw: Number of a repeated answer, from 0.
 
@@ -49,11 +52,12 @@ async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int
         ModelCallError: the question failed.
         CoreEvalError: no more questions can be asked.
     """
+    calls = list[CallRecord]()
     try:
-        said, call = await asker.complete(messages, PLAIN, chain=draw)
+        said = await client.ask(messages, PLAIN, chain=draw, on_answer=calls.append)
     except NoValidAnswer as error:
         return TextAnswer(error.kind, error.said)
-    return TextAnswer("answered", said.text, call.logprobs)
+    return TextAnswer("answered", said.text, calls[0].logprobs)
 
 
 class CampaignStopped(asyncio.CancelledError):
@@ -67,7 +71,7 @@ class QuestionRunner:
     concurrency: int
     watch: Watch
     stop: Stop = field(default_factory=Stop)
-    traffic: ActiveCalls = field(default_factory=ActiveCalls)
+    active_calls: ActiveCalls = field(default_factory=ActiveCalls)
     """Where each call stands."""
 
     async def gather(
@@ -170,7 +174,7 @@ class CampaignSession:
         finally:
             await close_models()
             await asyncio.to_thread(calls.close)
-            for note in runner.traffic.count_notes():
+            for note in runner.active_calls.count_notes():
                 self.watch(Progress(stage="asked", note=note))
 
 

@@ -227,17 +227,17 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
 
 
 async def ask_item_answers(
-    runner: QuestionRunner, asker: ModelClient, twins: Sequence[Twins]
+    runner: QuestionRunner, client: ModelClient, twins: Sequence[Twins]
 ) -> Answers:
     """Ask a target about all items and their twins; identical texts are asked once."""
 
     async def ask(text: str) -> ItemAnswer:
-        said = await ask_text(asker, [{"role": "user", "content": text}])
+        said = await ask_text(client, [{"role": "user", "content": text}])
         return ItemAnswer(said.kind, said.text if said.kind == "answered" else "")
 
     pairs = [pair for each in twins for pair in each.pairs]
     texts = list(dict.fromkeys(item.input for pair in pairs for item in pair))
-    return await runner.gather(asker.model.name, "ask", texts, ask, lambda answer: answer.kind)
+    return await runner.gather(client.model.name, "ask", texts, ask, lambda answer: answer.kind)
 
 
 async def write_paraphrases(
@@ -310,13 +310,15 @@ async def _ask_targets(
 ) -> ItemAnswers:
     """Have a model write twins if needed, then ask one target after the other."""
     trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
+    exchange = open_model_pool(
+        plan.config, calls, trusted=trusted, active_calls=runner.active_calls
+    )
     twins = plan.twins or await _paraphrase_items(plan, exchange, embeds, runner)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetPairs]()
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
-        asker = exchange.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
-        answers = await ask_item_answers(runner, asker, twins)
+        client = exchange.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
+        answers = await ask_item_answers(runner, client, twins)
         found = pair_answers(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
         asked[target.model] = found
@@ -329,8 +331,8 @@ async def _paraphrase_items(
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:
         raise ValueError("a paraphrase needs a model and embeddings")
-    asker = exchange.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
-    paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
+    client = exchange.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
+    paraphraser = Paraphraser(client, embeds, floor=FLOOR if floor is None else floor)
     return await write_paraphrases(runner, rewriter.model, paraphraser, plan.drawn)
 
 

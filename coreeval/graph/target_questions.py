@@ -130,8 +130,11 @@ async def _put_to_model(
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     line, numbered = TargetConnection(lambda: job.stop.asked), enumerate(chunks())
     try:
-        asker = open_model_pool(
-            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
+        client = open_model_pool(
+            job.config,
+            calls,
+            trusted=load_trusted_endpoints(job.workspace),
+            active_calls=job.active_calls,
         ).open_client(target, "target", max_draws=1, settle=True)
         while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
             number, (source, samples) = chunk
@@ -139,7 +142,7 @@ async def _put_to_model(
             tally.count_stored(len(samples) * len(job.task.templates) - len(missing))
             with record_calls() as made:
                 answers = await _ask_unanswered(
-                    job, target.model, asker, line, source, missing, tally
+                    job, target.model, client, line, source, missing, tally
                 )
             await asyncio.to_thread(job.store.add_predictions, answers)
             if made:
@@ -188,7 +191,7 @@ def _group_by_task(
 async def _ask_unanswered(
     job: RunContext,
     target: str,
-    asker: ModelClient,
+    client: ModelClient,
     line: TargetConnection,
     source: str,
     missing: Sequence[TargetQuestion],
@@ -201,7 +204,7 @@ async def _ask_unanswered(
             list(part),
             source=source,
             task=task,
-            asker=asker,
+            client=client,
             line=line,
             concurrency=job.config.run.concurrency,
             heard=tally.count_answer,

@@ -233,7 +233,7 @@ class CallRef(Value):
     model: str
     draw: int
     cached: bool
-    """True when it came from the call store or was shared with another asker: not paid here."""
+    """True when it came from the call store or was shared with another caller: not paid here."""
     paid_by: str
     """The run that paid for it, as the call store was told; empty where it was not."""
     prompt_tokens: int

@@ -81,9 +81,9 @@ class RequestOptions:
     """Strict JSON schema of the answer; empty where it may have any form."""
     name: str
     """What the schema is called on the wire."""
-    method: Method
-    """How the endpoint is asked to keep to the schema."""
     max_tokens: int
+    method: Method = "text"
+    """How the endpoint is asked to keep to the schema."""
     plain_limit: bool = True
     """Whether the length is called `max_tokens`, where a protocol has several names for it."""
     draw: int = 0

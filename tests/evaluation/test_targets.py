@@ -43,7 +43,7 @@ def _samples(*texts: str) -> list[Sample]:
     ]
 
 
-class ScriptedAsker:
+class ScriptedClient:
     """Answers by rule, and remembers what it was asked and how many questions were open at once."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
@@ -68,7 +68,7 @@ def _line() -> TargetConnection:
 
 
 async def _ask(
-    asker: ScriptedAsker,
+    client: ScriptedClient,
     samples: Sequence[Sample],
     concurrency: int = 2,
     line: TargetConnection | None = None,
@@ -78,15 +78,15 @@ async def _ask(
         [TargetQuestion(sample, 1) for sample in samples],
         source="updated",
         task=TASK,
-        asker=asker,
+        client=client,
         line=line or _line(),
         concurrency=concurrency,
     )
 
 
 async def test_predictions_come_in_the_order_of_the_samples() -> None:
-    asker = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
-    found = await _ask(asker, _samples("wet", "dry", "wet"))
+    client = ScriptedClient(lambda text: "bad" if text.startswith("wet") else "good")
+    found = await _ask(client, _samples("wet", "dry", "wet"))
     assert [(each.sample_id, each.answer, each.kind) for each in found] == [
         ("s0", "bad", "answered"),
         ("s1", "good", "answered"),
@@ -97,20 +97,20 @@ async def test_predictions_come_in_the_order_of_the_samples() -> None:
 
 
 async def test_every_template_is_asked_about_every_sample() -> None:
-    asker, heard = ScriptedAsker(lambda _: "good"), list[Prediction]()
+    client, heard = ScriptedClient(lambda _: "good"), list[Prediction]()
     asked = list(questions_about(_samples("wet", "dry"), TASK))
     found = await ask_target(
         "openai:x",
         asked,
         source="original",
         task=TASK,
-        asker=asker,
+        client=client,
         line=_line(),
         concurrency=1,
         heard=heard.append,
     )
     end = '\n\nGive the label as a JSON object: {"label": "..."}'
-    assert asker.asked == [
+    assert client.asked == [
         f"wet about rain: good, bad?{end}",
         f"second template wet{end}",
         f"dry about rain: good, bad?{end}",
@@ -141,15 +141,15 @@ def test_other_words_round_a_text_make_another_version() -> None:
 
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3), (50, 10)])
 async def test_questions_open_at_once_are_bounded(concurrency: int, most: int) -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    found = await _ask(asker, _samples(*map(str, range(10))), concurrency)
-    assert (asker.most_open, len(found)) == (most, 10)
+    client = ScriptedClient(lambda _: "good")
+    found = await _ask(client, _samples(*map(str, range(10))), concurrency)
+    assert (client.most_open, len(found)) == (most, 10)
 
 
 async def test_no_samples_ask_nothing() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    assert await _ask(asker, []) == ()
-    assert asker.asked == []
+    client = ScriptedClient(lambda _: "good")
+    assert await _ask(client, []) == ()
+    assert client.asked == []
 
 
 async def test_a_bad_answer_is_a_prediction_of_its_kind_with_its_reason() -> None:
@@ -161,7 +161,7 @@ async def test_a_bad_answer_is_a_prediction_of_its_kind_with_its_reason() -> Non
         return "good"
 
     line = _line()
-    found = await _ask(ScriptedAsker(rule), _samples("wet", "mild", "dry"), line=line)
+    found = await _ask(ScriptedClient(rule), _samples("wet", "mild", "dry"), line=line)
     assert [(one.answer, one.kind, one.reason) for one in found] == [
         ("", "refused", "it refused"),
         ("", "unparsed", "no JSON"),
@@ -178,7 +178,7 @@ async def test_what_did_not_get_through_is_no_prediction() -> None:
 
     line = _line()
     texts = ["wet", "dry"] * 2 * GIVE_UP_AFTER
-    found = await _ask(ScriptedAsker(rule), _samples(*texts), 1, line)
+    found = await _ask(ScriptedClient(rule), _samples(*texts), 1, line)
     assert [each.sample_id for each in found] == [f"s{at}" for at in range(1, len(texts), 2)]
     assert line.troubles == ["no connection"] * 2 * GIVE_UP_AFTER
     assert line.is_open
@@ -191,22 +191,22 @@ async def test_a_target_that_is_down_is_given_up(concurrency: int) -> None:
             raise ModelCallError("no connection")
         return "good"
 
-    asker, line = ScriptedAsker(rule), _line()
-    found = await _ask(asker, _samples(*map(str, range(100))), concurrency, line)
+    client, line = ScriptedClient(rule), _line()
+    found = await _ask(client, _samples(*map(str, range(100))), concurrency, line)
     assert [each.sample_id for each in found] == [f"s{at}" for at in range(10)]
     assert not line.is_open
     most = 10 + GIVE_UP_AFTER + concurrency - 1
-    assert 10 + GIVE_UP_AFTER <= len(asker.asked) <= most
-    assert await _ask(asker, _samples("1"), line=line) == ()
-    assert len(asker.asked) <= most
+    assert 10 + GIVE_UP_AFTER <= len(client.asked) <= most
+    assert await _ask(client, _samples("1"), line=line) == ()
+    assert len(client.asked) <= most
 
 
 async def test_nothing_more_is_sent_once_told_to_stop_and_what_was_answered_is_kept() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    line = TargetConnection(lambda: len(asker.asked) >= 7)
-    found = await _ask(asker, _samples(*map(str, range(100))), 3, line)
+    client = ScriptedClient(lambda _: "good")
+    line = TargetConnection(lambda: len(client.asked) >= 7)
+    found = await _ask(client, _samples(*map(str, range(100))), 3, line)
     assert [each.sample_id for each in found] == [f"s{at}" for at in range(7)]
-    assert len(asker.asked) == 7
+    assert len(client.asked) == 7
     assert not line.troubles
 
 
@@ -216,11 +216,11 @@ async def test_an_unusable_target_stops_everything_as_itself() -> None:
             raise ModelUnusable("no such model")
         return "good"
 
-    asker = ScriptedAsker(rule)
+    client = ScriptedClient(rule)
     with pytest.raises(ModelUnusable, match="no such model"):
-        await _ask(asker, _samples(*map(str, range(100))))
-    assert len(asker.asked) < 10
-    assert asker.open == 0
+        await _ask(client, _samples(*map(str, range(100))))
+    assert len(client.asked) < 10
+    assert client.open == 0
 
 
 async def test_what_is_on_its_way_when_an_error_comes_is_waited_for() -> None:
@@ -232,10 +232,10 @@ async def test_what_is_on_its_way_when_an_error_comes_is_waited_for() -> None:
         said.append(text)
         return "good"
 
-    asker = ScriptedAsker(rule)
+    client = ScriptedClient(rule)
     with pytest.raises(ModelUnusable):
-        await _ask(asker, _samples(*map(str, range(100))), concurrency=4)
-    assert len(said) == len(asker.asked) - 1
+        await _ask(client, _samples(*map(str, range(100))), concurrency=4)
+    assert len(said) == len(client.asked) - 1
 
 
 def test_an_answer_is_exactly_one_of_the_labels() -> None:
@@ -312,7 +312,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
                     [TargetQuestion(one, 1) for one in _samples(*texts)],
                     source="original",
                     task=TASK,
-                    asker=exchange(store).open_client(target, "target", max_draws=1, settle=True),
+                    client=exchange(store).open_client(target, "target", max_draws=1, settle=True),
                     line=_line(),
                     concurrency=3,
                 )

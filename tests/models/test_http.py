@@ -86,9 +86,11 @@ class Answer(Value):
 
 async def _ask(config: ModelConfig, store: CallStore, naps: Naps) -> ModelUnusable:
     env = {config.key_variable: KEY}
-    asker = exchange(store, env=env, retry=Retry(sleep=naps.sleep)).open_client(config, "extractor")
+    client = exchange(store, env=env, retry=Retry(sleep=naps.sleep)).open_client(
+        config, "extractor"
+    )
     with pytest.raises(ModelUnusable) as caught:
-        await asker.ask(ASKED, OutputSchema(Answer, name="answer"))
+        await client.ask(ASKED, OutputSchema(Answer, name="answer"))
     return caught.value
 
 

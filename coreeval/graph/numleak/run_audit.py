@@ -86,7 +86,10 @@ async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     try:
         exchange = open_model_pool(
-            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
+            job.config,
+            calls,
+            trusted=load_trusted_endpoints(job.workspace),
+            active_calls=job.active_calls,
         )
         for audit in audits:
             file = files[audit.target.model]

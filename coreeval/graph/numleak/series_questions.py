@@ -156,20 +156,20 @@ async def _by_model(
     target = audit.target
     warm = target.model_copy(update={"temperature": REPEAT_TEMPERATURE, "seed": None})
     sampler = exchange.open_client(warm, SERIES_ROLE, max_draws=1, settle=True)
-    askers = {
+    clients = {
         room: exchange.open_client(
             allow_tokens(target, room), find_question_role(room), max_draws=1, settle=True
         )
         for room in {0, *(question.room for question in questions)}
     }
-    reading = LogprobRunner(exchange, audit, askers[0])
+    reading = LogprobRunner(exchange, audit, clients[0])
 
     async def ask(question: SeriesQuestion) -> TextAnswer:
         if question.logprobs:
             return await reading.ask(question)
         if question.variant == "repeated":
             return await ask_text(sampler, question.messages, draw=question.draw + 1)
-        return await ask_text(askers[question.room], question.messages)
+        return await ask_text(clients[question.room], question.messages)
 
     return await runner.gather(target.model, stage, questions, ask, lambda words: words.kind)
 
@@ -288,7 +288,9 @@ async def _ask_targets(
     plan: NumleakPlan, runner: QuestionRunner, calls: CallStore, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
     trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
+    exchange = open_model_pool(
+        plan.config, calls, trusted=trusted, active_calls=runner.active_calls
+    )
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed

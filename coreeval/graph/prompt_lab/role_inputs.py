@@ -159,19 +159,19 @@ class _RequestCaught(Exception):
 
 
 class _CatchingAsker:
-    """An asker that hears the question and stops the role there."""
+    """A client that hears the question and stops the role there."""
 
     async def ask(
         self,
         messages: Sequence[Mapping[str, str]],
-        shape: OutputSchema[T],
+        output_schema: OutputSchema[T],
         *,
         check: Callable[[T], None] = accept_any,
     ) -> T:
         """Raise the question."""
         said = tuple(dict(message) for message in messages)
         raise _RequestCaught(
-            RoleRequest(messages=said, schema_name=shape.name, schema=shape.schema)
+            RoleRequest(messages=said, schema_name=output_schema.name, schema=output_schema.schema)
         )
 
 
