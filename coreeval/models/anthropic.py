@@ -50,8 +50,8 @@ from coreeval.models.model import (
     find_api_key,
     public_endpoint,
     request_parameters,
+    share_client,
 )
-from coreeval.models.providers import share_client
 from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]

@@ -52,8 +52,8 @@ from coreeval.models.model import (
     find_api_key,
     public_endpoint,
     request_parameters,
+    share_client,
 )
-from coreeval.models.providers import share_client
 from coreeval.tools.http import parse_retry_after
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")

@@ -9,8 +9,8 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
+from coreeval.models.activity import awake_s
 from coreeval.models.failures import LONGEST_WAIT_S, CallFailure
-from coreeval.tools.awake import awake_s
 
 T = TypeVar("T")
 
