@@ -169,7 +169,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class ParaphraseClient(Protocol):
-    """What answers: the models' Asker in a role of its own, through the call store."""
+    """What answers: a `ModelClient` in a role of its own, through the call store."""
 
     async def ask(
         self,

@@ -32,7 +32,7 @@ endpoint chokes on stands alone, while each question put to one that is down cos
 
 
 class TargetClient(Protocol):
-    """What answers: the models' Asker, through the call store, with the target's parameters."""
+    """What answers: a `ModelClient`, through the call store, with the target's parameters."""
 
     async def ask(self, messages: Sequence[Message], output_schema: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""

@@ -9,8 +9,11 @@ import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, ModelClient, OutputSchema, record_calls
+from coreeval.models.activity import pause_sample_clock
 from coreeval.models.capabilities import Capabilities
+from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
+from coreeval.models.dispatch import DispatchResult, ModelRequest
 from coreeval.schema import Value
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
@@ -347,3 +350,43 @@ def test_the_next_chain_begins_with_the_plain_question_and_counts_on() -> None:
 def test_no_two_draws_of_a_chain_are_the_same_request() -> None:
     sent = [str(draw.messages) for draw in chain("empty", "empty", "empty")]
     assert len(set(sent)) == 4
+
+
+# -- other ways to the model ----------------------------------------------------------------------
+
+
+class Batch:
+    """Answers requests when there are so many of them."""
+
+    def __init__(self, size: int) -> None:
+        self.requests: list[ModelRequest] = []
+        self._size, self._full = size, asyncio.Event()
+
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        self.requests.append(request)
+        if len(self.requests) == self._size:
+            self._full.set()
+        with pause_sample_clock():
+            await self._full.wait()
+        answer = make_ai_message(GOOD, finish="stop", model="batched", usage=None)
+        return DispatchResult(
+            answer=answer, method="json_schema", tries=("late",), usd=0.5, reservation=None
+        )
+
+
+async def test_a_client_asks_through_any_dispatcher(
+    make_client: MakeClient, store: CallStore, server: LLMServer
+) -> None:
+    model, batch = make_client().model, Batch(size=2)
+    client = ModelClient(model, batch, store, Capabilities(store), role="extractor")
+    questions = [[{"role": "user", "content": text}] for text in ("one", "two")]
+    async with asyncio.timeout(20):
+        said = await asyncio.gather(*(client.ask(question, SHAPE) for question in questions))
+    assert said == [Answer(label="joy")] * 2
+    assert not server.requests and [one.messages for one in batch.requests] == questions
+    assert {one.options.name for one in batch.requests} == {"answer"}
+    kept = {record.key: record for record in store.records()}
+    assert kept.keys() == {one.key for one in batch.requests}
+    for record in kept.values():
+        assert (record.valid, record.method, record.tries) == (True, "json_schema", "late")
+        assert (record.usd, record.model_returned) == (0.5, "batched")

@@ -158,7 +158,7 @@ class _RequestCaught(Exception):
         self.shown = shown
 
 
-class _CatchingAsker:
+class _CatchingClient:
     """A client that hears the question and stops the role there."""
 
     async def ask(
@@ -181,7 +181,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
     Raises:
         UsageError: it would ask nothing, for example because there is no news.
     """
-    observer = cast(ModelClient, _CatchingAsker())
+    observer = cast(ModelClient, _CatchingClient())
     player = LLM_ROLES[situation.role](situation.task, observer, prompts)
     try:
         await cast("Callable[..., object]", player)(**situation.given)  # type: ignore[misc]
