@@ -119,7 +119,7 @@ def _samples(count: int, name: str) -> Iterator[Sample]:
 
 
 def _graph(
-    asker: ModelClient, store: RunStore, in_flight: InFlight
+    client: ModelClient, store: RunStore, in_flight: InFlight
 ) -> StateGraph[SampleState, None, SampleInput, SampleState]:
     """Return seven nodes in a row, each of them one call."""
     wrap = build_recorder(store, in_flight, utc_now, "load")
@@ -127,7 +127,7 @@ def _graph(
     def node(step: int) -> SampleNode:
         async def asked(state: SampleState) -> SampleUpdate:
             before = state.get("composed", {}).get("note", "")
-            note = await asker.ask(prompt(state["sample_id"], step, before), SHAPE)
+            note = await client.ask(prompt(state["sample_id"], step, before), SHAPE)
             update = SampleUpdate(composed={"note": note.model_dump_json()})
             if step == STEPS - 1:
                 update["outcome"] = "no_knowledge"

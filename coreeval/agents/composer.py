@@ -41,9 +41,9 @@ class LLMComposer(LLMRole):
 
     role: ClassVar[RoleName] = "composer"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
-        self._shape = OutputSchema(
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(
             ComposedAnswer, name="composition", records={"fields": task.fields}
         )
 
@@ -62,7 +62,7 @@ class LLMComposer(LLMRole):
             drafts={"substituted": brief.substituted, "reworded": brief.reworded},
             feedback={"previous": brief.previous, "defects": feedback_data(brief.feedback)},
         )
-        answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
+        answer = await self._client.ask(messages, self._schema, check=check_not_blank)
         known = range(len(brief.plan.replacements))
         used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
         return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

@@ -36,9 +36,9 @@ class LLMExtractor(LLMRole):
 
     role: ClassVar[RoleName] = "extractor"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
-        self._shape = OutputSchema(
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(
             ExtractionAnswer, name="extraction", choices={"field": task.fields}
         )
 
@@ -57,7 +57,7 @@ class LLMExtractor(LLMRole):
                 )
 
         messages = self._messages(item=item_data(self.task, sample))
-        return _cleaned(await self._asker.ask(messages, self._shape, check=check), sample.fields)
+        return _cleaned(await self._client.ask(messages, self._schema, check=check), sample.fields)
 
 
 def _cleaned(answer: ExtractionAnswer, fields: Fields) -> Extraction:

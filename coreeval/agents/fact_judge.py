@@ -51,10 +51,10 @@ class LLMFactJudge(LLMRole):
 
     role: ClassVar[RoleName] = "fact_judge"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
         self._fields = task.factual_fields or task.fields
-        self._shape = OutputSchema(FactAnswer, name="fact_check", choices={"field": self._fields})
+        self._schema = OutputSchema(FactAnswer, name="fact_check", choices={"field": self._fields})
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
         """Judge the facts of one text against the evidence."""
@@ -70,7 +70,7 @@ class LLMFactJudge(LLMRole):
                     raise InvalidAnswer(f"statement {index} {problem}")
 
         messages = self._messages(text=text, news=news_data(evidence))
-        answer = await self._asker.ask(messages, self._shape, check=check)
+        answer = await self._client.ask(messages, self._schema, check=check)
         return FactVerdict(statements=tuple(_judged(one, evidence) for one in answer.statements))
 
 

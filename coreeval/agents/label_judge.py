@@ -29,13 +29,13 @@ class LLMLabelJudge(LLMRole):
 
     role: ClassVar[RoleName] = "label_judge"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
         names = [*(label.name for label in task.labels), UNDECIDED]
-        self._shape = OutputSchema(LabelAnswer, name="label", choices={"label": names})
+        self._schema = OutputSchema(LabelAnswer, name="label", choices={"label": names})
 
     async def __call__(self, fields: Fields) -> LabelVerdict:
         """Label one text."""
         text = {name: fields[name] for name in self.task.fields}
-        answer = await self._asker.ask(self._messages(text=text), self._shape)
+        answer = await self._client.ask(self._messages(text=text), self._schema)
         return LabelVerdict(**dict(answer))

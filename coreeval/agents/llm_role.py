@@ -36,9 +36,9 @@ class LLMRole:
 
     role: ClassVar[RoleName]
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         self.task = task
-        self._asker = asker
+        self._client = client
         self._prompt = prompts[self.role]
         fixed = _fixed(task, self.role)
         self._fixed = {name: fixed[name] for name in self._prompt.variables & fixed.keys()}

@@ -78,9 +78,9 @@ class LLMReplacer(LLMRole):
 
     role: ClassVar[RoleName] = "replacer"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
-        self._shape = OutputSchema(PlanAnswer, name="plan", choices={"field": task.fields})
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(PlanAnswer, name="plan", choices={"field": task.fields})
 
     async def __call__(
         self,
@@ -109,8 +109,8 @@ class LLMReplacer(LLMRole):
                 "defects": feedback_data(feedback),
             },
         )
-        answer = await self._asker.ask(
-            messages, self._shape, check=lambda answer: _check(answer, len(evidence))
+        answer = await self._client.ask(
+            messages, self._schema, check=lambda answer: _check(answer, len(evidence))
         )
         return _plan(answer, sample, evidence)
 

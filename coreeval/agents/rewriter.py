@@ -27,9 +27,9 @@ class LLMRewriter(LLMRole):
 
     role: ClassVar[RoleName] = "rewriter"
 
-    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
-        super().__init__(task, asker, prompts)
-        self._shape = OutputSchema(Rewrite, name="rewrite", records={"fields": task.fields})
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(Rewrite, name="rewrite", records={"fields": task.fields})
 
     async def __call__(
         self,
@@ -50,6 +50,6 @@ class LLMRewriter(LLMRole):
             item=item,
             feedback={"previous": previous, "defects": feedback_data(feedback)},
         )
-        answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
+        answer = await self._client.ask(messages, self._schema, check=check_not_blank)
         changed = answer.reworded and answer.fields != sample.fields
         return answer.model_copy(update={"reworded": changed})

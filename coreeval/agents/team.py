@@ -51,11 +51,11 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
     Raises:
         CredentialError: a key is missing.
     """
-    askers = materials.exchange.role_clients(materials.models)
+    clients = materials.exchange.role_clients(materials.models)
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
-        if role in askers:
-            return LLM_ROLES[role](task, askers[role], materials.prompts)
+        if role in clients:
+            return LLM_ROLES[role](task, clients[role], materials.prompts)
         from coreeval.agents.offline.build import offline_role  # for few configs
 
         return offline_role(

@@ -169,12 +169,12 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class ParaphraseClient(Protocol):
-    """A model client: the models' Asker, in its own role and with the call store."""
+    """A `ModelClient` in a role of its own, with the call store."""
 
     async def ask(
         self,
         messages: Sequence[dict[str, str]],
-        shape: OutputSchema[Answer],
+        output_schema: OutputSchema[Answer],
         *,
         check: Callable[[Answer], None],
     ) -> Answer:
@@ -192,7 +192,7 @@ class Paraphraser:
     """Paraphrases items, and asks again if numbers change or the meaning drifts.
 
     Args:
-        asker: The model.
+        client: The model.
         embeds: Embeds the old and the new text to compare them.
         floor: The least cosine similarity that passes.
         prompt: The wording; the built-in one by default.
@@ -200,17 +200,17 @@ class Paraphraser:
 
     def __init__(
         self,
-        asker: ParaphraseClient,
+        client: ParaphraseClient,
         embeds: Embedder,
         *,
         floor: float = FLOOR,
         prompt: Prompt | None = None,
     ) -> None:
-        self._asker = asker
+        self._client = client
         self._embeds = embeds
         self._floor = floor
         self._prompt = prompt or load_built_in_prompt("paraphraser")
-        self._shape = OutputSchema(Paraphrase)
+        self._schema = OutputSchema(Paraphrase)
 
     async def __call__(self, item: Item) -> ItemTwin | NoTwin:
         """Return a paraphrase of the item, or the reason that there is none.
@@ -221,8 +221,8 @@ class Paraphraser:
         shown = {"input": item.input, "keep": dict(_count_fixed_parts(item))}
         messages = self._prompt.fill(item=to_prompt_json(shown))
         try:
-            said = await self._asker.ask(
-                messages, self._shape, check=lambda answer: self._check(item, answer.input)
+            said = await self._client.ask(
+                messages, self._schema, check=lambda answer: self._check(item, answer.input)
             )
         except NoValidAnswer as error:
             return NoTwin(id=item.id, reason=str(error))

@@ -26,9 +26,9 @@ FORMAT = 'Give the label as a JSON object: {"label": "..."}'
 
 
 class TargetClient(Protocol):
-    """A model client: the models' Asker, with the call store and the target's parameters."""
+    """A `ModelClient` with the call store and the target's parameters."""
 
-    async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[Message], output_schema: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
         ...
 
@@ -49,7 +49,7 @@ def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[TargetQue
 
 
 def make_predictor(
-    target: str, asker: TargetClient, *, source: str, task: Task
+    target: str, client: TargetClient, *, source: str, task: Task
 ) -> Callable[[TargetQuestion], Awaitable[Prediction]]:
     """Return the function that asks a target one question and returns its prediction.
 
@@ -62,16 +62,16 @@ def make_predictor(
 
     Args:
         target: The target's name as spelled in the config; the predictions carry it.
-        asker: The target, opened with the parameters of its config.
+        client: The target, opened with the parameters of its config.
         source: The source of the texts in the fields of the samples.
         task: Provides the templates and the allowed labels.
     """
-    shape, version = LabelShape(task), hash_question(task)
+    output_schema, version = LabelShape(task), hash_question(task)
 
     async def predict(asked: TargetQuestion) -> Prediction:
         try:
             message = make_message(task, asked.sample.fields, asked.template)
-            said = _TargetReply((await asker.ask([message], shape)).label)
+            said = _TargetReply((await client.ask([message], output_schema)).label)
         except NoValidAnswer as error:
             said = _TargetReply(kind=error.kind, reason=str(error))
         return Prediction(

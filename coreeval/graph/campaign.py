@@ -29,6 +29,7 @@ from coreeval.models import ModelClient, ModelPool, PlainOutput, close_models, o
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.client import Message
 from coreeval.tools.files import hold_lock
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 from coreeval.tools.workspace import Workspace
@@ -43,11 +44,13 @@ GIVE_UP_AFTER: Final = 5
 alone, while each question to an endpoint that is down costs minutes."""
 
 
-async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> TextAnswer:
+async def ask_text(
+    client: ModelClient, messages: Sequence[Message], *, draw: int = 0
+) -> TextAnswer:
     """Return the answer to a question from a model that uses its first answer.
 
     Args:
-        asker: Its chains have one draw, so that each answer is independent.
+        client: Its chains have one draw, so that each answer is independent.
         messages: The question.
         draw: Number of a repeated answer, from 0.
 
@@ -55,11 +58,12 @@ async def ask_text(asker: ModelClient, messages: Sequence[Message], *, draw: int
         ModelCallError: the question failed.
         CoreEvalError: no more questions can be asked.
     """
+    calls = list[CallRecord]()
     try:
-        said, call = await asker.complete(messages, PLAIN, chain=draw)
+        said = await client.ask(messages, PLAIN, chain=draw, on_answer=calls.append)
     except NoValidAnswer as error:
         return TextAnswer(error.kind, error.said)
-    return TextAnswer("answered", said.text, call.logprobs)
+    return TextAnswer("answered", said.text, calls[0].logprobs)
 
 
 class CampaignStopped(asyncio.CancelledError):
@@ -209,7 +213,7 @@ async def open_campaign(
     calls = await asyncio.to_thread(open_calls, workspace.calls, payer)
     try:
         trusted = load_trusted_endpoints(workspace)
-        models = open_model_pool(config, calls, trusted=trusted, traffic=active_calls)
+        models = open_model_pool(config, calls, trusted=trusted, active_calls=active_calls)
         concurrency = config.run.concurrency
         yield Campaign(models=models, concurrency=concurrency, watch=watch, stop=stop)
     finally:

@@ -201,12 +201,12 @@ async def _ask_target(
 ) -> dict[str, TextAnswer]:
     """Return a target's answers by question key, and record its calls with the run."""
     logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" else 0
-    asker = campaign.models.open_client(
+    client = campaign.models.open_client(
         target, DETECTOR_ROLE, max_draws=1, settle=True, logprobs=logprobs
     )
 
     async def ask(question: DetectorQuestion) -> TextAnswer:
-        return await ask_text(asker, [{"role": "user", "content": question.text}])
+        return await ask_text(client, [{"role": "user", "content": question.text}])
 
     with record_calls() as made:
         try:

@@ -225,17 +225,17 @@ def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
 
 
 async def ask_item_answers(
-    campaign: Campaign, asker: ModelClient, twins: Sequence[Twins]
+    campaign: Campaign, client: ModelClient, twins: Sequence[Twins]
 ) -> Answers:
     """Ask a target about all items and their twins; identical texts are asked once."""
 
     async def ask(text: str) -> ItemAnswer:
-        said = await ask_text(asker, [{"role": "user", "content": text}])
+        said = await ask_text(client, [{"role": "user", "content": text}])
         return ItemAnswer(said.kind, said.text if said.kind == "answered" else "")
 
     pairs = [pair for each in twins for pair in each.pairs]
     texts = list(dict.fromkeys(item.input for pair in pairs for item in pair))
-    return await campaign.gather(asker.model.name, "ask", texts, ask, lambda answer: answer.kind)
+    return await campaign.gather(client.model.name, "ask", texts, ask, lambda answer: answer.kind)
 
 
 async def write_paraphrases(
@@ -310,8 +310,8 @@ async def _ask_targets(
     names, asked = file_names(plan.config.models.targets), dict[str, TargetPairs]()
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
-        asker = campaign.models.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
-        answers = await ask_item_answers(campaign, asker, twins)
+        client = campaign.models.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
+        answers = await ask_item_answers(campaign, client, twins)
         found = pair_answers(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
         asked[target.model] = found
@@ -324,8 +324,8 @@ async def _paraphrase_items(
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:
         raise ValueError("a paraphrase needs a model and embeddings")
-    asker = campaign.models.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
-    paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
+    client = campaign.models.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
+    paraphraser = Paraphraser(client, embeds, floor=FLOOR if floor is None else floor)
     return await write_paraphrases(campaign, rewriter.model, paraphraser, plan.drawn)
 
 

@@ -86,7 +86,7 @@ class Monitor:
     Args:
         watch: Receives progress.
         in_flight: The samples in progress.
-        traffic: The calls in flight.
+        active_calls: The calls in flight.
         spend: Reads what the run has spent from the ledger.
         clock: Returns monotonic seconds.
     """
@@ -95,12 +95,12 @@ class Monitor:
         self,
         watch: Watch,
         in_flight: InFlight,
-        traffic: ActiveCalls,
+        active_calls: ActiveCalls,
         spend: Callable[[], Spend],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.in_flight = in_flight
-        self.traffic = traffic
+        self.active_calls = active_calls
         self._watch, self._spend, self._clock = watch, spend, clock
         self._place = Progress(stage="plan")
         """The last progress that had a number."""
@@ -137,7 +137,7 @@ class Monitor:
 
     def _measure(self, now: float) -> ProgressSnapshot:
         rate, place = self._meter.per_minute(), self._place
-        moved = max(self._moved_at, self.traffic.moved_at, self.in_flight.moved_at)
+        moved = max(self._moved_at, self.active_calls.moved_at, self.in_flight.moved_at)
         return ProgressSnapshot(
             stage=place.stage,
             done=place.done,
@@ -145,8 +145,8 @@ class Monitor:
             per_minute=rate,
             left_s=round(60 * (place.total - place.done) / rate, 1) if rate else None,
             idle_s=round(max(0.0, now - moved), 1),
-            sent=self.traffic.in_flight,
-            roles=self.traffic.speeds(),
+            sent=self.active_calls.in_flight,
+            roles=self.active_calls.speeds(),
             waits=self._list_waits(now - moved),
             spend=self._spent,
         )
@@ -154,7 +154,7 @@ class Monitor:
     def _list_waits(self, idle_s: float) -> tuple[Wait, ...]:
         """Return what the run is waiting for; steps only if no call and no news explains it."""
         steps = self.in_flight.list_waits()
-        found = [*self.traffic.waits(), *(wait for wait in steps if wait.cause == "news")]
+        found = [*self.active_calls.waits(), *(wait for wait in steps if wait.cause == "news")]
         if self._place.stage == "gather":
             seconds = round(max(0.0, idle_s), 1)
             found.append(

@@ -160,7 +160,10 @@ def build_node_context(
         models=job.config.models,
         prompts=job.setup.prompts,
         exchange=open_model_pool(
-            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
+            job.config,
+            calls,
+            trusted=load_trusted_endpoints(job.workspace),
+            active_calls=job.active_calls,
         ),
         names=knowledge.names(window) if job.config.models.rule_based_roles else (),
         train=job.inputs.train(job),

@@ -95,9 +95,9 @@ class RunContext:
         return self.monitor.on_progress
 
     @property
-    def traffic(self) -> ActiveCalls:
+    def active_calls(self) -> ActiveCalls:
         """Return the calls that are in progress."""
-        return self.monitor.traffic
+        return self.monitor.active_calls
 
     @property
     def task(self) -> Task:
@@ -193,7 +193,7 @@ class RunContext:
 
     def tell_counts(self, stage: str) -> None:
         """Report token counts that cannot be true to watchers."""
-        for note in self.traffic.count_notes():
+        for note in self.active_calls.count_notes():
             self.tell(stage, note=note)
 
     def current_manifest(self) -> Manifest:

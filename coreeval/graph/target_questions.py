@@ -144,7 +144,7 @@ async def open_run_campaign(job: RunContext, stage: str) -> AsyncIterator[Campai
         job.payer,
         watch=job.watch,
         stop=job.stop,
-        active_calls=job.traffic,
+        active_calls=job.active_calls,
     )
     try:
         async with campaign as opened:
@@ -159,7 +159,7 @@ async def _put_to_model(
     """Ask an LLM through the call store."""
     connection, numbered = ModelConnection(target.model), enumerate(chunks())
     async with open_run_campaign(job, tally.stage) as campaign:
-        asker = campaign.models.open_client(target, "target", max_draws=1, settle=True)
+        client = campaign.models.open_client(target, "target", max_draws=1, settle=True)
         while chunk := await _take_next(job, connection, numbered):
             number, (source, samples) = chunk
             missing = await asyncio.to_thread(_find_unanswered, job, target, source, samples)
@@ -169,7 +169,7 @@ async def _put_to_model(
                 for task, part in itertools.groupby(
                     missing, key=lambda asked: job.load_task_of(asked.sample)
                 ):
-                    predict = make_predictor(target.model, asker, source=source, task=task)
+                    predict = make_predictor(target.model, client, source=source, task=task)
                     answers += await _ask_part(campaign, connection, list(part), predict, tally)
             await asyncio.to_thread(job.store.add_predictions, answers)
             if made:

@@ -3,9 +3,9 @@
 from coreeval.models.activity import CallRef, record_calls
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
 from coreeval.models.client import ModelClient
-from coreeval.models.model import Identity, Model
+from coreeval.models.model import Identity, Model, close_models
 from coreeval.models.model_pool import ModelPool, open_model_pool
-from coreeval.models.providers import PROVIDERS, close_models, open_model, preflight
+from coreeval.models.providers import PROVIDERS, open_model, preflight
 from coreeval.models.retry import Retry
 
 __all__ = [

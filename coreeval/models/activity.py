@@ -5,6 +5,9 @@ step made. `SampleClock` measures the time that a sample may take. Waiting for i
 is no part of it, nor is the time for which the process was stopped or its machine asleep: more
 samples are open than may ask at a time, and those begun first are served first, so how long one
 waits says how busy a model is, and nothing about the sample.
+
+While a process is stopped or asleep, what comes in, such as an answer, waits to be read. Whoever
+gives up after so many seconds must not count those in which nobody could look: `awake_s` does not.
 """
 
 import asyncio
@@ -14,12 +17,12 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
 from coreeval.models.failures import CallFailure
 from coreeval.schema import Value
-from coreeval.tools.awake import told_of_sleep
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.heartbeat import RoleSpeed, Wait
 
@@ -157,6 +160,71 @@ class ActiveCalls:
         return list(self._open.values())
 
 
+TICK_S = 1.0
+ASLEEP_S = 5.0
+"""A tick that comes so late says that the process was asleep: nothing in its loop takes as long."""
+OnSleep = Callable[[float], None]
+"""Receives the seconds that the process was asleep."""
+
+
+class _Ticker:
+    """Ticks in one event loop, and sees by late ticks how long it stood still."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.listeners: list[OnSleep] = []
+        self._time = loop.time
+        self._call_at = loop.call_at
+        self._slept_s = 0.0
+        self._wind()
+
+    def _wind(self) -> None:
+        self._due = self._time() + TICK_S
+        self._call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        late = self._late_s()
+        self._slept_s += late
+        self._wind()
+        for listener in list(self.listeners) if late else ():
+            listener(late)
+
+    def _late_s(self) -> float:
+        late = self._time() - self._due
+        return late if late > ASLEEP_S else 0.0
+
+    def now(self) -> float:
+        return self._time() - self._slept_s - self._late_s()
+
+
+_TICKERS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Ticker] = WeakKeyDictionary()
+
+
+def _ticker() -> _Ticker:
+    loop = asyncio.get_running_loop()
+    if loop not in _TICKERS:
+        _TICKERS[loop] = _Ticker(loop)
+    return _TICKERS[loop]
+
+
+def awake_s() -> float:
+    """Return the running loop's clock in seconds, without the time that the process was asleep."""
+    return _ticker().now()
+
+
+@contextmanager
+def notify_of_sleep(listener: OnSleep) -> Iterator[None]:
+    """Notify a listener, inside the block, of the seconds that the process was asleep.
+
+    It is called on waking, before the callbacks that fell due in the meantime.
+    """
+    ticker = _ticker()
+    ticker.listeners.append(listener)
+    try:
+        yield
+    finally:
+        ticker.listeners.remove(listener)
+
+
 class SampleClock:
     """Runs while a sample is worked on; as long as one of its requests waits, it rests."""
 
@@ -206,7 +274,7 @@ async def limit_sample_time(seconds: float) -> AsyncIterator[None]:
         clock = SampleClock(timeout)
         token = _CLOCK.set(clock)
         try:
-            with told_of_sleep(clock.add_seconds):
+            with notify_of_sleep(clock.add_seconds):
                 yield
         finally:
             clock.over = True
@@ -233,7 +301,7 @@ class CallRef(Value):
     model: str
     draw: int
     cached: bool
-    """True when it came from the call store or was shared with another asker: not paid here."""
+    """True when it came from the call store or was shared with another caller: not paid here."""
     paid_by: str
     """The run that paid for it, as the call store was told; empty where it was not."""
     prompt_tokens: int

@@ -50,8 +50,8 @@ from coreeval.models.model import (
     find_api_key,
     public_endpoint,
     request_parameters,
+    share_client,
 )
-from coreeval.models.providers import share_client
 from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
@@ -65,14 +65,16 @@ _BLANK = "(blank)"
 """Stands for a turn without a word, which the endpoint would not take."""
 
 
-def request_body(config: ModelConfig, messages: list[dict[str, str]], form: RequestOptions) -> Body:
+def request_body(
+    config: ModelConfig, messages: list[dict[str, str]], options: RequestOptions
+) -> Body:
     """Return the request body, without parameters that are not configured."""
-    told = form.method in ("json_mode", "text")
-    body: Body = {"model": config.name, "max_tokens": form.max_tokens}
-    body |= _prompt_fields(append_schema(messages, form.schema) if told else messages)
+    told = options.method in ("json_mode", "text")
+    body: Body = {"model": config.name, "max_tokens": options.max_tokens}
+    body |= _prompt_fields(append_schema(messages, options.schema) if told else messages)
     if config.temperature is not None:
         body["temperature"] = config.temperature
-    return _add_extra(body | _structure_fields(config, form), config.extra)
+    return _add_extra(body | _structure_fields(config, options), config.extra)
 
 
 def _prompt_fields(messages: list[dict[str, str]]) -> Body:
@@ -90,16 +92,16 @@ def _prompt_fields(messages: list[dict[str, str]]) -> Body:
     return {"system": blocks, "messages": turns}
 
 
-def _structure_fields(config: ModelConfig, form: RequestOptions) -> Body:
+def _structure_fields(config: ModelConfig, options: RequestOptions) -> Body:
     output: Body = {"effort": config.reasoning_effort} if config.reasoning_effort else {}
     body: Body = {}
-    if form.method == "json_schema":
-        output["format"] = {"type": "json_schema", "schema": form.schema}
-    elif form.method == "function_calling":
-        body["tools"] = [{"name": form.name, "input_schema": form.schema}]
+    if options.method == "json_schema":
+        output["format"] = {"type": "json_schema", "schema": options.schema}
+    elif options.method == "function_calling":
+        body["tools"] = [{"name": options.name, "input_schema": options.schema}]
         body["tool_choice"] = {
             "type": "tool",
-            "name": form.name,
+            "name": options.name,
             "disable_parallel_tool_use": True,
         }
     return body | ({"output_config": output} if output else {})
@@ -359,10 +361,10 @@ class AnthropicChat(SdkChatModel):
         return share_client(kind, lambda: _AnthropicClient(self.settings, secret))
 
     async def _send(
-        self, messages: list[dict[str, str]], form: RequestOptions
+        self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
         secret = self.key.get_secret_value()
-        body = encode_body(request_body(self.settings, messages, form))
+        body = encode_body(request_body(self.settings, messages, options))
         try:
             response = await self._share_client(secret).send_message(body, self.settings.timeout_s)
         except anthropic.AnthropicError as error:

@@ -7,8 +7,9 @@ no schema gets it in words.
 import asyncio
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -42,17 +43,19 @@ _LIMIT_HEADERS = (b"x-ratelimit-", b"anthropic-ratelimit-")
 class ChatModel(BaseChatModel):
     """A chat model that answers one request at a time; asynchronous only.
 
-    It raises `CallFailure` for all that goes wrong on the wire and never tries again: the sender
-    does. LangChain's callbacks, LangSmith and Studio see it as any other chat model. What it is
-    asked comes back without the key, also where the server repeats it.
+    It raises `CallFailure` for all that goes wrong on the wire and never tries again: the
+    dispatcher does. LangChain's callbacks, LangSmith and Studio see it as any other chat model.
+    Answers come back without the key, even if the server repeats it.
     """
 
     settings: ModelConfig = Field(repr=False)
     """Not part of the representation, which tracers send: base_url and extra may be private."""
     key: SecretStr
 
-    async def ask(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
-        """Return the answer, using `ainvoke` if any callback handler is listening to calls.
+    def ask(
+        self, messages: list[dict[str, str]], options: RequestOptions
+    ) -> Coroutine[Any, Any, AIMessage]:
+        """Return an awaitable of the answer: `ainvoke` if a callback handler is listening to calls.
 
         LangChain's work for listeners takes as long as sending the request, even if there are none.
 
@@ -60,8 +63,8 @@ class ChatModel(BaseChatModel):
             CallFailure: the request failed.
         """
         if self._has_handlers():
-            return await self.ainvoke(messages, {"run_name": form.name}, form=form)
-        return _mask_message(await self.answer(messages, form), self.key)
+            return self.ainvoke(messages, {"run_name": options.name}, form=options)
+        return self.answer(messages, options)
 
     def _has_handlers(self) -> bool:
         """Return whether a tracer or another callback handler is listening to calls made here."""
@@ -71,8 +74,10 @@ class ChatModel(BaseChatModel):
         return bool(AsyncCallbackManager.configure(around, self.callbacks, self.verbose).handlers)
 
     @abstractmethod
-    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
+    async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
         """Return the answer to messages with `role` and `content`; see `make_ai_message`.
+
+        If a server returned it, it comes from `answer_or_raise`, with the key masked.
 
         Raises:
             CallFailure: the request failed.
@@ -110,10 +115,10 @@ class ChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: object,
     ) -> ChatResult:
-        form = kwargs.get("form")
-        if not isinstance(form, RequestOptions):
+        options = kwargs.get("form")  # tracers show the name
+        if not isinstance(options, RequestOptions):
             raise TypeError("ainvoke needs form=RequestOptions(...)")
-        message = _mask_message(await self.answer(to_message_dicts(messages), form), self.key)
+        message = await self.answer(to_message_dicts(messages), options)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
@@ -122,33 +127,33 @@ class SdkChatModel(ChatModel):
 
     @abstractmethod
     async def _send(
-        self, messages: list[dict[str, str]], form: RequestOptions
+        self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
         """Send one request; return its answer, or the failure."""
 
-    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
-        """Return the answer of one request.
-
-        A failure is raised outside the handlers: raised inside, it would chain the SDK's error,
-        which holds the request and its key.
-        """
+    async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
+        """Return the answer of one request."""
         seconds = self.settings.timeout_s
         outcome: AIMessage | CallFailure | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                outcome = await self._send(messages, form)
+                outcome = await self._send(messages, options)
         if outcome is None:
-            raise CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
-        if isinstance(outcome, CallFailure):
-            raise outcome
-        return outcome
+            outcome = CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
+        return answer_or_raise(outcome, self.key)
 
 
-def _mask_message(message: AIMessage, key: SecretStr) -> AIMessage:
-    """Return an answer that is safe to store, trace and show, with the key masked."""
-    said = {"content": message.content, "response_metadata": message.response_metadata}
+def answer_or_raise(outcome: AIMessage | CallFailure, key: SecretStr) -> AIMessage:
+    """Return an answer that is safe to store, trace and show, with the key masked.
+
+    A failure is raised here, outside the handlers: raised inside, it would chain the SDK's error,
+    which holds the request and its key.
+    """
+    if isinstance(outcome, CallFailure):
+        raise outcome
+    said = {"content": outcome.content, "response_metadata": outcome.response_metadata}
     safe = {name: mask_key(part, key.get_secret_value()) for name, part in said.items()}
-    return message if safe == said else message.model_copy(update=safe)
+    return outcome if safe == said else outcome.model_copy(update=safe)
 
 
 def to_message_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:

@@ -56,7 +56,7 @@ class Capital(Value):
     city: str
 
 
-SHAPE = OutputSchema(Capital, name="capital")
+SCHEMA = OutputSchema(Capital, name="capital")
 # JSON is not mentioned: who answers with it all the same was made to by the method.
 QUESTION = (
     {"role": "system", "content": "You answer questions briefly."},
@@ -190,9 +190,9 @@ class ModelProbe:
         return await self._send_once(chat, method)
 
     async def _send_once(self, chat: "ChatModel", method: Method) -> "AIMessage":
-        form = RequestOptions(
-            schema=SHAPE.schema,
-            name=SHAPE.name,
+        options = RequestOptions(
+            schema=SCHEMA.schema,
+            name=SCHEMA.name,
             method=method,
             max_tokens=self.room,
             plain_limit=self.plain_limit,
@@ -200,7 +200,7 @@ class ModelProbe:
 
         async def send() -> "AIMessage":
             began = self._clock()
-            answer = await chat.ask([dict(one) for one in QUESTION], form)
+            answer = await chat.ask([dict(one) for one in QUESTION], options)
             self.seconds = self._clock() - began
             return answer
 
@@ -217,7 +217,7 @@ def _judge_answer(answer: "AIMessage", method: Method) -> tuple[Outcome, str]:
     if finish == "length":
         return "truncated", "cut off at the length limit"
     try:
-        SHAPE.parse(str(answer.text), mend=method == "text")
+        SCHEMA.parse(str(answer.text), mend=method == "text")
     except InvalidAnswer as error:
         reason = str(error)
         return ("empty", "") if reason == "empty" else ("ignored", clean_message(reason, ""))
@@ -318,7 +318,7 @@ def _to_model_use(
 async def check_models(
     models: ModelsConfig,
     prices: Prices,
-    abilities: Capabilities,
+    capabilities: Capabilities,
     *,
     cutoffs: Cutoffs,
     judges: Sequence[ModelConfig] = (),
@@ -332,7 +332,7 @@ async def check_models(
     Args:
         models: The model of each role, and the models under test.
         prices: The prices of models.
-        abilities: Where the findings are stored.
+        capabilities: Where the findings are stored.
         cutoffs: Training cutoffs and release dates of models.
         judges: The models that score the cost of defences.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
@@ -352,7 +352,7 @@ async def check_models(
         if configured.config.provider == "replay":
             return CheckResult(configured=configured, state="recorded")
         return await _check_model(
-            configured, ModelProbe(model, retry=retry, clock=clock), abilities
+            configured, ModelProbe(model, retry=retry, clock=clock), capabilities
         )
 
     asked = group_models(models, prices, cutoffs, judges)
@@ -360,11 +360,11 @@ async def check_models(
 
 
 async def _check_model(
-    configured: ModelUse, probe: ModelProbe, abilities: Capabilities
+    configured: ModelUse, probe: ModelProbe, capabilities: Capabilities
 ) -> CheckResult:
     error = await _find_error(probe)
     if error is None and probe.method:
-        abilities.set_known(probe.model, probe.method, plain_limit=probe.plain_limit)
+        capabilities.set_known(probe.model, probe.method, plain_limit=probe.plain_limit)
     return CheckResult(
         configured=configured,
         state="unusable" if error else "usable",

@@ -1,4 +1,4 @@
-"""Asks a model for an answer of a given shape: never twice for the same, never half an answer.
+"""Asks a model for an answer of a given schema: never twice for the same, never half an answer.
 
 Each draw goes through the call store. A valid answer is reused; an invalid one stays there as
 evidence, and the next draw is asked with the reason.
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel
@@ -24,11 +25,11 @@ from typing_extensions import TypedDict
 from coreeval.errors import NotRecorded, NoValidAnswer
 from coreeval.models.activity import CallRef, add_call
 from coreeval.models.answers import InvalidAnswer, OutputSchema, dump_first_tokens
-from coreeval.models.budget import answer_cost
+from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
-from coreeval.models.model import clamp_count
+from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
-from coreeval.tools.stores.call_store import CallResult, CallStore, Origin
+from coreeval.tools.stores.call_store import CallStore
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -126,36 +127,45 @@ _CHAIN_ENDS: Mapping[str, Literal["refused", "truncated"]] = {
 
 
 def accept_any(_value: BaseModel) -> None:
-    """Accept any value: check nothing beyond the shape."""
+    """Accept any value: check nothing beyond the schema."""
+
+
+def ignore_call(_call: CallRecord) -> None:
+    """Discard the call."""
 
 
 class ModelClient:
     """One model in one role, asked through the call store.
 
     Args:
-        sender: The way to the model.
+        model: The model.
+        dispatcher: Sends requests to it.
         store: Where each call is looked up and kept.
-        role: What the calls are noted as.
-        max_draws: Length of a chain: most answers that one `ask` pays for.
+        capabilities: Told whether answers are valid: the way of asking may not work.
+        role: The role that the calls are recorded with.
+        max_draws: Length of a chain: the most answers that one `ask` pays for.
         settle: Whether a chain exhausted earlier is the last word.
-        logprobs: How many of the most probable tokens are to be told at each place of the answer;
-            a call that asks for them is another than one that does not.
+        logprobs: How many of the most probable tokens to return at each place of the answer; a call
+            with log-probabilities is another call than one without.
     """
 
     def __init__(
         self,
+        model: Model,
         dispatcher: Dispatcher,
         store: CallStore,
+        capabilities: Capabilities,
         *,
         role: str,
         max_draws: int = MAX_DRAWS,
         settle: bool = False,
         logprobs: int = 0,
     ) -> None:
-        self.model = dispatcher.model
+        self.model = model
         self.role = role
-        self.sender = dispatcher
+        self.dispatcher = dispatcher
         self._store = store
+        self._capabilities = capabilities
         self._max_draws = max_draws
         self._settles = settle
         self._logprobs = logprobs
@@ -163,30 +173,21 @@ class ModelClient:
     async def ask(
         self,
         messages: Sequence[Message],
-        shape: OutputSchema[T],
+        output_schema: OutputSchema[T],
         *,
         check: Callable[[T], None] = accept_any,
         chain: int = 0,
+        on_answer: Callable[[CallRecord], None] = ignore_call,
     ) -> T:
-        """Return the first valid answer among the draws; see `complete`."""
-        return (await self.complete(messages, shape, check=check, chain=chain))[0]
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        shape: OutputSchema[T],
-        *,
-        check: Callable[[T], None] = accept_any,
-        chain: int = 0,
-    ) -> tuple[T, CallRecord]:
-        """Return the first valid answer among the draws, and the call that returned it.
+        """Return the first valid answer among the draws.
 
         Args:
             messages: The question, as `role` and `content`.
-            shape: The required shape of the answer.
-            check: Raises InvalidAnswer for an answer of the right shape that cannot be true of
-                this request, such as one that cites an item that was not shown.
+            output_schema: The required schema of the answer.
+            check: Raises InvalidAnswer for an answer that has the right schema and cannot be true
+                of this request, such as one that cites an item that was not shown.
             chain: The chain to begin with; to get several answers to one question, count up.
+            on_answer: Receives the call that returned the answer.
 
         Raises:
             NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
@@ -198,16 +199,23 @@ class ModelClient:
         first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
         draw, final = first, self._settles
         while True:
+            request = self._serialize(draw, output_schema)
+            key = call_key(request)
+            send = partial(self._send, key, request, draw, output_schema, check)
             try:
-                record, origin = await self._draw(draw, shape, check)
+                record, origin = await self._store.answer(key, send)
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise
                 break  # there are no more chains
+            add_call(self._to_reference(record, cached=origin != "sent"))
             try:
-                return _parse_answer(record, shape, check), record
+                value = _parse_answer(record, output_schema, check)
             except InvalidAnswer as error:
                 reason = str(error)[:_MOST_REASON]
+            else:
+                on_answer(record)
+                return value
             final = final or not (origin == "stored" or self.model.is_recorded)
             left = self._max_draws - 1 - draw.number % self._max_draws
             if final and not left:
@@ -220,55 +228,53 @@ class ModelClient:
             said=record.response,
         )
 
-    async def _draw(
-        self, draw: Draw, shape: OutputSchema[T], check: Callable[[T], None]
-    ) -> tuple[CallRecord, Origin]:
-        """Return the call of one draw: from the store, from a concurrent request, or sent now."""
-        request = self._request(draw, shape)
-        key = call_key(request)
-
-        async def send() -> CallResult:
-            started, clock = datetime.now(UTC), time.monotonic()
-            sent = await self.sender.send(
-                ModelRequest(
-                    key=key,
-                    messages=draw.messages,
-                    schema=shape.schema,
-                    name=shape.name,
-                    size=len(request.encode()),
+    async def _send(
+        self,
+        key: str,
+        request: str,
+        draw: Draw,
+        output_schema: OutputSchema[T],
+        check: Callable[[T], None],
+    ) -> CallRecord:
+        """Send the request of a draw, judge its answer, and commit the call."""
+        started, clock = datetime.now(UTC), time.monotonic()
+        result = await self.dispatcher.send(
+            ModelRequest(
+                key=key,
+                messages=draw.messages,
+                options=RequestOptions(
+                    schema=output_schema.schema,
+                    name=output_schema.name,
                     max_tokens=draw.max_tokens,
                     draw=draw.number,
-                    looser=draw.looser,
                     logprobs=self._logprobs,
-                )
+                ),
+                size=len(request.encode()),
+                looser=draw.looser,
             )
-            record = CallRecord(
-                key=key,
-                draw=draw.number,
-                role=self.role,
-                request=request,
-                started_at=started.isoformat(timespec="milliseconds"),
-                seconds=time.monotonic() - clock,
-                valid=False,
-                method=sent.method,
-                tries="\n".join(sent.tries),
-                usd=answer_cost(sent.answer, self.sender.budget.find_price(self.model)),
-                **_answer_fields(sent.answer),
-            )
-            await self.sender.settle(sent, record.usd)
-            error = _find_fault(record, shape, check)
-            told = error != "refusal"  # which says nothing of the way of asking
-            if shape.schema and draw.is_plain and told:
-                self.sender.record_validity(sent, valid=not error)
-            return CallResult(
-                record=replace(record, valid=not error, error=error), reservation=sent.reservation
-            )
+        )
+        record = CallRecord(
+            key=key,
+            draw=draw.number,
+            role=self.role,
+            request=request,
+            started_at=started.isoformat(timespec="milliseconds"),
+            seconds=time.monotonic() - clock,
+            valid=False,
+            method=result.method,
+            tries="\n".join(result.tries),
+            usd=result.usd,
+            **_answer_fields(result.answer),
+        )
+        error = _find_fault(record, output_schema, check)
+        # A refusal says nothing of the way of asking.
+        if output_schema.schema and draw.is_plain and error != "refusal":
+            self._capabilities.record_outcome(self.model, result.method, valid=not error)
+        record = replace(record, valid=not error, error=error)
+        return await self._store.put(record, result.reservation)
 
-        record, origin = await self._store.answer(key, send)
-        add_call(self._to_reference(record, cached=origin != "sent"))
-        return record, origin
-
-    def _request(self, draw: Draw, shape: OutputSchema[T]) -> str:
+    def _serialize(self, draw: Draw, output_schema: OutputSchema[T]) -> str:
+        """Return the request as it is stored; its hash is the key of the call."""
         identity = self.model.identity
         asked = {"max_tokens": draw.max_tokens}
         asked |= {"logprobs": self._logprobs} if self._logprobs else {}
@@ -277,7 +283,7 @@ class ModelClient:
             endpoint=identity.endpoint,
             model=identity.model,
             parameters={**identity.parameters, **asked},
-            schema={"name": shape.name, "schema": shape.schema},
+            schema={"name": output_schema.name, "schema": output_schema.schema},
             messages=draw.messages,
             draw=draw.number,
         )
@@ -329,7 +335,9 @@ def _answer_fields(answer: "AIMessage") -> _AnswerFields:
     )
 
 
-def _parse_answer(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> T:
+def _parse_answer(
+    record: CallRecord, output_schema: OutputSchema[T], check: Callable[[T], None]
+) -> T:
     """Parse a stored call again instead of trusting the outcome stored with it."""
     if record.finish_reason in ("refusal", "content_filter"):
         raise InvalidAnswer("refusal")
@@ -337,15 +345,17 @@ def _parse_answer(record: CallRecord, shape: OutputSchema[T], check: Callable[[T
         raise InvalidAnswer("truncated")
     if len(record.response) >= MOST_ANSWER_CHARACTERS:
         raise InvalidAnswer(f"it has {MOST_ANSWER_CHARACTERS:,} characters or more")
-    value = shape.parse(record.response, mend=record.method == "text")
+    value = output_schema.parse(record.response, mend=record.method == "text")
     check(value)
     return value
 
 
-def _find_fault(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> str:
+def _find_fault(
+    record: CallRecord, output_schema: OutputSchema[T], check: Callable[[T], None]
+) -> str:
     """Return why a call is not a valid answer, or "" if it is one."""
     try:
-        _parse_answer(record, shape, check)
+        _parse_answer(record, output_schema, check)
     except InvalidAnswer as error:
         reason = str(error)
         return reason if reason in COMPLAINTS else f"invalid: {reason}"

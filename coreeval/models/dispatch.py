@@ -1,14 +1,24 @@
-"""Sends one question: in turn, within the budget, and again if that may help."""
+"""The way of a request to a model: retried, asked otherwise, in turn, and within the budget.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+`Dispatcher` is what a client needs of it. `LiveDispatcher` sends each request at once, through four
+parts that know nothing of each other, from the outside in:
+
+- `Retry` sends again what failed and may succeed later;
+- `Capabilities` chooses the options, and others if the endpoint does not support them;
+- `RateLimiter` lets the request wait for its turn;
+- `Budget` reserves the most that it can cost.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from coreeval.config import Method
 from coreeval.errors import ModelUnusable
 from coreeval.models.activity import ActiveCall, ActiveCalls
-from coreeval.models.budget import Budget
+from coreeval.models.budget import Budget, answer_cost
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.failures import CallFailure, FinalError, to_final_error
 from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions, find_impossible_count
@@ -29,50 +39,70 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """What is sent, whichever way the endpoint is asked for structure."""
+    """What is sent, however the endpoint is asked for structure."""
 
     key: str
-    """Under which the answer will be stored."""
+    """The key that the answer is stored under."""
     messages: Sequence[Mapping[str, str]]
-    """What is asked, as `role` and `content`."""
-    schema: Mapping[str, object]
-    """Empty where the answer may have any form."""
-    name: str
-    """What the schema is called."""
+    """The question, as `role` and `content`."""
+    options: RequestOptions
+    """How to answer; the dispatcher chooses the method and the name of the limit."""
     size: int
     """Bytes of messages and schema."""
-    max_tokens: int
-    draw: int
     looser: bool = False
     """Whether to ask for structure less strictly than the model is believed to need."""
-    logprobs: int = 0
-    """How many of the most probable tokens are to be told at each place; 0: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchResult:
-    """What came of sending a question."""
+    """The answer to a request, and what it took."""
 
     answer: "AIMessage"
     method: Method
     tries: Sequence[str]
-    """Why earlier requests for it came to nothing."""
+    """Why earlier requests for it failed."""
+    usd: float | None
+    """What the answer cost; None if that is not known."""
     reservation: Reservation | None
-    """What the record of the call settles."""
+    """To be settled by the record of the call, in the same transaction."""
+
+
+class Dispatcher(Protocol):
+    """Sends requests to one model: at once, in batches, or through another process."""
+
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        """Return the answer to one request.
+
+        An implementation may rely on the client: it sends no key twice at a time, runs each
+        request in a task of its own, which goes on if those who asked are cancelled, judges the
+        answer, and stores it in the same transaction that ends its reservation.
+
+        The client relies on the implementation: it reserves money before a request is sent and
+        settles it with the budget, drops tokens that the request cannot have had, and uses
+        `pause_sample_clock` while a request waits for others, for hours if need be.
+
+        Raises:
+            BudgetSpent: the budget does not allow another call.
+            NoValidAnswer: the endpoint declined the text.
+            ModelCallError: the request was rejected, or given up after all tries.
+            CredentialError: the endpoint refused the key.
+            ModelUnusable: the model cannot be used at all, now or later.
+        """
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dispatcher:
-    """The way to one model.
+class LiveDispatcher:
+    """Sends each request at once, and waits for its answer.
 
     Args:
-        model: Who is asked.
-        pace: How fast; shared with other roles of the same model.
-        purse: Who pays; shared by the run.
-        abilities: How models are asked for structure; shared by the process.
+        model: The model.
+        limiter: How fast it is asked; shared with other roles of the same model.
+        budget: Who pays; shared by the run.
+        capabilities: How models are asked for structure; shared by the process.
         retry: How often and how patiently a request is sent again.
-        role: Who asks.
-        traffic: Told where each call stands; shared by the process.
+        role: The role that asks.
+        active_calls: Receives the stage of each call; shared by the process.
     """
 
     model: Model
@@ -83,16 +113,8 @@ class Dispatcher:
     role: str = ""
     active_calls: ActiveCalls = field(default_factory=ActiveCalls)
 
-    async def send(self, question: ModelRequest) -> DispatchResult:
-        """Return the answer to one question.
-
-        Raises:
-            BudgetSpent: the budget does not allow another call.
-            NoValidAnswer: the endpoint declined the text.
-            ModelCallError: the request was rejected, or given up after all tries.
-            CredentialError: the endpoint refused the key.
-            ModelUnusable: the model cannot be used at all, now or later.
-        """
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        """Return the answer to one request; see `Dispatcher.send`."""
         tries: list[str] = []
         try:
             with self.active_calls.track(self.role, self.model.name) as call:
@@ -101,11 +123,95 @@ class Dispatcher:
                     tries.append(reason)
                     call.move_to("resting")
 
-                once = partial(self._send_with_fallback, question, tries, call)
-                return await self.retry.run(once, rest)
+                attempt = partial(self._attempt, request, tries, call)
+                result = await self.retry.run(attempt, rest)
         except CallFailure as failure:
             final = self._to_error(failure)
+        else:
+            await self.budget.settle(result.reservation, result.usd)
+            return result
         raise final
+
+    async def _attempt(
+        self, request: ModelRequest, tries: list[str], call: ActiveCall
+    ) -> DispatchResult:
+        """Send a request once, with options that the endpoint supports."""
+        while True:
+            options = self._choose_options(request)
+            call.move_to("turn")
+            try:
+                async with self.limiter.acquire(request.size // CHARACTERS_A_TOKEN) as permit:
+                    call.move_to("budget")
+                    reservation = await self.budget.reserve(
+                        self.model,
+                        request.key,
+                        prompt_bytes=request.size,
+                        max_tokens=options.max_tokens,
+                    )
+                    call.move_to("answer")
+                    async with self._record_failure(permit, reservation):
+                        messages = [dict(one) for one in request.messages]
+                        answer = await self.model.chat.ask(messages, options)
+                    answer = self._record_answer(answer, request, permit)
+            except CallFailure as failure:
+                if not self._fall_back(failure, options):
+                    raise
+                tries.append(failure.message)
+            else:
+                return DispatchResult(
+                    answer=answer,
+                    method=answer.response_metadata.get("method", options.method),  # as recorded
+                    tries=tries,
+                    usd=answer_cost(answer, self.budget.find_price(self.model)),
+                    reservation=reservation,
+                )
+
+    def _choose_options(self, request: ModelRequest) -> RequestOptions:
+        """Return the options with the best way of asking that the endpoint is known to support."""
+        method: Method = "text"
+        if request.options.schema:
+            method = self.capabilities.method(self.model, looser=request.looser)
+        plain_limit = self.capabilities.plain_limit(self.model)
+        return replace(request.options, method=method, plain_limit=plain_limit)
+
+    def _fall_back(self, failure: CallFailure, options: RequestOptions) -> bool:
+        """Drop the option that the endpoint refused; return whether another one is left."""
+        if failure.refused == "method" and options.schema:
+            return self.capabilities.drop_method(self.model, options.method)
+        if failure.refused == "limit":
+            return self.capabilities.drop_limit_name(self.model, plain=options.plain_limit)
+        return False
+
+    @asynccontextmanager
+    async def _record_failure(
+        self, permit: Permit, reservation: Reservation | None
+    ) -> AsyncIterator[None]:
+        """Record the failure of the request inside the block, and end its reservation."""
+        try:
+            yield
+        except CallFailure as failure:
+            permit.record_failure(failure)
+            self.active_calls.record_failure(self.model.name, failure)
+            if failure.billed:
+                await self.budget.write_off(reservation)
+            else:
+                await self.budget.release(reservation)
+            raise
+        except BaseException:
+            await self.budget.write_off(reservation)
+            raise
+
+    def _record_answer(
+        self, answer: "AIMessage", request: ModelRequest, permit: Permit
+    ) -> "AIMessage":
+        """Record an answer; return it without tokens that its request cannot have had."""
+        answer = _drop_impossible_count(answer, request)
+        if told := answer.response_metadata.get(IMPOSSIBLE_COUNT):
+            self.active_calls.record_impossible_count(self.model.name, str(told))
+        usage = answer.usage_metadata
+        tokens = usage["total_tokens"] if usage else permit.tokens
+        permit.record_answer(answer.response_metadata["limits"], tokens)
+        return answer
 
     def _to_error(self, failure: CallFailure) -> FinalError:
         """Return the error that a failure is when nothing more is tried."""
@@ -126,100 +232,12 @@ class Dispatcher:
             key_env=self.model.config.key_variable,
         )
 
-    async def settle(self, sent: DispatchResult, usd: float | None) -> None:
-        """Note what an answer cost; None where that is not known."""
-        await self.budget.settle(sent.reservation, usd)
 
-    def record_validity(self, sent: DispatchResult, *, valid: bool) -> None:
-        """Note whether the answer to a plain question was one: the way of asking may not work."""
-        self.capabilities.record_outcome(self.model, sent.method, valid=valid)
-
-    async def _send_with_fallback(
-        self, question: ModelRequest, tries: list[str], call: ActiveCall
-    ) -> DispatchResult:
-        """Send one request that the endpoint takes, whatever it takes."""
-        while True:
-            form = self._build_options(question)
-            try:
-                return await self._send_once(question, form, tries, call)
-            except CallFailure as failure:
-                if not self._fall_back(failure, form):
-                    raise
-                tries.append(failure.message)
-
-    def _build_options(self, question: ModelRequest) -> RequestOptions:
-        method: Method = "text"
-        if question.schema:
-            method = self.capabilities.method(self.model, looser=question.looser)
-        return RequestOptions(
-            schema=question.schema,
-            name=question.name,
-            method=method,
-            max_tokens=question.max_tokens,
-            plain_limit=self.capabilities.plain_limit(self.model),
-            draw=question.draw,
-            logprobs=question.logprobs,
-        )
-
-    def _fall_back(self, failure: CallFailure, form: RequestOptions) -> bool:
-        if failure.refused == "method" and form.schema:
-            return self.capabilities.drop_method(self.model, form.method)
-        if failure.refused == "limit":
-            return self.capabilities.drop_limit_name(self.model, plain=form.plain_limit)
-        return False
-
-    async def _send_once(
-        self, question: ModelRequest, form: RequestOptions, tries: Sequence[str], call: ActiveCall
-    ) -> DispatchResult:
-        about = question.size // CHARACTERS_A_TOKEN
-        call.move_to("turn")
-        async with self.limiter.acquire(about) as turn:
-            call.move_to("budget")
-            reservation = await self.budget.reserve(
-                self.model, question.key, prompt_bytes=question.size, max_tokens=form.max_tokens
-            )
-            call.move_to("answer")
-            answer = await self._call_model(question, form, turn, reservation)
-        method: Method = answer.response_metadata.get("method", form.method)  # as it was recorded
-        return DispatchResult(answer=answer, method=method, tries=tries, reservation=reservation)
-
-    async def _call_model(
-        self,
-        question: ModelRequest,
-        form: RequestOptions,
-        turn: Permit,
-        reservation: Reservation | None,
-    ) -> "AIMessage":
-        try:
-            answer = await self.model.chat.ask([dict(one) for one in question.messages], form)
-        except CallFailure as failure:
-            turn.record_failure(failure)
-            self.active_calls.record_failure(self.model.name, failure)
-            if failure.billed:
-                await self.budget.write_off(reservation)
-            else:
-                await self.budget.release(reservation)
-            raise
-        except BaseException:
-            await self.budget.write_off(reservation)
-            raise
-        answer = _drop_impossible_count(answer, question, form)
-        if told := answer.response_metadata.get(IMPOSSIBLE_COUNT):
-            self.active_calls.record_impossible_count(self.model.name, str(told))
-        usage = answer.usage_metadata
-        turn.record_answer(
-            answer.response_metadata["limits"], usage["total_tokens"] if usage else turn.tokens
-        )
-        return answer
-
-
-def _drop_impossible_count(
-    answer: "AIMessage", question: ModelRequest, form: RequestOptions
-) -> "AIMessage":
-    """Return an answer with its tokens; without them where its request cannot have had so many."""
+def _drop_impossible_count(answer: "AIMessage", request: ModelRequest) -> "AIMessage":
+    """Return an answer with its tokens; without them if its request cannot have had so many."""
     usage = answer.usage_metadata
     told = usage and find_impossible_count(
-        usage, prompt_bytes=question.size, max_tokens=form.max_tokens
+        usage, prompt_bytes=request.size, max_tokens=request.options.max_tokens
     )
     if not told:
         return answer

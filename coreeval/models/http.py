@@ -26,7 +26,6 @@ from coreeval.config.models import split_address
 from coreeval.errors import ConfigError
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.tools.http import ResponseTooLong, read_bounded
-from coreeval.tools.open_files import connections_allowed
 
 
 def check_route(url: str, ca_file: str | None) -> None:
@@ -132,6 +131,36 @@ def _is_in_network(host: str, network: str) -> bool:
 def name_proxy_variables() -> str:
     """Return the names of the environment's proxy variables; their values may hold a password."""
     return ", ".join(f"{kind.upper()}_PROXY" for kind in getproxies() if kind != "no")
+
+
+# -- how many connections, and what is sent on them -----------------------------------------------
+
+
+_ENOUGH_FILES = 4096
+"""Three endpoints with the most requests in flight that a config may ask for, and a run's files."""
+_KEPT_FILES = 100
+"""Of few: for databases, news, pictures and what Python opens."""
+
+
+def connections_allowed() -> int:
+    """Return the number of connections that may be open at once; 0 means no limit.
+
+    A shell's usual limit of 256 or 1024 is raised as far as the system permits.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited or soft >= _ENOUGH_FILES:
+        return 0
+    allowed = _ENOUGH_FILES if hard == unlimited else min(_ENOUGH_FILES, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    except (OSError, ValueError):
+        allowed = soft
+    return 0 if allowed >= _ENOUGH_FILES else max(1, allowed - _KEPT_FILES)
 
 
 MOST_LISTED = 128

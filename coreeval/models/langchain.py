@@ -22,7 +22,13 @@ from pydantic import Field, PrivateAttr, SecretStr, ValidationError
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
-from coreeval.models.chat import ChatModel, append_schema, check_usage, make_ai_message
+from coreeval.models.chat import (
+    ChatModel,
+    answer_or_raise,
+    append_schema,
+    check_usage,
+    make_ai_message,
+)
 from coreeval.models.failures import (
     DECLINED,
     NO_MONEY,
@@ -46,8 +52,8 @@ from coreeval.models.model import (
     find_api_key,
     public_endpoint,
     request_parameters,
+    share_client,
 )
-from coreeval.models.providers import share_client
 from coreeval.tools.http import parse_retry_after
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
@@ -214,15 +220,15 @@ class LangChainClient:
         self._bound: dict[tuple[int, str, int], tuple[Mapping[str, object], Asked]] = {}
         """By the schema's identity, the method and the limit; the schema is kept so it stays."""
 
-    def bind(self, form: RequestOptions) -> Asked:
+    def bind(self, options: RequestOptions) -> Asked:
         """Return a runnable that asks the model with the given options.
 
         Raises:
             ValueError, TypeError, NotImplementedError: its package does not support the method.
         """
-        key = (id(form.schema), form.method, form.max_tokens)
+        key = (id(options.schema), options.method, options.max_tokens)
         if key not in self._bound:
-            self._bound[key] = (form.schema, _bind(self._model(form.max_tokens), form))
+            self._bound[key] = (options.schema, _bind(self._model(options.max_tokens), options))
         return self._bound[key][1]
 
     def secret(self, key: SecretStr) -> str:
@@ -246,11 +252,11 @@ class LangChainClient:
         return self._models[limit]
 
 
-def _bind(model: BaseChatModel, form: RequestOptions) -> Asked:
-    if form.method == "text":
+def _bind(model: BaseChatModel, options: RequestOptions) -> Asked:
+    if options.method == "text":
         return cast("Asked", model | RunnableLambda(_as_raw))
-    schema = {"title": form.name, "description": "The answer.", **form.schema}
-    bound = model.with_structured_output(schema, method=form.method, include_raw=True)
+    schema = {"title": options.name, "description": "The answer.", **options.schema}
+    bound = model.with_structured_output(schema, method=options.method, include_raw=True)
     return cast("Asked", bound)
 
 
@@ -266,37 +272,29 @@ class LangChainChat(ChatModel):
     _me: object = PrivateAttr(default_factory=object)
     """What tells its connections from those of others."""
 
-    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
-        """Return the answer of one request.
-
-        A failure is raised outside the handlers, so that it does not chain the package's error,
-        which holds the request and its key.
-        """
-        told = form.method in ("json_mode", "text")
-        outcome = await self._send(append_schema(messages, form.schema) if told else messages, form)
-        if isinstance(outcome, CallFailure):
-            raise outcome
-        return outcome
+    async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
+        """Return the answer of one request."""
+        if options.method in ("json_mode", "text"):
+            messages = append_schema(messages, options.schema)
+        return answer_or_raise(await self._send(messages, options), self.key)
 
     async def _send(
-        self, messages: list[dict[str, str]], form: RequestOptions
+        self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
-        connected, seconds = (
-            share_client(self._me, lambda: LangChainClient(self.make)),
-            self.settings.timeout_s,
-        )
+        client = share_client(self._me, lambda: LangChainClient(self.make))
+        seconds = self.settings.timeout_s
         try:
-            asked = connected.bind(form)
+            bound = client.bind(options)
         except (ValueError, TypeError, NotImplementedError) as error:
-            return CallFailure("unsupported", f"{form.method}: {error}", refused="method")
+            return CallFailure("unsupported", f"{options.method}: {error}", refused="method")
         try:
             async with asyncio.timeout(seconds):
-                said = await asked.ainvoke(messages)
+                said = await bound.ainvoke(messages)
             return to_answer(cast("AIMessage", said["raw"]))
         except TimeoutError:
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
         except Exception as error:  # noqa: BLE001 - each package has errors of its own
-            return find_truncated_answer(error) or to_failure(error, connected.secret(self.key))
+            return find_truncated_answer(error) or to_failure(error, client.secret(self.key))
 
 
 _INSTALL = "pip install 'coreeval[providers]'"

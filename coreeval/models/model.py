@@ -1,14 +1,17 @@
 """A model as the rest of the program holds it, and the options of one request.
 
-Keys come from the environment, and only whole ones are sent. A count of tokens that an endpoint
-cannot have meant, or its request not have had, is an `ImpossibleCount`.
+Keys come from the environment, and only whole ones are sent. Clients that hold connections are made
+once in a loop, one for each kind, endpoint and key. A count of tokens that an endpoint cannot have
+meant, or its request not have had, is an `ImpossibleCount`.
 """
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
 
 from coreeval.config import Method, ModelConfig
 from coreeval.errors import CredentialError
@@ -81,9 +84,9 @@ class RequestOptions:
     """Strict JSON schema of the answer; empty where it may have any form."""
     name: str
     """What the schema is called on the wire."""
-    method: Method
-    """How the endpoint is asked to keep to the schema."""
     max_tokens: int
+    method: Method = "text"
+    """How the endpoint is asked to keep to the schema."""
     plain_limit: bool = True
     """Whether the length is called `max_tokens`, where a protocol has several names for it."""
     draw: int = 0
@@ -131,6 +134,38 @@ def mask_key(value: object, key: str) -> object:
     if isinstance(value, Mapping):
         return {name: mask_key(inner, key) for name, inner in value.items()}
     return [mask_key(inner, key) for inner in value] if isinstance(value, list) else value
+
+
+class Closable(Protocol):
+    """Something that holds connections."""
+
+    async def close(self) -> None:
+        """Close the shared clients."""
+        ...
+
+
+C = TypeVar("C", bound=Closable)
+_Clients = dict[Hashable, Closable]
+_OPEN_CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
+
+
+def share_client(key: Hashable, make: Callable[[], C]) -> C:
+    """Return the running loop's client for a key, creating it at the first call.
+
+    Args:
+        key: What identifies the client: its class, endpoint, key and all other settings.
+        make: Creates the client.
+    """
+    clients = _OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if key not in clients:
+        clients[key] = make()
+    return cast("C", clients[key])
+
+
+async def close_models() -> None:
+    """Close the connections of the running loop's models; they reopen at the next call."""
+    for client in _OPEN_CLIENTS.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()
 
 
 MOST_TOKENS: Final = 20_000_000

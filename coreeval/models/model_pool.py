@@ -7,7 +7,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.budget import Budget
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.client import MAX_DRAWS, ModelClient
-from coreeval.models.dispatch import Dispatcher
+from coreeval.models.dispatch import LiveDispatcher
 from coreeval.models.model import Model
 from coreeval.models.providers import open_model
 from coreeval.models.rate_limit import RateLimiter
@@ -21,35 +21,35 @@ from coreeval.tools.stores.call_store import CallStore
 class ModelPool:
     """Connects the roles of a process to their models.
 
-    Roles of one model at one endpoint share its pace, all share the purse.
+    Roles of one model at one endpoint share its limiter, all share the budget.
 
     Args:
         calls: The call store.
-        purse: Who pays.
+        budget: Who pays.
         in_flight: Most requests at a time to one model whose config does not say.
         retry: How often a request that fails on the wire is sent again.
         env: Where keys come from; the environment where it is not given.
-        traffic: Told where each call stands.
+        active_calls: Receives the stage of each call.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
     """
 
     def __init__(
         self,
         calls: CallStore,
-        purse: Budget,
+        budget: Budget,
         *,
         in_flight: int,
         retry: Retry | None = None,
         env: Mapping[str, str] | None = None,
-        traffic: ActiveCalls | None = None,
+        active_calls: ActiveCalls | None = None,
         trusted: Pairs = (),
     ) -> None:
         self.calls = calls
-        self._budget = purse
+        self._budget = budget
         self._in_flight = in_flight
         self._retry = retry or Retry()
         self._env = env
-        self._active_calls = traffic or ActiveCalls()
+        self._active_calls = active_calls or ActiveCalls()
         self._trusted = trusted
         self._capabilities = Capabilities(calls)
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
@@ -71,7 +71,7 @@ class ModelPool:
             UntrustedEndpoint: the key would be sent to an origin that is not trusted.
         """
         model = open_model(config, self._env, trusted=self._trusted)
-        sender = Dispatcher(
+        dispatcher = LiveDispatcher(
             model=model,
             limiter=self._find_limiter(model),
             budget=self._budget,
@@ -81,7 +81,14 @@ class ModelPool:
             active_calls=self._active_calls,
         )
         return ModelClient(
-            sender, self.calls, role=role, max_draws=max_draws, settle=settle, logprobs=logprobs
+            model,
+            dispatcher,
+            self.calls,
+            self._capabilities,
+            role=role,
+            max_draws=max_draws,
+            settle=settle,
+            logprobs=logprobs,
         )
 
     def role_clients(self, models: ModelsConfig) -> dict[RoleName, ModelClient]:
@@ -109,7 +116,7 @@ def open_model_pool(
     *,
     trusted: Pairs,
     limited: bool = True,
-    traffic: ActiveCalls | None = None,
+    active_calls: ActiveCalls | None = None,
 ) -> ModelPool:
     """Return the model pool of a run or a trial.
 
@@ -118,14 +125,17 @@ def open_model_pool(
         calls: The call store.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
         limited: Whether the run's budget applies.
-        traffic: Receives the stage of each call.
+        active_calls: Receives the stage of each call.
 
     Raises:
         ConfigError: the file of prices cannot be used.
     """
     prices = load_run_prices(config)
-    budget = config.run.budget_usd if limited else None
-    purse = Budget(calls.ledger, prices, budget_usd=budget)
+    budget_usd = config.run.budget_usd if limited else None
     return ModelPool(
-        calls, purse, in_flight=config.run.concurrency, traffic=traffic, trusted=trusted
+        calls,
+        Budget(calls.ledger, prices, budget_usd=budget_usd),
+        in_flight=config.run.concurrency,
+        active_calls=active_calls,
+        trusted=trusted,
     )

@@ -49,8 +49,8 @@ from coreeval.models.model import (
     find_api_key,
     public_endpoint,
     request_parameters,
+    share_client,
 )
-from coreeval.models.providers import share_client
 from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
@@ -63,21 +63,23 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-def request_body(config: ModelConfig, messages: list[dict[str, str]], form: RequestOptions) -> Body:
+def request_body(
+    config: ModelConfig, messages: list[dict[str, str]], options: RequestOptions
+) -> Body:
     """Return the request body, without parameters that are not configured."""
-    limit = "max_tokens" if form.plain_limit else "max_completion_tokens"
+    limit = "max_tokens" if options.plain_limit else "max_completion_tokens"
     chosen = {
         "temperature": config.temperature,
         "seed": config.seed,
         "reasoning_effort": config.reasoning_effort,
     }
-    body: Body = {"model": config.name, "messages": messages, limit: form.max_tokens}
+    body: Body = {"model": config.name, "messages": messages, limit: options.max_tokens}
     body |= {key: value for key, value in chosen.items() if value is not None}
-    if form.logprobs:
-        body |= {"logprobs": True, "top_logprobs": form.logprobs}
+    if options.logprobs:
+        body |= {"logprobs": True, "top_logprobs": options.logprobs}
     if config.base_url is None:
         body["prompt_cache_key"] = _cache_key(messages)
-    return body | _structure_fields(messages, form) | config.extra
+    return body | _structure_fields(messages, options) | config.extra
 
 
 def _cache_key(messages: list[dict[str, str]]) -> str:
@@ -85,20 +87,20 @@ def _cache_key(messages: list[dict[str, str]]) -> str:
     return hashlib.sha256(messages[0]["content"].encode()).hexdigest()[:32]
 
 
-def _structure_fields(messages: list[dict[str, str]], form: RequestOptions) -> Body:
-    match form.method:
+def _structure_fields(messages: list[dict[str, str]], options: RequestOptions) -> Body:
+    match options.method:
         case "json_schema":
-            named = {"name": form.name, "strict": True, "schema": form.schema}
+            named = {"name": options.name, "strict": True, "schema": options.schema}
             return {"response_format": {"type": "json_schema", "json_schema": named}}
         case "function_calling":
-            function = {"name": form.name, "strict": True, "parameters": form.schema}
-            choice = {"type": "function", "function": {"name": form.name}}
+            function = {"name": options.name, "strict": True, "parameters": options.schema}
+            choice = {"type": "function", "function": {"name": options.name}}
             return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
         case "json_mode":
-            told = append_schema(messages, form.schema)
+            told = append_schema(messages, options.schema)
             return {"messages": told, "response_format": {"type": "json_object"}}
         case "text":
-            return {"messages": append_schema(messages, form.schema)}
+            return {"messages": append_schema(messages, options.schema)}
 
 
 # -- what came back -----------------------------------------------------------------------------
@@ -339,10 +341,10 @@ class OpenAIChat(SdkChatModel):
         )
 
     async def _send(
-        self, messages: list[dict[str, str]], form: RequestOptions
+        self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        body = request_body(self.settings, messages, form)
+        body = request_body(self.settings, messages, options)
         try:
             response = await self._share_client(secret).post(
                 f"{self._url.rstrip('/')}/chat/completions",  # whole: the SDK would parse it twice

@@ -1,14 +1,10 @@
 """Which providers there are: `provider:name` becomes a model.
 
-`preflight` checks what can be known about a model before anything is paid. Clients that hold
-connections are made once in a loop, one for each kind, endpoint and key.
+`preflight` checks what can be known about a model before anything is paid.
 """
 
-import asyncio
 import os
-from collections.abc import Callable, Hashable, Mapping
-from typing import Protocol, TypeVar, cast
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Mapping
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
@@ -109,35 +105,3 @@ def preflight(
         check_listed(
             config, config.base_url, find_api_key(config, os.environ if env is None else env)
         )
-
-
-class Closable(Protocol):
-    """Something that holds connections."""
-
-    async def close(self) -> None:
-        """Close the shared clients."""
-        ...
-
-
-C = TypeVar("C", bound=Closable)
-_Clients = dict[Hashable, Closable]
-_OPEN_CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
-
-
-def share_client(key: Hashable, make: Callable[[], C]) -> C:
-    """Return the running loop's client for a key, creating it at the first call.
-
-    Args:
-        key: What identifies the client: its class, endpoint, key and all other settings.
-        make: Creates the client.
-    """
-    clients = _OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
-    if key not in clients:
-        clients[key] = make()
-    return cast("C", clients[key])
-
-
-async def close_models() -> None:
-    """Close the connections of the running loop's models; they reopen at the next call."""
-    for client in _OPEN_CLIENTS.pop(asyncio.get_running_loop(), {}).values():
-        await client.close()

@@ -226,11 +226,11 @@ class MinuteLimit:
 class Permit:
     """A request's permission to be sent; it is told how the request ended."""
 
-    def __init__(self, pace: "RateLimiter", slot: Slot, tokens: int) -> None:
-        self._limiter = pace
+    def __init__(self, limiter: "RateLimiter", slot: Slot, tokens: int) -> None:
+        self._limiter = limiter
         self.slot = slot
         self.tokens = tokens
-        self.sent_at = pace.clock()
+        self.sent_at = limiter.clock()
 
     def record_answer(self, limits: Mapping[str, str], tokens: int) -> None:
         """Record an answer, the limits in its headers, and the tokens that it used."""

@@ -38,7 +38,7 @@ class RecordedAnswer(Value):
     """One recorded answer and the request that it answers."""
 
     messages: tuple[dict[str, str], ...] | None = None
-    shape: dict[str, object] | str | None = Field(None, alias="schema")
+    output_schema: dict[str, object] | str | None = Field(None, alias="schema")
     draw: int = 0
     asked: str = ""
     """In place of these three: their hash, as `question_key` makes it."""
@@ -51,7 +51,7 @@ class RecordedAnswer(Value):
 
     @model_validator(mode="after")
     def _one_request(self) -> Self:
-        told = self.messages is not None and self.shape is not None
+        told = self.messages is not None and self.output_schema is not None
         if told == bool(self.asked):
             raise ValueError("an answer has messages and schema, or asked")
         return self
@@ -59,7 +59,7 @@ class RecordedAnswer(Value):
     @property
     def key(self) -> str:
         """The hash of the request."""
-        return self.asked or question_key(self.messages or (), self.shape, self.draw)
+        return self.asked or question_key(self.messages or (), self.output_schema, self.draw)
 
 
 class _StoredSchema(Value):
@@ -74,7 +74,7 @@ class _StoredRequest(Value):
     endpoint: str
     model: str
     parameters: dict[str, object]
-    shape: _StoredSchema = Field(alias="schema")
+    output_schema: _StoredSchema = Field(alias="schema")
     messages: tuple[dict[str, str], ...]
     draw: int
 
@@ -141,7 +141,10 @@ def _no_answers_error(model: str, others: Sequence[str]) -> UsageError:
 
 def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRecord) -> None:
     """Add an answer; one with log-probabilities replaces the same answer without them."""
-    line, key = _to_line(asked, record), question_key(asked.messages, asked.shape.body, asked.draw)
+    line, key = (
+        _to_line(asked, record),
+        question_key(asked.messages, asked.output_schema.body, asked.draw),
+    )
     known = answers.setdefault(key, line)
     answers[key] = {**known, **line}
     if {**line, **known} != answers[key]:
@@ -176,7 +179,7 @@ def _to_line(asked: _StoredRequest, record: CallRecord) -> Line:
     }
     line = {
         "messages": list(asked.messages),
-        "schema": asked.shape.body,
+        "schema": asked.output_schema.body,
         "draw": asked.draw,
         "content": record.response,
         "finish_reason": record.finish_reason,
@@ -223,19 +226,22 @@ class ReplayChat(ChatModel):
 
     answers: dict[str, RecordedAnswer]
 
-    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
+    async def answer(self, messages: list[dict[str, str]], options: RequestOptions) -> AIMessage:
         """Return the answer recorded for these messages, schema and draw.
 
         Raises:
             NotRecorded: there is no such answer.
         """
-        keys = (question_key(messages, schema, form.draw) for schema in (form.schema, form.name))
+        keys = (
+            question_key(messages, schema, options.draw)
+            for schema in (options.schema, options.name)
+        )
         found = next((self.answers[key] for key in keys if key in self.answers), None)
         if found is None:
             file = Path(self.settings.name).name
             raise NotRecorded(
                 f"this request is not among the recorded answers of {file} "
-                f"(schema {form.name}, draw {form.draw}, last message: "
+                f"(schema {options.name}, draw {options.draw}, last message: "
                 f"{messages[-1]['content'][:80]!r})"
             )
         usage = check_usage(
@@ -246,7 +252,7 @@ class ReplayChat(ChatModel):
             finish=found.finish_reason,
             model="recorded",
             usage=usage,
-            logprobs=found.logprobs if form.logprobs else None,
+            logprobs=found.logprobs if options.logprobs else None,
         )
         if found.method:
             said.response_metadata["method"] = found.method

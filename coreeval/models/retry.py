@@ -9,8 +9,8 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
+from coreeval.models.activity import awake_s
 from coreeval.models.failures import LONGEST_WAIT_S, CallFailure
-from coreeval.tools.awake import awake_s
 
 T = TypeVar("T")
 
@@ -34,10 +34,10 @@ class Retry:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
-    async def run(
+    def run(
         self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _ignore_reason
-    ) -> T:
-        """Return the result of a call, or raise its last failure.
+    ) -> Awaitable[T]:
+        """Return an awaitable of a call's result, which raises its last failure.
 
         Args:
             call: Sends the request once.
@@ -51,7 +51,7 @@ class Retry:
             sleep=self.sleep,
             reraise=True,
         )
-        return await again(call)
+        return again(call)
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -43,7 +43,7 @@ GOOD = "In 2014, which way did sales of 2.5 go? A. rise B. fall"
 
 
 class Told:
-    """Gives answers in turn until one passes, as the models' Asker does."""
+    """Gives answers in turn until one passes, as a `ModelClient` does."""
 
     def __init__(self, *answers: str) -> None:
         self._answers = answers
@@ -79,10 +79,10 @@ class Near:
 
 
 async def test_a_good_paraphrase_passes_with_all_else_as_it_was() -> None:
-    asker = Told(GOOD)
-    found = await Paraphraser(asker, Near())(ITEM)
+    client = Told(GOOD)
+    found = await Paraphraser(client, Near())(ITEM)
     assert found == ItemTwin(item=ITEM.model_copy(update={"input": GOOD}), changes={})
-    shown = asker.messages[1]["content"]
+    shown = client.messages[1]["content"]
     assert all(f'"{kept}"' in shown for kept in ("2.5", "2014", "rise", "fall"))
 
 
@@ -101,10 +101,10 @@ async def test_a_good_paraphrase_passes_with_all_else_as_it_was() -> None:
     ],
 )
 async def test_a_bad_one_is_asked_for_again(bad: str, reason: str) -> None:
-    asker = Told(bad, GOOD)
-    found = await Paraphraser(asker, Near())(ITEM)
+    client = Told(bad, GOOD)
+    found = await Paraphraser(client, Near())(ITEM)
     assert isinstance(found, ItemTwin)
-    assert asker.reasons == [reason]
+    assert client.reasons == [reason]
 
 
 def test_the_end_of_a_long_text_counts() -> None:
@@ -125,13 +125,13 @@ async def test_without_a_valid_one_the_item_stays_unmodified() -> None:
     assert found == NoTwin(id="x", reason="no valid answer; the last one: it is the input itself")
 
 
-async def test_a_models_asker_keeps_bad_ones_and_pays_once(tmp_path: Path) -> None:
+async def test_a_models_client_keeps_bad_ones_and_pays_once(tmp_path: Path) -> None:
     replies = script(json.dumps({"input": INPUT}), json.dumps({"input": GOOD}))
     store = open_calls(tmp_path / "calls.db")
     async with LLMServer(replies).running() as server:
         told = {"model": "openai:stub", "base_url": server.url}
-        asker = exchange(store).open_client(ModelConfig.model_validate(told), "paraphraser")
-        found = [await Paraphraser(asker, Near())(ITEM) for _ in range(2)]
+        client = exchange(store).open_client(ModelConfig.model_validate(told), "paraphraser")
+        found = [await Paraphraser(client, Near())(ITEM) for _ in range(2)]
         await close_models()
     assert [one.item.input for one in found if isinstance(one, ItemTwin)] == [GOOD, GOOD]
     assert len(server.requests) == 2

@@ -48,20 +48,20 @@ class ScriptedAsker:
         self._rule = rule
         self.asked: list[str] = []
 
-    async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[Message], output_schema: OutputSchema[Answer]) -> Answer:
         (message,) = messages
         self.asked.append(message["content"])
-        return shape.parse(json.dumps({"label": self._rule(message["content"])}))
+        return output_schema.parse(json.dumps({"label": self._rule(message["content"])}))
 
 
-async def _ask(asker: ScriptedAsker, samples: Sequence[Sample]) -> list[Prediction]:
-    predict = make_predictor("openai:x", asker, source="updated", task=TASK)
+async def _ask(client: ScriptedAsker, samples: Sequence[Sample]) -> list[Prediction]:
+    predict = make_predictor("openai:x", client, source="updated", task=TASK)
     return [await predict(TargetQuestion(sample, 1)) for sample in samples]
 
 
 async def test_a_prediction_says_who_was_asked_about_what() -> None:
-    asker = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
-    found = await _ask(asker, _samples("wet", "dry", "wet"))
+    client = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
+    found = await _ask(client, _samples("wet", "dry", "wet"))
     assert [(each.sample_id, each.answer, each.kind) for each in found] == [
         ("s0", "bad", "answered"),
         ("s1", "good", "answered"),
@@ -72,11 +72,11 @@ async def test_a_prediction_says_who_was_asked_about_what() -> None:
 
 
 async def test_every_template_is_asked_about_every_sample() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    predict = make_predictor("openai:x", asker, source="original", task=TASK)
+    client = ScriptedAsker(lambda _: "good")
+    predict = make_predictor("openai:x", client, source="original", task=TASK)
     found = [await predict(one) for one in questions_about(_samples("wet", "dry"), TASK)]
     end = '\n\nGive the label as a JSON object: {"label": "..."}'
-    assert asker.asked == [
+    assert client.asked == [
         f"wet about rain: good, bad?{end}",
         f"second template wet{end}",
         f"dry about rain: good, bad?{end}",
@@ -130,13 +130,15 @@ async def test_a_question_that_does_not_reach_the_target_raises(error: CoreEvalE
 
 
 def test_an_answer_is_exactly_one_of_the_labels() -> None:
-    shape = LabelShape(TASK)
-    assert shape.schema["properties"] == {"label": {"type": "string", "enum": ["good", "bad"]}}
-    assert shape.parse('{"label": "bad"}').label == "bad"
-    assert shape.parse('{"label": "bad", "why": "x"}').label == "bad"
+    output_schema = LabelShape(TASK)
+    assert output_schema.schema["properties"] == {
+        "label": {"type": "string", "enum": ["good", "bad"]}
+    }
+    assert output_schema.parse('{"label": "bad"}').label == "bad"
+    assert output_schema.parse('{"label": "bad", "why": "x"}').label == "bad"
     for text in ('{"label": ""}', '{"label": "good or bad"}', "not bad", "good or bad", "böse"):
         with pytest.raises(InvalidAnswer):
-            shape.parse(text)
+            output_schema.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +184,8 @@ def _recorded(content: str, text: str, finish_reason: str = "stop") -> Mapping[s
 
 
 def _open_predictor(store: CallStore, target: ModelConfig) -> Predict:
-    asker = exchange(store).open_client(target, "target", max_draws=1, settle=True)
-    return make_predictor("replay:x", asker, source="original", task=TASK)
+    client = exchange(store).open_client(target, "target", max_draws=1, settle=True)
+    return make_predictor("replay:x", client, source="original", task=TASK)
 
 
 async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:

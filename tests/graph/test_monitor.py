@@ -49,8 +49,8 @@ def store(tmp_path: Path, hours: Hours) -> Iterator[RunStore]:
 
 
 def monitor_of(hours: Hours, told: list[Progress]) -> Monitor:
-    in_flight, traffic = InFlight(hours.now, hours), ActiveCalls(hours)
-    return Monitor(told.append, in_flight, traffic, lambda: SPENT, hours)
+    in_flight, active_calls = InFlight(hours.now, hours), ActiveCalls(hours)
+    return Monitor(told.append, in_flight, active_calls, lambda: SPENT, hours)
 
 
 def test_a_rate_is_of_late(hours: Hours) -> None:
@@ -109,7 +109,7 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     )
     monitor.in_flight.enter("a", "retrieve")
     monitor.in_flight.enter("b", "compose")
-    with monitor.traffic.track("composer", "openai:m") as call:
+    with monitor.active_calls.track("composer", "openai:m") as call:
         call.move_to("answer")
         hours.second = 90.0
         await monitor.beat(store)

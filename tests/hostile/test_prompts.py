@@ -18,7 +18,7 @@ from coreeval.errors import ModelCallError
 from coreeval.prompts import Message
 from coreeval.schema import Defect, Extraction, Plan, RoleName, Sample, Statement, Task
 from coreeval.tasks import load_task
-from tests.agents.llm.support import PROMPTS, ScriptedAsker, new_store, news
+from tests.agents.llm.support import PROMPTS, ScriptedClient, new_store, news
 from tests.hostile.texts import HOSTILE
 
 TASKS = [load_task(name) for name in ("emotion", "irony", "mrpc", "rte")]
@@ -86,10 +86,10 @@ ASK: dict[RoleName, Ask] = {
 }
 
 
-async def _rendered(asked: Awaitable[object], asker: ScriptedAsker) -> tuple[Message, ...]:
+async def _rendered(asked: Awaitable[object], client: ScriptedClient) -> tuple[Message, ...]:
     with pytest.raises(ModelCallError):
         await asked
-    system, user = (dict(message) for message in asker.asked.pop())
+    system, user = (dict(message) for message in client.asked.pop())
     return system, user
 
 
@@ -106,14 +106,14 @@ def _strings(value: object) -> list[str]:
 @pytest.mark.parametrize("role", ASK)
 async def test_it_stays_inside_its_block(role: RoleName, task: Task, tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    asker, ask = ScriptedAsker(store), ASK[role]
-    hired = HIRE[role](task, asker, PROMPTS)
+    client, ask = ScriptedClient(store), ASK[role]
+    hired = HIRE[role](task, client, PROMPTS)
     said = "a plain text"
-    system, plain = await _rendered(ask(hired, task, said, said), asker)
+    system, plain = await _rendered(ask(hired, task, said, said), client)
     shape = [name for name, _ in _BLOCK.findall(plain["content"])]
     assert shape
     for trick, text in HOSTILE.items():
-        told, shown = await _rendered(ask(hired, task, text, text), asker)
+        told, shown = await _rendered(ask(hired, task, text, text), client)
         assert told == system, trick
         blocks = _BLOCK.findall(shown["content"])
         assert [name for name, _ in blocks] == shape, trick

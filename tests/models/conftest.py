@@ -1,4 +1,4 @@
-"""A server, a store and an asker for tests of the model layer."""
+"""A server, a store and a client for tests of the model layer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -28,7 +28,7 @@ class Options(TypedDict, total=False):
     model: str
 
 
-MakeAsker = Callable[..., ModelClient]
+MakeClient = Callable[..., ModelClient]
 Connect = Callable[..., ModelPool]
 
 
@@ -60,7 +60,7 @@ def store(tmp_path: Path) -> Iterator[CallStore]:
 
 
 @pytest.fixture
-def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
+def make_client(server: LLMServer, store: CallStore, naps: Naps) -> MakeClient:
     def make(**options: Unpack[Options]) -> ModelClient:
         config = ModelConfig.model_validate(
             {"model": "openai:stub", "base_url": server.url, **options}

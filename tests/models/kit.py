@@ -26,14 +26,14 @@ def config_of(server: LLMServer, **options: object) -> ModelConfig:
     return ModelConfig.model_validate(told)
 
 
-def asker_of(connected: ModelPool, server: LLMServer, **options: object) -> ModelClient:
+def client_of(connected: ModelPool, server: LLMServer, **options: object) -> ModelClient:
     return connected.open_client(config_of(server, **options), "extractor")
 
 
-async def ask(asker: ModelClient, text: str = "a text") -> CallRef:
+async def ask(client: ModelClient, text: str = "a text") -> CallRef:
     """Ask one question; return its last call."""
     with record_calls() as calls:
-        assert await asker.ask(asked(text), SHAPE) == Answer(label="joy")
+        assert await client.ask(asked(text), SHAPE) == Answer(label="joy")
     return calls[-1]
 
 

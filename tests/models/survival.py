@@ -27,9 +27,9 @@ def question(number: int = 0) -> list[dict[str, str]]:
     return [told, {"role": "user", "content": f"text {number}"}]
 
 
-async def asked(asker: ModelClient, number: int = 0) -> Answer:
+async def asked(client: ModelClient, number: int = 0) -> Answer:
     """Ask one of many questions."""
-    return await asker.ask(question(number), SHAPE)
+    return await client.ask(question(number), SHAPE)
 
 
 def records(store: CallStore) -> Sequence[CallRecord]:

@@ -37,14 +37,14 @@ class Followed:
     def __init__(
         self, store: CallStore, *, attempts: int = 3, budget_usd: float | None = None
     ) -> None:
-        self.traffic, self.rested = ActiveCalls(), asyncio.Event()
+        self.active_calls, self.rested = ActiveCalls(), asyncio.Event()
         self.exchange = ModelPool(
             store,
             Budget(store.ledger, {}, budget_usd=budget_usd),
             in_flight=8,
             retry=Retry(attempts=attempts, sleep=self._rest),
             env={},
-            traffic=self.traffic,
+            active_calls=self.active_calls,
         )
 
     async def _rest(self, _seconds: float) -> None:
@@ -52,7 +52,7 @@ class Followed:
 
     def waits(self) -> Told:
         """Return cause, number and reason of what is waited for."""
-        found = sorted(self.traffic.waits(), key=lambda wait: wait.cause)
+        found = sorted(self.active_calls.waits(), key=lambda wait: wait.cause)
         return [(wait.cause, wait.number, wait.reason) for wait in found]
 
     async def until(self, expected: Told) -> None:
@@ -67,18 +67,18 @@ async def test_who_waits_for_an_answer_and_who_for_a_turn(
 ) -> None:
     server.answers = gate = Gate()
     followed = Followed(store)
-    asker = followed.exchange.open_client(config_of(server, max_in_flight=2), "composer")
-    asked = [asyncio.ensure_future(ask(asker, str(number))) for number in range(5)]
+    client = followed.exchange.open_client(config_of(server, max_in_flight=2), "composer")
+    asked = [asyncio.ensure_future(ask(client, str(number))) for number in range(5)]
     await followed.until([("answer", 2, ""), ("turn", 3, "")])
-    assert followed.traffic.in_flight == 2
-    moved, gate.is_open = followed.traffic.moved_at, True
+    assert followed.active_calls.in_flight == 2
+    moved, gate.is_open = followed.active_calls.moved_at, True
     await asyncio.gather(*asked)
     assert followed.waits() == []
-    assert followed.traffic.moved_at > moved
-    (speed,) = followed.traffic.speeds()
+    assert followed.active_calls.moved_at > moved
+    (speed,) = followed.active_calls.speeds()
     assert (speed.role, speed.model, speed.answers) == ("composer", "openai:stub", 5)
-    await ask(asker, "0")
-    assert followed.traffic.speeds() == (speed,), "what the store had was no request"
+    await ask(client, "0")
+    assert followed.active_calls.speeds() == (speed,), "what the store had was no request"
 
 
 @pytest.mark.parametrize(("status", "cause"), [(429, "throttled"), (500, "resting")])
@@ -87,8 +87,8 @@ async def test_why_a_request_is_sent_again_later(
 ) -> None:
     server.answers = script(refused(status, "come back later"), GOOD)
     followed = Followed(store)
-    asker = followed.exchange.open_client(config_of(server), "composer")
-    asked = asyncio.ensure_future(ask(asker))
+    client = followed.exchange.open_client(config_of(server), "composer")
+    asked = asyncio.ensure_future(ask(client))
     async with asyncio.timeout(PATIENCE_S):
         while "come back later" not in str(followed.waits()):
             await asyncio.sleep(0.01)
@@ -96,7 +96,7 @@ async def test_why_a_request_is_sent_again_later(
     followed.rested.set()
     await asked
     server.answers = gate = Gate()
-    asked = asyncio.ensure_future(ask(asker, "another"))
+    asked = asyncio.ensure_future(ask(client, "another"))
     await followed.until([("answer", 1, "")])  # without the trouble that is over
     gate.is_open = True
     await asked
@@ -105,21 +105,21 @@ async def test_why_a_request_is_sent_again_later(
 async def test_a_call_that_was_given_up_is_no_answer(store: CallStore, server: LLMServer) -> None:
     server.answers = script(refused(500, "no disk"))
     followed = Followed(store, attempts=1)
-    moved = followed.traffic.moved_at
+    moved = followed.active_calls.moved_at
     with pytest.raises(ModelCallError):
         await ask(followed.exchange.open_client(config_of(server), "composer"))
     assert followed.waits() == []
-    assert (followed.traffic.speeds(), followed.traffic.moved_at) == ((), moved)
+    assert (followed.active_calls.speeds(), followed.active_calls.moved_at) == ((), moved)
 
 
 async def test_who_waits_for_money(store: CallStore, server: LLMServer) -> None:
     server.answers = gate = Gate()
     followed = Followed(store, budget_usd=0.15)
     price = FREE.model_dump() | {"output": 1000.0}
-    asker = followed.exchange.open_client(
+    client = followed.exchange.open_client(
         config_of(server, price=price, max_tokens=100), "composer"
     )
-    asked = [asyncio.ensure_future(ask(asker, str(number))) for number in range(2)]
+    asked = [asyncio.ensure_future(ask(client, str(number))) for number in range(2)]
     await followed.until([("answer", 1, ""), ("budget", 1, "")])
     gate.is_open = True
     await asyncio.gather(*asked)
@@ -127,22 +127,25 @@ async def test_who_waits_for_money(store: CallStore, server: LLMServer) -> None:
 
 def test_the_longest_wait_is_told_and_waiting_for_a_turn_makes_no_role_slow() -> None:
     second = 0.0
-    traffic = ActiveCalls(clock=lambda: second)
-    with traffic.track("composer", "m") as first, traffic.track("fact_judge", "m") as other:
+    active_calls = ActiveCalls(clock=lambda: second)
+    with (
+        active_calls.track("composer", "m") as first,
+        active_calls.track("fact_judge", "m") as other,
+    ):
         second = 5.0
         first.move_to("resting")
         second = 7.0
         first.move_to("turn")
-        assert traffic.waits() == [Wait(cause="turn", who="m", number=2, seconds=7.0)]
+        assert active_calls.waits() == [Wait(cause="turn", who="m", number=2, seconds=7.0)]
         first.move_to("answer")
         other.move_to("answer")
         second = 10.0
-        assert traffic.waits() == [Wait(cause="answer", who="m", number=2, seconds=3.0)]
+        assert active_calls.waits() == [Wait(cause="answer", who="m", number=2, seconds=3.0)]
         other.move_to("turn")
         second = 11.0
         other.move_to("answer")
         second = 12.0
-    assert traffic.speeds() == (
+    assert active_calls.speeds() == (
         RoleSpeed(role="composer", model="m", answers=1, mean_s=5.0),
         RoleSpeed(role="fact_judge", model="m", answers=1, mean_s=1.0),
     )

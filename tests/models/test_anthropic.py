@@ -20,7 +20,7 @@ from coreeval.models import ModelClient, OutputSchema, Retry, open_model, record
 from coreeval.models.model import NO_KEY, RequestOptions
 from coreeval.schema import Value
 from coreeval.tools.stores.call_store import CallStore
-from tests.models.conftest import KEY, MakeAsker, Naps
+from tests.models.conftest import KEY, MakeClient, Naps
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, refused, script
 
@@ -40,7 +40,7 @@ STRUCTURED = {"format": {"type": "json_schema", "schema": SHAPE.schema}}
 
 
 @pytest.fixture
-def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
+def make_client(server: LLMServer, store: CallStore, naps: Naps) -> MakeClient:
     connected = exchange(store, env={"ANTHROPIC_API_KEY": KEY}, retry=Retry(sleep=naps.sleep))
 
     def make(**options: object) -> ModelClient:
@@ -55,11 +55,11 @@ def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
 
 @pytest.mark.parametrize("tail", ["", "/", "/v1", "/v1/"])
 async def test_only_what_is_configured_is_sent(
-    make_asker: MakeAsker, server: LLMServer, tail: str
+    make_client: MakeClient, server: LLMServer, tail: str
 ) -> None:
     server.answers = script(GOOD)
-    asker = make_asker(base_url=f"{server.anthropic_url}{tail}")
-    assert await asker.ask(ASKED, SHAPE) == JOY
+    client = make_client(base_url=f"{server.anthropic_url}{tail}")
+    assert await client.ask(ASKED, SHAPE) == JOY
     assert server.requests == [
         {
             "model": "stub",
@@ -71,24 +71,24 @@ async def test_only_what_is_configured_is_sent(
     ]
     assert server.keys == [f"Bearer {KEY}"]
     assert server.headers[0]["x-api-key"] == KEY
-    assert asker.model.identity.endpoint == server.anthropic_url
+    assert client.model.identity.endpoint == server.anthropic_url
 
 
 async def test_parameters_are_sent_when_configured(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD)
     extra = {"top_k": 5, "output_config": {"beside": 1}}
-    asker = make_asker(temperature=0.0, reasoning_effort="low", max_tokens=99, extra=extra)
-    await asker.ask(ASKED, SHAPE)
+    client = make_client(temperature=0.0, reasoning_effort="low", max_tokens=99, extra=extra)
+    await client.ask(ASKED, SHAPE)
     sent = server.requests[0]
     assert (sent["temperature"], sent["max_tokens"], sent["top_k"]) == (0.0, 99, 5)
     assert sent["output_config"] == {**STRUCTURED, "effort": "low", "beside": 1}
 
 
-async def test_function_calling_forces_one_tool(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_function_calling_forces_one_tool(make_client: MakeClient, server: LLMServer) -> None:
     server.answers = script(Reply(content='{"label": "é"}', thinking="a tool, then"))
-    said = await make_asker(structured="function_calling").ask(ASKED, SHAPE)
+    said = await make_client(structured="function_calling").ask(ASKED, SHAPE)
     assert said == Answer(label="é")
     sent = server.requests[0]
     assert sent["tools"] == [{"name": "answer", "input_schema": SHAPE.schema}]
@@ -102,10 +102,10 @@ async def test_function_calling_forces_one_tool(make_asker: MakeAsker, server: L
 
 @pytest.mark.parametrize("method", ["json_mode", "text"])
 async def test_other_methods_tell_the_schema_in_words(
-    make_asker: MakeAsker, server: LLMServer, method: str
+    make_client: MakeClient, server: LLMServer, method: str
 ) -> None:
     server.answers = script(GOOD)
-    assert await make_asker(structured=method).ask(ASKED, SHAPE) == JOY
+    assert await make_client(structured=method).ask(ASKED, SHAPE) == JOY
     blocks = server.requests[0]["system"]
     assert isinstance(blocks, list) and len(blocks) == 1
     assert json.dumps(SHAPE.schema, separators=(",", ":")) in blocks[0]["text"]
@@ -114,10 +114,10 @@ async def test_other_methods_tell_the_schema_in_words(
 
 
 async def test_an_answer_without_a_word_is_shown_again_as_such(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(" \n", GOOD)
-    assert await make_asker().ask([TEXT], SHAPE) == JOY
+    assert await make_client().ask([TEXT], SHAPE) == JOY
     assert "system" not in server.requests[0]
     turns = server.requests[1]["messages"]
     assert isinstance(turns, list)
@@ -141,7 +141,7 @@ async def test_an_answer_without_a_word_is_shown_again_as_such(
     ],
 )
 async def test_why_an_answer_ended(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     store: CallStore,
     reply: Reply,
@@ -149,18 +149,18 @@ async def test_why_an_answer_ended(
     error: str,
 ) -> None:
     server.answers = script(reply, GOOD)
-    assert await make_asker().ask(ASKED, SHAPE) == JOY
+    assert await make_client().ask(ASKED, SHAPE) == JOY
     first = min(store.records(), key=lambda record: record.draw)
     assert (first.finish_reason, first.error) == (finish, error)
 
 
 async def test_thoughts_are_no_part_of_the_answer_and_tokens_are_told_apart(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(Reply(content=GOOD, thinking="{}", cached=400, written=20))
     price = PriceConfig(input=1e6, output=0, cached_input=1e3, cache_write=2e6)
     with record_calls() as calls:
-        await make_asker(price=price.model_dump()).ask(ASKED, SHAPE)
+        await make_client(price=price.model_dump()).ask(ASKED, SHAPE)
     (kept,) = store.records()
     assert (kept.response, kept.model_returned) == (GOOD, "stub-20260101")
     fresh = len(json.dumps([TEXT])) // 4
@@ -170,12 +170,12 @@ async def test_thoughts_are_no_part_of_the_answer_and_tokens_are_told_apart(
 
 
 async def test_what_the_headers_say_about_limits_is_handed_on(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     told = {"anthropic-ratelimit-requests-remaining": "7", "x-other": "1"}
     server.answers = script(Reply(content=GOOD, headers=told))
     form = RequestOptions(schema=SHAPE.schema, name="answer", method="text", max_tokens=9)
-    answer = await make_asker().model.chat.ainvoke(ASKED, form=form)
+    answer = await make_client().model.chat.ainvoke(ASKED, form=form)
     assert answer.response_metadata["limits"] == {"anthropic-ratelimit-requests-remaining": "7"}
 
 
@@ -201,18 +201,18 @@ async def test_what_the_headers_say_about_limits_is_handed_on(
     ids=lambda reply: f"{reply.status}{'-drop' * reply.drop}{reply.body or reply.error or ''}",
 )
 async def test_what_may_heal_is_tried_again(
-    make_asker: MakeAsker, server: LLMServer, naps: Naps, failure: Reply
+    make_client: MakeClient, server: LLMServer, naps: Naps, failure: Reply
 ) -> None:
     server.answers = script(failure, failure, GOOD)
-    assert await make_asker(timeout_s=0.2).ask(ASKED, SHAPE) == JOY
+    assert await make_client(timeout_s=0.2).ask(ASKED, SHAPE) == JOY
     assert len(server.requests) == 3 and len(naps) == 2
 
 
 async def test_retry_after_is_honoured(
-    make_asker: MakeAsker, server: LLMServer, naps: Naps
+    make_client: MakeClient, server: LLMServer, naps: Naps
 ) -> None:
     server.answers = script(refused(529, Retry_After="7"), GOOD)
-    await make_asker().ask(ASKED, SHAPE)
+    await make_client().ask(ASKED, SHAPE)
     assert len(naps) == 1 and 7 <= naps[0] <= 8
 
 
@@ -240,11 +240,11 @@ def failing(status: int, message: str = "bad", code: str = "") -> Reply:
     ],
 )
 async def test_what_each_failure_becomes(
-    make_asker: MakeAsker, server: LLMServer, reply: Reply, error: type[Exception]
+    make_client: MakeClient, server: LLMServer, reply: Reply, error: type[Exception]
 ) -> None:
     server.answers = script(reply)
     with pytest.raises(error, match="bad") as caught:
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     assert type(caught.value) is error
     assert len(server.requests) == 1
 
@@ -258,29 +258,29 @@ async def test_what_each_failure_becomes(
     ],
 )
 async def test_an_endpoint_without_structured_output_is_asked_in_another_way(
-    make_asker: MakeAsker, server: LLMServer, message: str
+    make_client: MakeClient, server: LLMServer, message: str
 ) -> None:
     server.answers = script(failing(400, message), GOOD)
     with record_calls() as calls:
-        assert await make_asker().ask(ASKED, SHAPE) == JOY
+        assert await make_client().ask(ASKED, SHAPE) == JOY
     assert "tools" in server.requests[1]
     assert (calls[0].method, calls[0].tries) == ("function_calling", message)
 
 
 async def test_one_without_forced_tools_is_asked_in_words(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     thinks = "Thinking may not be enabled when tool_choice forces tool use."
     server.answers = script(failing(400, "output_config: unknown"), failing(400, thinks), GOOD)
-    assert await make_asker().ask(ASKED, SHAPE) == JOY
+    assert await make_client().ask(ASKED, SHAPE) == JOY
     assert not {"output_config", "tools"} & set(server.requests[2])
 
 
 async def test_an_endpoint_that_is_not_there_stops_the_run(
-    make_asker: MakeAsker, naps: Naps
+    make_client: MakeClient, naps: Naps
 ) -> None:
     with pytest.raises(ModelUnusable, match="nothing answers there") as caught:
-        await make_asker(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
+        await make_client(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
     assert caught.value.where == "http://127.0.0.1:9"
     assert len(naps) == 7
 
@@ -295,22 +295,22 @@ async def test_an_endpoint_that_is_not_there_stops_the_run(
     ],
 )
 async def test_no_key_in_errors_logs_or_store(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     reply: Reply,
 ) -> None:
     server.answers = script(reply)
-    asker = make_asker()
+    client = make_client()
     with (
         caplog.at_level(logging.INFO),
         pytest.raises((CredentialError, ModelCallError)) as caught,
     ):
-        await asker.ask(ASKED, SHAPE)
+        await client.ask(ASKED, SHAPE)
     assert server.keys[0] == f"Bearer {KEY}"
     seen = [str(caught.value), *traceback.format_exception(caught.value), caplog.text]
-    seen += [repr(asker.model), repr(asker.model.chat), str(asker.model.chat)]
+    seen += [repr(client.model), repr(client.model.chat), str(client.model.chat)]
     error: BaseException | None = caught.value
     while error is not None:
         seen.append(repr(vars(error)))

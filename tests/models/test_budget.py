@@ -40,12 +40,12 @@ def store(path: Path) -> Iterator[CallStore]:
     store.close()
 
 
-def purse(store: CallStore, budget_usd: float | None, prices: Prices | None = None) -> Budget:
+def budget_of(store: CallStore, budget_usd: float | None, prices: Prices | None = None) -> Budget:
     return Budget(store.ledger, prices or {}, budget_usd=budget_usd)
 
 
-async def reserve(purse: Budget, dollars: int, *, of: Model | None = None) -> Reservation:
-    put_aside = await purse.reserve(of or model(), "k", prompt_bytes=0, max_tokens=dollars)
+async def reserve(budget_of: Budget, dollars: int, *, of: Model | None = None) -> Reservation:
+    put_aside = await budget_of.reserve(of or model(), "k", prompt_bytes=0, max_tokens=dollars)
     assert put_aside is not None and put_aside.usd == dollars
     return put_aside
 
@@ -65,7 +65,7 @@ def open_in(path: Path) -> float:
 
 def test_a_price_in_the_models_own_config_comes_first(store: CallStore) -> None:
     told = Price(input=1, output=2, as_of=date(2026, 1, 1), source="s")
-    pays = purse(store, None, {"openai:m": told})
+    pays = budget_of(store, None, {"openai:m": told})
     assert pays.find_price(model(price=None)) == told
     assert pays.find_price(model()) == A_DOLLAR
     assert pays.find_price(model("other", price=None)) is None
@@ -75,7 +75,7 @@ async def test_the_most_that_a_request_can_cost_is_in_the_file_when_it_may_be_se
     store: CallStore, path: Path
 ) -> None:
     told = PriceConfig(input=MILLION, output=2 * MILLION, cached_input=0, cache_write=3 * MILLION)
-    put_aside = await purse(store, 9999).reserve(
+    put_aside = await budget_of(store, 9999).reserve(
         model(price=told), "k", prompt_bytes=100, max_tokens=10
     )
     assert put_aside is not None
@@ -86,7 +86,7 @@ async def test_the_most_that_a_request_can_cost_is_in_the_file_when_it_may_be_se
 async def test_what_nothing_limits_is_not_reserved(
     store: CallStore, path: Path, budget: float | None, price: PriceConfig | None
 ) -> None:
-    pays = purse(store, budget)
+    pays = budget_of(store, budget)
     assert await pays.reserve(model(price=price), "k", prompt_bytes=9, max_tokens=9) is None
     await pays.settle(None, 1.0)
     await pays.release(None)
@@ -95,7 +95,7 @@ async def test_what_nothing_limits_is_not_reserved(
 
 
 async def test_a_budget_can_be_used_up_to_the_last_cent_and_no_further(store: CallStore) -> None:
-    pays = purse(store, 5)
+    pays = budget_of(store, 5)
     await settle(pays, await reserve(pays, 3), 3)
     await settle(pays, await reserve(pays, 2), 2)
     with pytest.raises(BudgetSpent, match=r"budget of 5\.0000 USD") as caught:
@@ -109,7 +109,7 @@ async def test_a_budget_can_be_used_up_to_the_last_cent_and_no_further(store: Ca
 async def test_a_call_that_is_too_dear_is_refused_and_a_cheaper_one_goes_on(
     store: CallStore,
 ) -> None:
-    pays = purse(store, 5)
+    pays = budget_of(store, 5)
     with pytest.raises(BudgetSpent):
         await reserve(pays, 6)
     await reserve(pays, 5)
@@ -129,7 +129,7 @@ async def test_a_call_that_is_too_dear_is_refused_and_a_cheaper_one_goes_on(
 async def test_what_is_left_when_a_request_has_ended(
     store: CallStore, end: Callable[[Budget, Reservation], Awaitable[None]], left: int
 ) -> None:
-    pays = purse(store, 10)
+    pays = budget_of(store, 10)
     await end(pays, await reserve(pays, 4))
     with pytest.raises(BudgetSpent):
         await reserve(pays, left + 1)
@@ -139,7 +139,7 @@ async def test_what_is_left_when_a_request_has_ended(
 async def test_who_does_not_fit_waits_for_what_those_in_flight_leave_over(
     store: CallStore,
 ) -> None:
-    pays = purse(store, 10)
+    pays = budget_of(store, 10)
     first, second = await reserve(pays, 5), await reserve(pays, 5)
     waiting = asyncio.create_task(reserve(pays, 4))
     await asyncio.sleep(0.01)
@@ -151,7 +151,7 @@ async def test_who_does_not_fit_waits_for_what_those_in_flight_leave_over(
 
 
 async def test_who_waits_is_refused_once_nobody_can_leave_anything_over(store: CallStore) -> None:
-    pays = purse(store, 10)
+    pays = budget_of(store, 10)
     first = await reserve(pays, 10)
     waiting = [asyncio.create_task(reserve(pays, 5)) for _ in range(3)]
     await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ async def test_the_budget_is_never_exceeded_by_many_at_once(
     store: CallStore, path: Path, seed: int
 ) -> None:
     chance, budget = random.Random(seed), 100.0
-    pays, at_risk = purse(store, budget), dict[str, float]()
+    pays, at_risk = budget_of(store, budget), dict[str, float]()
 
     async def call() -> None:
         one = await reserve(pays, chance.randint(1, 9))
@@ -193,23 +193,23 @@ async def test_the_budget_is_never_exceeded_by_many_at_once(
 
 async def test_earlier_processes_of_the_run_are_counted(path: Path) -> None:
     first = open_calls(path, "run")
-    await reserve(purse(first, 10), 6)
+    await reserve(budget_of(first, 10), 6)
     first.close()
     for budget, left in ((10, 4), (20, 14)):
         store = open_calls(path, "run")
         with pytest.raises(BudgetSpent):
-            await reserve(purse(store, budget), left + 1)
+            await reserve(budget_of(store, budget), left + 1)
         store.close()
     store = open_calls(path, "another run")
     assert store.ledger.spent() == SpendingTotal(billed_usd=0, unknown_usd=0)
-    await reserve(purse(store, 10), 10)
+    await reserve(budget_of(store, 10), 10)
     store.close()
 
 
 async def test_two_copies_of_a_run_at_work_at_once_share_one_budget(path: Path) -> None:
     """Each has looked at what is spent before the other spends; one of them settles its calls."""
     stores = [open_calls(path, "run") for _ in range(2)]
-    purses = [purse(store, 20) for store in stores]
+    purses = [budget_of(store, 20) for store in stores]
     paid, refused = 0, 0
     for number in range(100):
         which = number % 2
@@ -225,13 +225,13 @@ async def test_two_copies_of_a_run_at_work_at_once_share_one_budget(path: Path) 
             await stores[which].put(record(str(number), usd=1.0), put_aside)
     assert (paid, refused) == (20, 80)
     with pytest.raises(BudgetSpent):
-        await reserve(purse(stores[0], 20), 1)
+        await reserve(budget_of(stores[0], 20), 1)
     for store in stores:
         store.close()
 
 
 async def test_whoever_is_cancelled_while_waiting_has_taken_nothing(store: CallStore) -> None:
-    pays = purse(store, 10)
+    pays = budget_of(store, 10)
     first = await reserve(pays, 10)
     waiting = asyncio.create_task(reserve(pays, 5))
     await asyncio.sleep(0.01)
@@ -246,7 +246,7 @@ async def test_a_reservation_that_could_not_be_committed_holds_nobody_up(
     store: CallStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is not in the file was not sent, and those who wait must be told the truth."""
-    pays = purse(store, 10)
+    pays = budget_of(store, 10)
 
     async def full(key: str, usd: float, *, budget_usd: float) -> Reservation:
         raise RunError("the disk is full")

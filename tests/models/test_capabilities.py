@@ -12,7 +12,7 @@ from coreeval.models import Model, open_model
 from coreeval.models.capabilities import MISSES, Capabilities
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import Connect, Naps
-from tests.models.kit import GOOD, Taking, ask, asker_of, method_of
+from tests.models.kit import GOOD, Taking, ask, client_of, method_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 
@@ -163,8 +163,8 @@ async def test_the_strictest_method_that_the_endpoint_takes_is_found_once(
 ) -> None:
     server.answers = endpoint = Taking(taken)
     connected, order = connect(), list(METHODS[: METHODS.index(taken) + 1])
-    first = await ask(asker_of(connected, server))
-    second = await ask(asker_of(connected, server, temperature=1.0), "another")
+    first = await ask(client_of(connected, server))
+    second = await ask(client_of(connected, server, temperature=1.0), "another")
     assert endpoint.asked == [*order, taken]
     assert (first.method, second.method) == (taken, taken)
     assert first.draw == 0 and first.tries.count("not supported") == len(order) - 1
@@ -178,7 +178,7 @@ async def test_what_one_process_found_out_the_next_one_knows(
     server.answers = endpoint = Taking("json_mode")
     for text in ("one", "another"):
         store = open_calls(tmp_path / "calls.db")
-        await ask(asker_of(exchange(store), server), text)
+        await ask(client_of(exchange(store), server), text)
         store.close()
     assert endpoint.asked[2:] == ["json_mode"] * 2
 
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_takes_no_method_fails_the_sample(
 ) -> None:
     server.answers = endpoint = Taking()
     with pytest.raises(RequestRejected, match="not supported"):
-        await ask(asker_of(connect(), server))
+        await ask(client_of(connect(), server))
     assert endpoint.asked == list(METHODS)
 
 
@@ -197,16 +197,16 @@ async def test_a_method_that_the_config_names_is_not_changed(
 ) -> None:
     server.answers = endpoint = Taking("text")
     with pytest.raises(ModelCallError, match="not supported"):
-        await ask(asker_of(connect(), server, structured="json_mode"))
+        await ask(client_of(connect(), server, structured="json_mode"))
     assert endpoint.asked == ["json_mode"]
 
 
 async def test_many_at_once_change_the_method_together(connect: Connect, server: LLMServer) -> None:
     server.answers = endpoint = Taking("json_mode")
-    asker = asker_of(connect(), server)
-    await asyncio.gather(*(ask(asker, str(number)) for number in range(8)))
+    client = client_of(connect(), server)
+    await asyncio.gather(*(ask(client, str(number)) for number in range(8)))
     assert endpoint.asked.count("json_mode") == 8
-    assert await ask(asker, "later") and endpoint.asked[-1] == "json_mode"
+    assert await ask(client, "later") and endpoint.asked[-1] == "json_mode"
 
 
 async def test_the_name_of_the_limit_is_found_out_too(connect: Connect, server: LLMServer) -> None:
@@ -216,9 +216,9 @@ async def test_the_name_of_the_limit_is_found_out_too(connect: Connect, server: 
         return GOOD
 
     server.answers = answers
-    asker = asker_of(connect(), server, max_tokens=77)
+    client = client_of(connect(), server, max_tokens=77)
     for text in ("one", "two"):
-        await ask(asker, text)
+        await ask(client, text)
     limits = [one.get("max_completion_tokens") for one in server.requests]
     assert limits == [None, 77, 77]
 
@@ -227,9 +227,9 @@ async def test_a_second_bad_answer_is_asked_for_less_strictly_and_the_next_quest
     connect: Connect, server: LLMServer
 ) -> None:
     server.answers = script("no", "no", GOOD, GOOD)
-    asker = asker_of(connect(), server)
-    assert (await ask(asker)).method == "function_calling"
-    await ask(asker, "another")
+    client = client_of(connect(), server)
+    assert (await ask(client)).method == "function_calling"
+    await ask(client, "another")
     methods = [method_of(request) for request in server.requests]
     assert methods == ["json_schema", "json_schema", "function_calling", "json_schema"]
 
@@ -237,7 +237,7 @@ async def test_a_second_bad_answer_is_asked_for_less_strictly_and_the_next_quest
 async def test_what_was_cut_off_may_be_twice_as_long(connect: Connect, server: LLMServer) -> None:
     cut = Reply(content='{"label": "jo', finish_reason="length")
     server.answers = script(cut, cut, GOOD)
-    await ask(asker_of(connect(), server, max_tokens=50))
+    await ask(client_of(connect(), server, max_tokens=50))
     assert [request["max_tokens"] for request in server.requests] == [50, 100, 100]
     assert {method_of(request) for request in server.requests} == {"json_schema"}
 
@@ -246,9 +246,9 @@ async def test_words_round_an_answer_are_passed_over_only_where_words_were_asked
     connect: Connect, server: LLMServer
 ) -> None:
     server.answers = script("Sure: {label: 'joy',} There.")
-    assert (await ask(asker_of(connect(), server, structured="text"))).draw == 0
+    assert (await ask(client_of(connect(), server, structured="text"))).draw == 0
     with pytest.raises(NoValidAnswer):
-        await ask(asker_of(connect(), server, structured="json_mode"))
+        await ask(client_of(connect(), server, structured="json_mode"))
 
 
 @pytest.mark.parametrize("said", [f"<think>joy?</think>{GOOD}", f"```json\n{GOOD}\n```"])
@@ -256,4 +256,4 @@ async def test_thoughts_and_a_fence_are_passed_over_always(
     connect: Connect, server: LLMServer, said: str
 ) -> None:
     server.answers = script(said)
-    assert (await ask(asker_of(connect(), server))).draw == 0
+    assert (await ask(client_of(connect(), server))).draw == 0

@@ -171,10 +171,10 @@ async def test_an_answer_without_a_count_is_charged_what_was_put_aside(tmp_path:
     config = ModelConfig(model="openai:m", base_url="http://127.0.0.1:9/v1", price=PRICE)
     model: Model = open_model(config, {})
     store = open_calls(tmp_path / "calls.db", "run")
-    purse = Budget(store.ledger, {}, budget_usd=1.0)
-    put_aside = await purse.reserve(model, "k", prompt_bytes=1000, max_tokens=100)
+    budget = Budget(store.ledger, {}, budget_usd=1.0)
+    put_aside = await budget.reserve(model, "k", prompt_bytes=1000, max_tokens=100)
     assert put_aside is not None
-    await purse.settle(put_aside, answer_cost(of_openai("-1000000000"), PRICE))  # type: ignore[arg-type]
+    await budget.settle(put_aside, answer_cost(of_openai("-1000000000"), PRICE))  # type: ignore[arg-type]
     assert store.ledger.spent().unknown_usd == put_aside.usd > 0
     store.close()
 
@@ -198,8 +198,8 @@ def test_a_stored_price_below_nothing_gives_no_money_back(tmp_path: Path) -> Non
 
 
 def test_an_impossible_count_is_told_once_for_each_model() -> None:
-    traffic = ActiveCalls()
+    active_calls = ActiveCalls()
     for told in ("prompt tokens: '-5'", "prompt tokens: '-6'"):
-        traffic.record_impossible_count("m", told)
-    [note] = traffic.count_notes()
+        active_calls.record_impossible_count("m", told)
+    [note] = active_calls.count_notes()
     assert note.startswith("m: its endpoint told an impossible count (prompt tokens: '-5')")

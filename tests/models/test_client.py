@@ -9,11 +9,15 @@ import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, ModelClient, OutputSchema, record_calls
+from coreeval.models.activity import pause_sample_clock
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
+from coreeval.models.dispatch import DispatchResult, ModelRequest
 from coreeval.schema import Value
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from tests.models.conftest import MakeAsker
+from tests.models.conftest import MakeClient
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 
 
@@ -33,13 +37,13 @@ def last_words(request: Request) -> str:
 
 
 async def test_a_valid_answer_is_stored_and_reused(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(GOOD)
     with record_calls() as first:
-        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+        assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     with record_calls() as second:
-        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+        assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     assert len(server.requests) == 1
     assert [call.cached for call in first + second] == [False, True]
     assert first[0].key == second[0].key
@@ -71,7 +75,7 @@ async def test_a_valid_answer_is_stored_and_reused(
     ],
 )
 async def test_a_bad_answer_is_kept_and_asked_for_again(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     store: CallStore,
     bad: str | Reply,
@@ -80,7 +84,7 @@ async def test_a_bad_answer_is_kept_and_asked_for_again(
 ) -> None:
     server.answers = script(bad, GOOD)
     with record_calls() as calls:
-        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+        assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     assert [call.draw for call in calls] == [0, 1]
     assert calls[0].error.startswith(error) and not calls[1].error
     by_draw = {record.draw: record for record in store.records()}
@@ -91,30 +95,32 @@ async def test_a_bad_answer_is_kept_and_asked_for_again(
     assert [message["role"] for message in again] == ["system", "user", "assistant", "user"]
     assert told in last_words(server.requests[1])
 
-    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     assert len(server.requests) == 2
 
 
-async def test_four_bad_answers_are_the_end_of_it(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_four_bad_answers_are_the_end_of_it(
+    make_client: MakeClient, server: LLMServer
+) -> None:
     server.answers = script("x" * 100_000)
     with pytest.raises(NoValidAnswer, match=r"no valid answer in 4 draws.*JSON"):
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     assert len(server.requests) == 4
     assert server.repeats == 0
     assert len(json.dumps(server.requests[-1])) < 5000
 
 
 async def test_a_new_occasion_passes_over_bad_answers_and_begins_plainly(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(*["no"] * 8, GOOD)
     for sent in (4, 8):
         with pytest.raises(NoValidAnswer):
-            await make_asker().ask(ASKED, SHAPE)
+            await make_client().ask(ASKED, SHAPE)
         assert len(server.requests) == sent
     for _ in range(2):
         with record_calls() as calls:
-            assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+            assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
         assert [call.draw for call in calls] == list(range(9))
     assert len(server.requests) == 9
     plain = [request["messages"] == ASKED for request in server.requests]
@@ -124,16 +130,16 @@ async def test_a_new_occasion_passes_over_bad_answers_and_begins_plainly(
 
 @pytest.mark.parametrize("answered", [1, 2, 3])
 async def test_a_chain_that_was_cut_off_goes_on_where_it_stood(
-    make_asker: MakeAsker, server: LLMServer, answered: int
+    make_client: MakeClient, server: LLMServer, answered: int
 ) -> None:
     server.answers = script(*["no"] * answered, refused(400, "cut off"))
     with pytest.raises(ModelCallError, match="cut off"):
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     cut_off = server.requests[-1]
     server.requests.clear()
     server.answers = script("no")
     with record_calls() as calls, pytest.raises(NoValidAnswer):
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     assert server.requests[0] == cut_off
     assert len(server.requests) == 4 - answered
     assert [call.cached for call in calls] == [True] * answered + [False] * (4 - answered)
@@ -141,77 +147,88 @@ async def test_a_chain_that_was_cut_off_goes_on_where_it_stood(
 
 @pytest.mark.parametrize(("settle", "sent"), [(True, 1), (False, 2)])
 async def test_a_model_under_test_settles_on_its_first_answer(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, settle: bool, sent: int
+    make_client: MakeClient, server: LLMServer, store: CallStore, settle: bool, sent: int
 ) -> None:
     server.answers = script("no", GOOD)
-    sender = make_asker().sender
+    opened = make_client()
     said = list[object]()
     for _ in range(2):
-        asker = ModelClient(sender, store, role="target", max_draws=1, settle=settle)
-        said += await asyncio.gather(asker.ask(ASKED, SHAPE), return_exceptions=True)
+        client = ModelClient(
+            opened.model,
+            opened.dispatcher,
+            store,
+            Capabilities(store),
+            role="target",
+            max_draws=1,
+            settle=settle,
+        )
+        said += await asyncio.gather(client.ask(ASKED, SHAPE), return_exceptions=True)
     assert isinstance(said[0], NoValidAnswer)
     assert isinstance(said[1], NoValidAnswer if settle else Answer)
     assert len(server.requests) == sent
 
 
 async def test_bad_answers_that_are_shared_count_for_all_who_asked(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(Reply(content="no", delay_s=0.02))
     said = await asyncio.gather(
-        *(make_asker().ask(ASKED, SHAPE) for _ in range(4)), return_exceptions=True
+        *(make_client().ask(ASKED, SHAPE) for _ in range(4)), return_exceptions=True
     )
     assert [type(one) for one in said] == [NoValidAnswer] * 4
     assert len(server.requests) == 4
 
 
 async def test_a_call_names_the_run_that_paid_for_it(
-    make_asker: MakeAsker, server: LLMServer, tmp_path: Path
+    make_client: MakeClient, server: LLMServer, tmp_path: Path
 ) -> None:
     server.answers = script(GOOD)
-    sender, found = make_asker().sender, list[CallRef]()
+    opened, found = make_client(), list[CallRef]()
     for payer in ("first", "second"):
         store = open_calls(tmp_path / "shared.db", payer)
         with record_calls() as calls:
-            await ModelClient(sender, store, role="extractor").ask(ASKED, SHAPE)
+            client = ModelClient(
+                opened.model, opened.dispatcher, store, Capabilities(store), role="extractor"
+            )
+            await client.ask(ASKED, SHAPE)
         found += calls
         store.close()
     assert [(call.cached, call.paid_by) for call in found] == [(False, "first"), (True, "first")]
 
 
 async def test_a_check_can_refuse_an_answer_of_the_right_shape(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     def check(answer: Answer) -> None:
         if answer.label != "anger":
             raise InvalidAnswer(f"{answer.label} was not offered")
 
     server.answers = script(GOOD, '{"label": "anger"}')
-    assert await make_asker().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
+    assert await make_client().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
     assert "joy was not offered" in last_words(server.requests[1])
 
 
 async def test_a_check_is_made_again_when_a_stored_answer_is_reused(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD, '{"label": "anger"}')
-    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
 
     def check(answer: Answer) -> None:
         if answer.label == "joy":
             raise InvalidAnswer("no longer")
 
-    assert await make_asker().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
+    assert await make_client().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
     assert len(server.requests) == 2
 
 
 async def test_equal_questions_at_once_are_paid_once(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(Reply(content=GOOD, delay_s=0.05))
-    asker, other = make_asker(), make_asker()
+    client, other = make_client(), make_client()
     with record_calls() as calls:
-        await asyncio.gather(*((asker, other)[n % 2].ask(ASKED, SHAPE) for n in range(10)))
+        await asyncio.gather(*((client, other)[n % 2].ask(ASKED, SHAPE) for n in range(10)))
     assert len(server.requests) == 1
     assert [call.cached for call in calls].count(False) == 1 and len(calls) == 10
 
@@ -220,28 +237,28 @@ async def test_equal_questions_at_once_are_paid_once(
     "other", [{"temperature": 0.0}, {"seed": 1}, {"max_tokens": 9}, {"structured": "json_mode"}]
 )
 async def test_other_parameters_are_another_question(
-    make_asker: MakeAsker, server: LLMServer, other: dict[str, object]
+    make_client: MakeClient, server: LLMServer, other: dict[str, object]
 ) -> None:
     server.answers = script(GOOD)
-    await make_asker().ask(ASKED, SHAPE)
-    await make_asker(**other).ask(ASKED, SHAPE)
+    await make_client().ask(ASKED, SHAPE)
+    await make_client(**other).ask(ASKED, SHAPE)
     assert len(server.requests) == 2
 
 
 async def test_calls_are_noted_for_the_block_that_made_them(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD)
-    asker = make_asker()
+    client = make_client()
 
     async def step(text: str) -> list[str]:
         with record_calls() as calls:
-            await asker.ask([{"role": "user", "content": text}], SHAPE)
+            await client.ask([{"role": "user", "content": text}], SHAPE)
         return [call.key for call in calls]
 
     one, two = await asyncio.gather(step("one"), step("two"))
     assert len(one) == len(two) == 1 and one != two
-    await asker.ask(ASKED, SHAPE)  # outside of any block: noted nowhere, and no error
+    await client.ask(ASKED, SHAPE)  # outside of any block: noted nowhere, and no error
 
 
 QUESTION = ({"role": "system", "content": "You label."}, {"role": "user", "content": "a text"})
@@ -333,3 +350,43 @@ def test_the_next_chain_begins_with_the_plain_question_and_counts_on() -> None:
 def test_no_two_draws_of_a_chain_are_the_same_request() -> None:
     sent = [str(draw.messages) for draw in chain("empty", "empty", "empty")]
     assert len(set(sent)) == 4
+
+
+# -- other ways to the model ----------------------------------------------------------------------
+
+
+class Batch:
+    """Answers requests when there are so many of them."""
+
+    def __init__(self, size: int) -> None:
+        self.requests: list[ModelRequest] = []
+        self._size, self._full = size, asyncio.Event()
+
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        self.requests.append(request)
+        if len(self.requests) == self._size:
+            self._full.set()
+        with pause_sample_clock():
+            await self._full.wait()
+        answer = make_ai_message(GOOD, finish="stop", model="batched", usage=None)
+        return DispatchResult(
+            answer=answer, method="json_schema", tries=("late",), usd=0.5, reservation=None
+        )
+
+
+async def test_a_client_asks_through_any_dispatcher(
+    make_client: MakeClient, store: CallStore, server: LLMServer
+) -> None:
+    model, batch = make_client().model, Batch(size=2)
+    client = ModelClient(model, batch, store, Capabilities(store), role="extractor")
+    questions = [[{"role": "user", "content": text}] for text in ("one", "two")]
+    async with asyncio.timeout(20):
+        said = await asyncio.gather(*(client.ask(question, SHAPE) for question in questions))
+    assert said == [Answer(label="joy")] * 2
+    assert not server.requests and [one.messages for one in batch.requests] == questions
+    assert {one.options.name for one in batch.requests} == {"answer"}
+    kept = {record.key: record for record in store.records()}
+    assert kept.keys() == {one.key for one in batch.requests}
+    for record in kept.values():
+        assert (record.valid, record.method, record.tries) == (True, "json_schema", "late")
+        assert (record.usd, record.model_returned) == (0.5, "batched")

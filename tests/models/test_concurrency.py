@@ -44,13 +44,13 @@ class Endpoint:
         )
 
 
-def asked_for(seconds: float, endpoint: Endpoint, *, askers: int = 64) -> tuple[RateLimiter, int]:
+def asked_for(seconds: float, endpoint: Endpoint, *, clients: int = 64) -> tuple[RateLimiter, int]:
     """Let some ask again and again; return their pace and the most refusals in a row of anyone."""
 
     async def work() -> tuple[RateLimiter, int]:
-        pace, most = RateLimiter(most=askers, clock=now), 0
+        pace, most = RateLimiter(most=clients, clock=now), 0
 
-        async def asker(number: int) -> None:
+        async def client(number: int) -> None:
             nonlocal most
             chance, refusals, rank = random.Random(number), 0, number
             while now() < seconds:
@@ -63,11 +63,11 @@ def asked_for(seconds: float, endpoint: Endpoint, *, askers: int = 64) -> tuple[
                         turn.record_failure(CallFailure("throttled", "busy", retry_after=1.0))
                 refusals = 0 if answered else refusals + 1
                 most = max(most, refusals)
-                rank += askers if answered else 0
+                rank += clients if answered else 0
                 if not answered:
                     await asyncio.sleep(1 + chance.random())
 
-        await asyncio.gather(*(asker(number) for number in range(askers)))
+        await asyncio.gather(*(client(number) for number in range(clients)))
         return pace, most
 
     return in_virtual_time(work())
@@ -105,7 +105,7 @@ def test_it_is_found_out_that_an_endpoint_bears_less() -> None:
 
 def test_random_faults_of_one_in_twenty_do_not_slow_it_down() -> None:
     endpoint = Endpoint(lambda _now: 64, faults=0.05)
-    pace, _ = asked_for(60, endpoint, askers=64)
+    pace, _ = asked_for(60, endpoint, clients=64)
     answered, refused = endpoint.between(0, 60)
     assert pace.slots.limit == 64
     waited = 1.5 * refused  # each for a second and a half, on the average

@@ -50,7 +50,7 @@ class Place:
         given = str(ca_file) if ca_file else None
         return ModelConfig(model=f"{provider}:stub", base_url=url, ca_file=given)
 
-    def asker(self, provider: str, ca_file: Path | None = None) -> ModelClient:
+    def client(self, provider: str, ca_file: Path | None = None) -> ModelClient:
         connected = exchange(self.store, retry=Retry(sleep=self.naps.sleep))
         return connected.open_client(self.config(provider, ca_file), "extractor")
 
@@ -104,14 +104,14 @@ async def test_a_certificate_of_an_unknown_authority_stops_the_run(
     secure: Place, provider: str
 ) -> None:
     with pytest.raises(ModelUnusable, match="certificate is not trusted") as caught:
-        await secure.asker(provider).ask(ASKED, SHAPE)
+        await secure.client(provider).ask(ASKED, SHAPE)
     assert "ca_file" in caught.value.hint
     assert secure.naps == []
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_models_own_authorities(secure: Place, provider: str, ca_file: Path) -> None:
-    assert await secure.asker(provider, ca_file).ask(ASKED, SHAPE) == JOY
+    assert await secure.client(provider, ca_file).ask(ASKED, SHAPE) == JOY
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -119,7 +119,7 @@ async def test_the_environments_authorities(
     secure: Place, provider: str, ca_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
-    assert await secure.asker(provider).ask(ASKED, SHAPE) == JOY
+    assert await secure.client(provider).ask(ASKED, SHAPE) == JOY
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl names the file in the folder")
@@ -132,7 +132,7 @@ async def test_the_environments_folder_of_authorities(
     folder.mkdir()
     shutil.copy(ca_file, folder / f"{name}.0")
     monkeypatch.setenv("SSL_CERT_DIR", str(folder))
-    assert await secure.asker("openai").ask(ASKED, SHAPE) == JOY
+    assert await secure.client("openai").ask(ASKED, SHAPE) == JOY
 
 
 async def test_only_a_models_own_authorities_are_trusted_then(
@@ -142,7 +142,7 @@ async def test_only_a_models_own_authorities_are_trusted_then(
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     with pytest.raises(ModelUnusable, match="certificate is not trusted"):
-        await secure.asker("openai", other).ask(ASKED, SHAPE)
+        await secure.client("openai", other).ask(ASKED, SHAPE)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -192,7 +192,7 @@ async def test_a_tunnel_through_the_environments_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
-    assert await secure.asker(provider, ca_file).ask(ASKED, SHAPE) == JOY
+    assert await secure.client(provider, ca_file).ask(ASKED, SHAPE) == JOY
     assert proxy.asked == [f"CONNECT 127.0.0.1:{secure.server.port}"]
 
 
@@ -202,7 +202,7 @@ async def test_a_plain_request_through_the_environments_proxy(
     plain: Place, proxy: Proxy, provider: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, f"127.0.0.1:{proxy.port}")
-    assert await plain.asker(provider).ask(ASKED, SHAPE) == JOY
+    assert await plain.client(provider).ask(ASKED, SHAPE) == JOY
     (asked,) = proxy.asked
     assert asked.startswith(f"POST http://127.0.0.1:{plain.server.port}/v1/")
 
@@ -214,7 +214,7 @@ async def test_what_goes_past_the_proxy(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
     monkeypatch.setenv("NO_PROXY", exception)
-    assert await plain.asker(provider).ask(ASKED, SHAPE) == JOY
+    assert await plain.client(provider).ask(ASKED, SHAPE) == JOY
     assert proxy.asked == []
 
 
@@ -227,7 +227,7 @@ async def test_a_proxy_with_a_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://{LOGIN}@127.0.0.1:{guarded_proxy.port}")
-    assert await secure.asker(provider, ca_file).ask(ASKED, SHAPE) == JOY
+    assert await secure.client(provider, ca_file).ask(ASKED, SHAPE) == JOY
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -244,7 +244,7 @@ async def test_a_proxy_that_refuses_stops_the_run_without_its_password(
     for variable in ("HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, f"http://me:hunter2@127.0.0.1:{guarded_proxy.port}")
     with pytest.raises(ModelUnusable, match="407") as caught:
-        await place.asker(provider).ask(ASKED, SHAPE)
+        await place.client(provider).ask(ASKED, SHAPE)
     assert "HTTPS_PROXY" in caught.value.hint
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
     assert len(guarded_proxy.asked) == 1
@@ -256,7 +256,7 @@ async def test_a_proxy_that_is_not_there_is_named_by_its_variable(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://me:hunter2@127.0.0.1:9")
     with pytest.raises(ModelUnusable, match=r"nothing answers there.*HTTP_PROXY") as caught:
-        await plain.asker(provider).ask(ASKED, SHAPE)
+        await plain.client(provider).ask(ASKED, SHAPE)
     assert "hunter2" not in str(caught.value)
 
 
@@ -310,7 +310,7 @@ def test_which_hosts_an_exception_means(
 async def test_an_endpoint_that_hangs_up_fails_the_sample_only(plain: Place, provider: str) -> None:
     plain.server.answers = script(Reply(drop=True))
     with pytest.raises(ModelCallError, match="connection failed"):
-        await plain.asker(provider).ask(ASKED, SHAPE)
+        await plain.client(provider).ask(ASKED, SHAPE)
     assert len(plain.naps) == 7
 
 
@@ -319,7 +319,7 @@ async def test_an_endpoint_that_hangs_up_fails_the_sample_only(plain: Place, pro
 
 async def test_one_gateway_may_speak_both_protocols(plain: Place) -> None:
     for provider in PROVIDERS:
-        assert await plain.asker(provider).ask(ASKED, SHAPE) == JOY
+        assert await plain.client(provider).ask(ASKED, SHAPE) == JOY
     assert len(plain.server.requests) == 3
 
 
@@ -327,7 +327,7 @@ async def test_one_gateway_may_speak_both_protocols(plain: Place) -> None:
 async def test_a_model_can_be_asked_again_after_its_connections_were_closed(
     plain: Place, provider: str
 ) -> None:
-    asker = plain.asker(provider)
-    await asker.ask(ASKED, SHAPE)
+    client = plain.client(provider)
+    await client.ask(ASKED, SHAPE)
     await close_models()
-    assert await asker.ask([{"role": "user", "content": "another"}], SHAPE) == JOY
+    assert await client.ask([{"role": "user", "content": "another"}], SHAPE) == JOY

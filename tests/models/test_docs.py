@@ -8,7 +8,7 @@ from coreeval.config import ModelConfig
 from coreeval.models import PROVIDERS
 from coreeval.prompts import load_prompts
 from coreeval.tasks import load_task
-from tests.agents.llm.support import ScriptedAsker, new_store
+from tests.agents.llm.support import ScriptedClient, new_store
 
 DOCS = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 
@@ -23,6 +23,6 @@ def test_the_names_of_the_schemas(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     task, prompts = load_task("emotion"), load_prompts()
     for role in LLM_ROLES.values():
-        shape = vars(role(task, ScriptedAsker(store), prompts))["_shape"]
-        assert f"`{shape.name}`" in DOCS
+        output_schema = vars(role(task, ScriptedClient(store), prompts))["_schema"]
+        assert f"`{output_schema.name}`" in DOCS
     store.close()

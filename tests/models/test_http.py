@@ -1,6 +1,8 @@
 """The HTTP client of the SDKs: what goes over the wire, and what comes back."""
 
 import gzip
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -86,9 +88,11 @@ class Answer(Value):
 
 async def _ask(config: ModelConfig, store: CallStore, naps: Naps) -> ModelUnusable:
     env = {config.key_variable: KEY}
-    asker = exchange(store, env=env, retry=Retry(sleep=naps.sleep)).open_client(config, "extractor")
+    client = exchange(store, env=env, retry=Retry(sleep=naps.sleep)).open_client(
+        config, "extractor"
+    )
     with pytest.raises(ModelUnusable) as caught:
-        await asker.ask(ASKED, OutputSchema(Answer, name="answer"))
+        await client.ask(ASKED, OutputSchema(Answer, name="answer"))
     return caught.value
 
 
@@ -123,3 +127,35 @@ async def test_so_it_does_where_a_package_has_its_own_client(store: CallStore, n
         await _ask(ModelConfig(model="ollama:m", base_url=url, structured="text"), store, naps)
         assert other.requests == []
         await runner.cleanup()
+
+
+# -- how many connections ------------------------------------------------------------------------
+
+CONNECTIONS_ALLOWED = """
+import resource
+from coreeval.models.http import connections_allowed
+print(connections_allowed(), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("ulimit -n 256", "156 256"),
+        ("ulimit -Sn 256; ulimit -Hn 1024", "924 1024"),
+        ("ulimit -Sn 256", "0 4096"),
+        ("ulimit -Sn 64; ulimit -Hn 64", "1 64"),
+    ],
+)
+def test_the_limit_is_raised_and_what_is_left_is_told(limit: str, told: str) -> None:
+    command = [
+        "bash",
+        "-c",
+        f'{limit}; exec "$@"',
+        "bash",
+        sys.executable,
+        "-c",
+        CONNECTIONS_ALLOWED,
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == told

@@ -17,11 +17,12 @@ from coreeval.errors import (
     RequestRejected,
 )
 from coreeval.models import ModelClient, OutputSchema, Retry, open_model, record_calls
+from coreeval.models.dispatch import LiveDispatcher
 from coreeval.schema import Value
 from coreeval.tools.endpoints import EndpointPair
 from coreeval.tools.http import MOST_BODY_BYTES
 from coreeval.tools.stores.call_store import CallStore
-from tests.models.conftest import KEY, MakeAsker, Naps
+from tests.models.conftest import KEY, MakeClient, Naps
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, refused, script
 
@@ -37,7 +38,7 @@ JOY = Answer(label="joy")
 
 
 @pytest.fixture
-def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
+def make_client(server: LLMServer, store: CallStore, naps: Naps) -> MakeClient:
     keys = {"DEEPSEEK_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY}
     connected = exchange(store, env=keys, retry=Retry(sleep=naps.sleep))
 
@@ -60,17 +61,17 @@ def azure(server: LLMServer) -> dict[str, object]:
 # -- asking -------------------------------------------------------------------------------------
 
 
-async def test_what_is_configured_is_sent(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_what_is_configured_is_sent(make_client: MakeClient, server: LLMServer) -> None:
     server.answers = script('{"label": "é"}')
-    asker = make_asker(temperature=0.0, seed=5, max_tokens=99, extra={"top_p": 0.5})
-    assert await asker.ask(ASKED, SHAPE) == Answer(label="é")
+    client = make_client(temperature=0.0, seed=5, max_tokens=99, extra={"top_p": 0.5})
+    assert await client.ask(ASKED, SHAPE) == Answer(label="é")
     (sent,) = server.requests
     assert sent["messages"] == ASKED
     named = ("model", "temperature", "seed", "max_tokens", "top_p")
     assert [sent[name] for name in named] == ["stub", 0.0, 5, 99, 0.5]
     assert server.keys == [f"Bearer {KEY}"]
-    assert asker.model.name == "deepseek:stub"
-    assert asker.model.identity.endpoint == server.url
+    assert client.model.name == "deepseek:stub"
+    assert client.model.identity.endpoint == server.url
 
 
 @pytest.mark.parametrize(
@@ -83,11 +84,11 @@ async def test_what_is_configured_is_sent(make_asker: MakeAsker, server: LLMServ
     ],
 )
 async def test_each_method_brings_json_text(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, method: str, key: str | None
+    make_client: MakeClient, server: LLMServer, store: CallStore, method: str, key: str | None
 ) -> None:
     server.answers = script(GOOD)
-    asker = make_asker(**azure(server), structured=method)
-    assert await asker.ask(ASKED, SHAPE) == JOY
+    client = make_client(**azure(server), structured=method)
+    assert await client.ask(ASKED, SHAPE) == JOY
     assert {"response_format", "tools"} & set(server.requests[0]) == ({key} if key else set())
     in_words = json.dumps(SHAPE.schema, separators=(",", ":"))
     told = in_words in json.dumps(server.requests[0]["messages"]).replace('\\"', '"')
@@ -106,7 +107,7 @@ async def test_each_method_brings_json_text(
     ],
 )
 async def test_an_answer_that_is_none_is_kept_as_such(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     store: CallStore,
     method: str,
@@ -115,8 +116,8 @@ async def test_an_answer_that_is_none_is_kept_as_such(
     error: str,
 ) -> None:
     server.answers = script(reply, GOOD)
-    asker = make_asker(**azure(server), structured=method, max_tokens=50)
-    assert await asker.ask(ASKED, SHAPE) == JOY
+    client = make_client(**azure(server), structured=method, max_tokens=50)
+    assert await client.ask(ASKED, SHAPE) == JOY
     first = min(store.records(), key=lambda record: record.draw)
     assert (first.finish_reason, first.error) == (finish, error)
     longer = 100 if error == "truncated" else 50
@@ -143,44 +144,44 @@ async def test_an_answer_that_is_none_is_kept_as_such(
     ],
 )
 async def test_what_each_failure_becomes(
-    make_asker: MakeAsker, server: LLMServer, reply: Reply, error: type[Exception], requests: int
+    make_client: MakeClient, server: LLMServer, reply: Reply, error: type[Exception], requests: int
 ) -> None:
     server.answers = script(reply)
     with pytest.raises(error, match="bad") as caught:
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     assert type(caught.value) is error
     assert len(server.requests) == requests
 
 
 @pytest.mark.parametrize("failure", [Reply(drop=True), Reply(body="<html>"), Reply(delay_s=0.5)])
 async def test_what_nothing_is_known_about_is_tried_again(
-    make_asker: MakeAsker, server: LLMServer, failure: Reply
+    make_client: MakeClient, server: LLMServer, failure: Reply
 ) -> None:
     server.answers = script(failure, GOOD)
-    assert await make_asker(timeout_s=0.2).ask(ASKED, SHAPE) == JOY
+    assert await make_client(timeout_s=0.2).ask(ASKED, SHAPE) == JOY
     assert len(server.requests) == 2
 
 
 async def test_a_throttled_request_waits_as_told(
-    make_asker: MakeAsker, server: LLMServer, naps: Naps
+    make_client: MakeClient, server: LLMServer, naps: Naps
 ) -> None:
     server.answers = script(refused(429, Retry_After="7"), GOOD)
-    await make_asker().ask(ASKED, SHAPE)
+    await make_client().ask(ASKED, SHAPE)
     assert len(naps) == 1 and 7 <= naps[0] <= 8
 
 
 async def test_a_method_that_is_refused_gives_way_to_the_next(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(refused(400, "response_format is not supported"), GOOD)
     with record_calls() as calls:
-        assert await make_asker(**azure(server)).ask(ASKED, SHAPE) == JOY
+        assert await make_client(**azure(server)).ask(ASKED, SHAPE) == JOY
     assert calls[0].method == "function_calling"
 
 
-async def test_an_endpoint_that_is_not_there_stops_the_run(make_asker: MakeAsker) -> None:
+async def test_an_endpoint_that_is_not_there_stops_the_run(make_client: MakeClient) -> None:
     with pytest.raises(ModelUnusable, match="nothing answers there"):
-        await make_asker(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
+        await make_client(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
 
 
 async def test_a_key_that_a_package_found_itself_is_not_repeated(
@@ -189,11 +190,11 @@ async def test_a_key_that_a_package_found_itself_is_not_repeated(
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
     monkeypatch.setenv("DEEPSEEK_API_BASE", server.url)
     server.answers = script(refused(401, f"bad key {KEY}"))
-    asker = exchange(store).open_client(ModelConfig(model="deepseek:stub"), "extractor")
+    client = exchange(store).open_client(ModelConfig(model="deepseek:stub"), "extractor")
     with pytest.raises(CredentialError, match=r"bad key \*\*\*"):
-        await asker.ask(ASKED, SHAPE)
+        await client.ask(ASKED, SHAPE)
     assert server.keys == [f"Bearer {KEY}"]
-    assert asker.model.identity.endpoint == "langchain:deepseek"
+    assert client.model.identity.endpoint == "langchain:deepseek"
 
 
 async def test_an_endpoint_of_ones_own_gets_no_other_key(
@@ -232,7 +233,7 @@ async def test_an_endpoint_of_ones_own_gets_no_other_key(
 @pytest.mark.parametrize("method", ["json_schema", "text"])
 @pytest.mark.parametrize("package", ["deepseek", "azure"])
 async def test_odd_counts_cost_no_answer(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     store: CallStore,
     package: str,
@@ -242,10 +243,11 @@ async def test_odd_counts_cost_no_answer(
 ) -> None:
     """Packages calculate with counts before anybody can look, and raise over odd ones."""
     server.answers = script(Reply(content=GOOD, usage=usage))
-    asker = make_asker(**(azure(server) if package == "azure" else {}), structured=method)
-    assert await asker.ask(ASKED, SHAPE) == JOY
+    client = make_client(**(azure(server) if package == "azure" else {}), structured=method)
+    assert await client.ask(ASKED, SHAPE) == JOY
     assert len(server.requests) == 1
-    notes = asker.sender.active_calls.count_notes()
+    assert isinstance(client.dispatcher, LiveDispatcher)
+    notes = client.dispatcher.active_calls.count_notes()
     assert len(notes) == (1 if impossible else 0)
     assert not impossible or impossible in notes[0]
     (kept,) = store.records()
@@ -253,12 +255,12 @@ async def test_odd_counts_cost_no_answer(
 
 
 async def test_cached_tokens_are_counted_on(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 5, "total_tokens": 95}
     details = {"prompt_tokens_details": {"cached_tokens": 60}}
     server.answers = script(Reply(content=GOOD, usage=usage | details))
-    assert await make_asker(**azure(server)).ask(ASKED, SHAPE) == JOY
+    assert await make_client(**azure(server)).ask(ASKED, SHAPE) == JOY
     (kept,) = store.records()
     assert (kept.prompt_tokens, kept.completion_tokens) == (90, 5)
 
@@ -337,11 +339,11 @@ async def test_ollama_says_when_it_was_cut_off_and_when_it_is_not_there(
     connected = exchange(store, retry=Retry(sleep=naps.sleep))
     async with ollama.running() as url:
         config = ModelConfig(model="ollama:llama", base_url=url)
-        asker = connected.open_client(config, "extractor", max_draws=1)
+        client = connected.open_client(config, "extractor", max_draws=1)
         with pytest.raises(ModelCallError, match="truncated"):
-            await asker.ask(ASKED, SHAPE)
+            await client.ask(ASKED, SHAPE)
     with pytest.raises(ModelUnusable):
-        await asker.ask([{"role": "user", "content": "another"}], SHAPE)
+        await client.ask([{"role": "user", "content": "another"}], SHAPE)
 
 
 async def test_ollamas_own_client_reads_no_body_without_end(store: CallStore, naps: Naps) -> None:

@@ -12,10 +12,11 @@ import pytest
 from coreeval.config import METHODS
 from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, OutputSchema
+from coreeval.models.dispatch import LiveDispatcher
 from coreeval.tools.catalogs import MILLION, Price
 from coreeval.tools.stores.call_store import CallStore, SpendingTotal
 from tests.models.conftest import Connect
-from tests.models.kit import GOOD, SHAPE, Answer, Crowded, Taking, ask, asked, asker_of
+from tests.models.kit import GOOD, SHAPE, Answer, Crowded, Taking, ask, asked, client_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 
@@ -48,7 +49,7 @@ async def test_a_call_costs_what_its_tokens_cost(
     connect: Connect, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(counted(1000, 100, cached=600))
-    call = await ask(asker_of(connect(), server, price=PRICE), LONG)
+    call = await ask(client_of(connect(), server, price=PRICE), LONG)
     assert call.usd == pytest.approx((400 * 10 + 600 * 1 + 100 * 1000) / 1e6)
     assert (call.prompt_tokens, call.cached_tokens, call.completion_tokens) == (1000, 600, 100)
     (kept,) = store.records()
@@ -62,7 +63,7 @@ async def test_what_is_not_known_is_not_free(
     connect: Connect, server: LLMServer, price: object, reply: Reply
 ) -> None:
     server.answers = script(reply)
-    assert (await ask(asker_of(connect(), server, price=price), LONG)).usd is None
+    assert (await ask(client_of(connect(), server, price=price), LONG)).usd is None
 
 
 @pytest.mark.parametrize("prompt", [1, 20_000_000])
@@ -73,9 +74,10 @@ async def test_tokens_that_a_request_cannot_have_had_are_charged_as_what_was_put
     """Thoughts may go beyond the longest answer, but not by any number."""
     server.answers = script(counted(prompt, completion))
     asked = connect(budget_usd=1)
-    asker = asker_of(asked, server, price=PRICE, max_tokens=100)
-    call = await ask(asker)
-    notes = asker.sender.active_calls.count_notes()
+    client = client_of(asked, server, price=PRICE, max_tokens=100)
+    call = await ask(client)
+    assert isinstance(client.dispatcher, LiveDispatcher)
+    notes = client.dispatcher.active_calls.count_notes()
     if (prompt, completion) in {(1, 1), (1, 400)}:
         assert call.usd == pytest.approx((10 * prompt + 1000 * completion) / 1e6)
         assert (open_in(path), notes) == ([], [])
@@ -96,8 +98,8 @@ async def test_prices_of_a_table_are_found_by_the_models_name(
 ) -> None:
     server.answers = script(counted(1000, 0))
     told = Price(input=5, output=1, as_of=date(2026, 1, 1), source="s")
-    asker = asker_of(exchange(store, prices={"openai:stub": told}), server)
-    assert (await ask(asker, LONG)).usd == pytest.approx(0.005)
+    client = client_of(exchange(store, prices={"openai:stub": told}), server)
+    assert (await ask(client, LONG)).usd == pytest.approx(0.005)
 
 
 def open_in(path: Path) -> list[float]:
@@ -116,8 +118,8 @@ async def test_a_request_is_paid_for_in_the_file_before_it_is_sent_and_once_it_i
         return counted(1000, 10)
 
     server.answers = answers
-    asker = asker_of(connect(budget_usd=5), server, price=PRICE, max_tokens=1000)
-    call = await ask(asker, LONG)
+    client = client_of(connect(budget_usd=5), server, price=PRICE, max_tokens=1000)
+    call = await ask(client, LONG)
     ((put_aside,),) = seen
     assert call.usd is not None and 1.0 < put_aside < 1.2 and call.usd < put_aside
     assert open_in(path) == []
@@ -140,8 +142,8 @@ async def test_the_reservation_covers_the_prompt_whatever_way_the_endpoint_is_as
 
     server.answers = answers
     price = {"input": MILLION, "output": 0}
-    asker = asker_of(connect(budget_usd=1e9), server, price=price, structured=method)
-    await asker.ask(asked(), shape)
+    client = client_of(connect(budget_usd=1e9), server, price=price, structured=method)
+    await client.ask(asked(), shape)
     ((size, put_aside),) = seen
     assert put_aside >= size
 
@@ -164,10 +166,10 @@ async def test_a_budget_is_kept_by_many_at_once_and_what_was_answered_is_kept(
     connect: Connect, server: LLMServer, store: CallStore, budget: float
 ) -> None:
     server.answers = Crowded(seconds=0.005)
-    asker = asker_of(connect(budget_usd=budget), server, price=PRICE, max_tokens=100)
+    client = client_of(connect(budget_usd=budget), server, price=PRICE, max_tokens=100)
     async with asyncio.timeout(PATIENCE_S):
         ended = await asyncio.gather(
-            *(ask(asker, str(n)) for n in range(200)), return_exceptions=True
+            *(ask(client, str(n)) for n in range(200)), return_exceptions=True
         )
     answered = [one for one in ended if isinstance(one, CallRef)]
     assert {type(one) for one in ended} == {CallRef, BudgetSpent}
@@ -183,10 +185,10 @@ async def test_more_budget_lets_the_run_go_on_over_what_was_answered(
 ) -> None:
     server.answers = script(counted(0, 100))
     texts = [str(number) for number in range(12)]
-    first = asker_of(connect(budget_usd=0.75), server, price=PRICE, max_tokens=100)
+    first = client_of(connect(budget_usd=0.75), server, price=PRICE, max_tokens=100)
     done = await asyncio.gather(*(ask(first, text) for text in texts), return_exceptions=True)
     assert [type(one) for one in done].count(CallRef) == len(server.requests) < 12
-    second = asker_of(connect(budget_usd=5), server, price=PRICE, max_tokens=100)
+    second = client_of(connect(budget_usd=5), server, price=PRICE, max_tokens=100)
     await asyncio.gather(*(ask(second, text) for text in texts))
     assert len(server.requests) == 12
 
@@ -196,8 +198,8 @@ async def test_what_may_have_been_billed_is_written_off(
     connect: Connect, server: LLMServer, path: Path, reply: Reply
 ) -> None:
     server.answers = script(reply, reply, GOOD)
-    asker = asker_of(connect(budget_usd=9), server, price=PRICE, max_tokens=1000, timeout_s=0.2)
-    await ask(asker)
+    client = client_of(connect(budget_usd=9), server, price=PRICE, max_tokens=1000, timeout_s=0.2)
+    await ask(client)
     assert len(server.requests) == 3
     lost = open_in(path)
     assert len(lost) == 2 and all(usd > 1 for usd in lost)
@@ -205,9 +207,9 @@ async def test_what_may_have_been_billed_is_written_off(
 
 async def test_what_is_written_off_uses_the_budget_up(connect: Connect, server: LLMServer) -> None:
     server.answers = script(Reply(drop=True))
-    asker = asker_of(connect(budget_usd=2.5), server, price=PRICE, max_tokens=1000)
+    client = client_of(connect(budget_usd=2.5), server, price=PRICE, max_tokens=1000)
     with pytest.raises(BudgetSpent, match="unaccounted for"):
-        await ask(asker)
+        await ask(client)
     assert len(server.requests) == 2
 
 
@@ -216,9 +218,9 @@ async def test_what_was_refused_is_given_back(
     connect: Connect, server: LLMServer, store: CallStore, path: Path, status: int
 ) -> None:
     server.answers = script(refused(status, "no"))
-    asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
+    client = client_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
     with pytest.raises((ModelCallError, CoreEvalError), match="no"):
-        await ask(asker)
+        await ask(client)
     store.close()
     assert open_in(path) == []
 
@@ -227,8 +229,8 @@ async def test_where_the_method_is_changed_the_refused_request_costs_nothing(
     connect: Connect, server: LLMServer, path: Path
 ) -> None:
     server.answers = Taking("text")
-    asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
-    call = await ask(asker, LONG)
+    client = client_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
+    call = await ask(client, LONG)
     assert call.method == "text" and call.usd is not None
     assert open_in(path) == []
 
@@ -242,12 +244,12 @@ async def test_nothing_is_held_for_ever_by_an_answer_that_a_check_chokes_on(
         raise KeyError("a bug")
 
     server.answers = script(counted(0, 1000))
-    asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
+    client = client_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=1000)
     with pytest.raises(KeyError):
-        await asker.ask(asked(), SHAPE, check=check)
+        await client.ask(asked(), SHAPE, check=check)
     async with asyncio.timeout(PATIENCE_S / 10):
         with pytest.raises(BudgetSpent):
-            await ask(asker, "another")
+            await ask(client, "another")
 
 
 async def test_a_check_that_refuses_is_no_bug(connect: Connect, server: LLMServer) -> None:
@@ -255,7 +257,7 @@ async def test_a_check_that_refuses_is_no_bug(connect: Connect, server: LLMServe
         raise InvalidAnswer("never")
 
     server.answers = script(counted(0, 100))
-    asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=100)
+    client = client_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=100)
     with pytest.raises(NoValidAnswer):
-        await asker.ask(asked(), SHAPE, check=check)
+        await client.ask(asked(), SHAPE, check=check)
     assert len(server.requests) == 4

@@ -24,7 +24,7 @@ from coreeval.models.model import NO_KEY, RequestOptions, public_endpoint
 from coreeval.models.openai import to_failure
 from coreeval.schema import Value
 from coreeval.tools.endpoints import EndpointPair
-from tests.models.conftest import KEY, MakeAsker, Naps
+from tests.models.conftest import KEY, MakeClient, Naps
 from tests.support.llm_server import LLMServer, Reply, refused, script
 
 
@@ -43,9 +43,9 @@ SCHEMA = {
 }
 
 
-async def test_only_what_is_configured_is_sent(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_only_what_is_configured_is_sent(make_client: MakeClient, server: LLMServer) -> None:
     server.answers = script(GOOD)
-    await make_asker().ask(ASKED, SHAPE)
+    await make_client().ask(ASKED, SHAPE)
     form = {"name": "answer", "strict": True, "schema": SCHEMA}
     assert server.requests == [
         {
@@ -59,18 +59,18 @@ async def test_only_what_is_configured_is_sent(make_asker: MakeAsker, server: LL
 
 
 async def test_parameters_are_sent_when_configured(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD)
-    await make_asker(temperature=0.0, seed=5, max_tokens=99).ask(ASKED, SHAPE)
+    await make_client(temperature=0.0, seed=5, max_tokens=99).ask(ASKED, SHAPE)
     sent = server.requests[0]
     assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.0, 5, 99)
 
 
-async def test_function_calling(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_function_calling(make_client: MakeClient, server: LLMServer) -> None:
     server.answers = script(GOOD)
-    asker = make_asker(structured="function_calling")
-    assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
+    client = make_client(structured="function_calling")
+    assert await client.ask(ASKED, SHAPE) == Answer(label="joy")
     sent = server.requests[0]
     function = {"name": "answer", "strict": True, "parameters": SCHEMA}
     assert sent["tools"] == [{"type": "function", "function": function}]
@@ -79,10 +79,10 @@ async def test_function_calling(make_asker: MakeAsker, server: LLMServer) -> Non
 
 
 async def test_json_mode_puts_the_schema_into_the_instructions(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD)
-    assert await make_asker(structured="json_mode").ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client(structured="json_mode").ask(ASKED, SHAPE) == Answer(label="joy")
     sent = server.requests[0]
     assert sent["response_format"] == {"type": "json_object"}
     messages = sent["messages"]
@@ -108,10 +108,10 @@ async def test_json_mode_puts_the_schema_into_the_instructions(
     ids=lambda reply: f"{reply.status}{'-drop' * reply.drop}{reply.body or ''}",
 )
 async def test_what_may_heal_is_tried_again(
-    make_asker: MakeAsker, server: LLMServer, naps: Naps, failure: Reply
+    make_client: MakeClient, server: LLMServer, naps: Naps, failure: Reply
 ) -> None:
     server.answers = script(failure, failure, GOOD)
-    assert await make_asker(timeout_s=0.2).ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client(timeout_s=0.2).ask(ASKED, SHAPE) == Answer(label="joy")
     assert len(server.requests) == 3 and len(naps) == 2
 
 
@@ -120,10 +120,10 @@ async def test_what_may_heal_is_tried_again(
     [("7", 7, 8), ("Wed, 01 Jan 2020 00:00:00 GMT", 0, 1), ("soon", 0.5, 1)],
 )
 async def test_retry_after(
-    make_asker: MakeAsker, server: LLMServer, naps: Naps, header: str, least: float, most: float
+    make_client: MakeClient, server: LLMServer, naps: Naps, header: str, least: float, most: float
 ) -> None:
     server.answers = script(refused(429, Retry_After=header), GOOD)
-    await make_asker().ask(ASKED, SHAPE)
+    await make_client().ask(ASKED, SHAPE)
     assert len(naps) == 1 and least <= naps[0] <= most
 
 
@@ -154,7 +154,7 @@ def declined(status: int, code: str) -> Reply:
     ],
 )
 async def test_what_each_failure_becomes(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     reply: Reply,
     error: type[Exception],
@@ -162,17 +162,17 @@ async def test_what_each_failure_becomes(
 ) -> None:
     server.answers = script(reply)
     with pytest.raises(error, match="bad") as caught:
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     assert type(caught.value) is error
     assert len(server.requests) == requests
 
 
 async def test_an_endpoint_that_is_not_there_stops_the_run(
-    make_asker: MakeAsker, naps: Naps
+    make_client: MakeClient, naps: Naps
 ) -> None:
-    asker = make_asker(base_url="http://127.0.0.1:9/v1")
+    client = make_client(base_url="http://127.0.0.1:9/v1")
     with pytest.raises(ModelUnusable, match="nothing answers there") as caught:
-        await asker.ask(ASKED, SHAPE)
+        await client.ask(ASKED, SHAPE)
     assert caught.value.where == "http://127.0.0.1:9/v1"
     assert len(naps) == 7
 
@@ -188,22 +188,22 @@ async def test_an_endpoint_that_is_not_there_stops_the_run(
     ],
 )
 async def test_no_key_in_errors_logs_or_store(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     reply: Reply,
 ) -> None:
     server.answers = script(reply)
-    asker = make_asker()
+    client = make_client()
     with (
         caplog.at_level(logging.INFO),
         pytest.raises((CredentialError, ModelCallError)) as caught,
     ):
-        await asker.ask(ASKED, SHAPE)
+        await client.ask(ASKED, SHAPE)
     assert server.keys[0] == f"Bearer {KEY}"
     seen = [str(caught.value), repr(caught.value), *traceback.format_exception(caught.value)]
-    seen += [repr(asker.model), repr(asker.model.chat), str(asker.model.chat), caplog.text]
+    seen += [repr(client.model), repr(client.model.chat), str(client.model.chat), caplog.text]
     seen += [repr(vars(error)) for error in _chain(caught.value)]
     assert not [text for text in seen if KEY in text]
     files = list(tmp_path.glob("calls.db*"))
@@ -254,10 +254,10 @@ def test_an_endpoint_is_shown_without_its_password() -> None:
 
 
 async def test_clients_are_shared_and_can_be_closed_and_opened_again(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = script(GOOD)
-    first: ModelClient = make_asker()
+    first: ModelClient = make_client()
     await first.ask(ASKED, SHAPE)
     await close_models()
     await close_models()

@@ -8,7 +8,7 @@ import pytest
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import ModelClient, PlainOutput, close_models
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from tests.models.kit import GOOD, SHAPE, Answer, asked, asker_of, config_of, method_of
+from tests.models.kit import GOOD, SHAPE, Answer, asked, client_of, config_of, method_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, empty_objects, refused
 
@@ -30,7 +30,7 @@ async def server() -> AsyncIterator[LLMServer]:
         yield server
 
 
-def plain_asker(store: CallStore, server: LLMServer, **options: object) -> ModelClient:
+def plain_client(store: CallStore, server: LLMServer, **options: object) -> ModelClient:
     config = config_of(server, **options)
     return exchange(store).open_client(config, "target_text", max_draws=1, settle=True)
 
@@ -40,7 +40,7 @@ async def test_the_question_is_sent_as_it_is(
     store: CallStore, server: LLMServer, structured: str
 ) -> None:
     server.answers = lambda _request: " Gold,\n{not} JSON "
-    said = await plain_asker(store, server, structured=structured).ask(QUESTION, PLAIN)
+    said = await plain_client(store, server, structured=structured).ask(QUESTION, PLAIN)
     assert said.text == " Gold,\n{not} JSON "
     (request,) = server.requests
     assert request["messages"] == QUESTION and method_of(request) == "text"
@@ -53,8 +53,8 @@ async def test_thoughts_are_no_part_of_it_and_silence_is_an_answer(
     store: CallStore, server: LLMServer, reply: str, text: str
 ) -> None:
     server.answers = lambda _request: reply
-    asker = plain_asker(store, server)
-    assert [(await asker.ask(QUESTION, PLAIN)).text for _ in range(2)] == [text, text]
+    client = plain_client(store, server)
+    assert [(await client.ask(QUESTION, PLAIN)).text for _ in range(2)] == [text, text]
     assert len(server.requests) == 1, "what was answered was asked again"
 
 
@@ -70,10 +70,10 @@ async def test_a_refusal_and_half_an_answer_are_none(
     store: CallStore, server: LLMServer, reply: Reply, kind: str
 ) -> None:
     server.answers = lambda _request: reply
-    asker = plain_asker(store, server)
+    client = plain_client(store, server)
     for _ in range(2):
         with pytest.raises(NoValidAnswer) as caught:
-            await asker.ask(QUESTION, PLAIN)
+            await client.ask(QUESTION, PLAIN)
         assert caught.value.kind == kind
     assert len(server.requests) == 1
 
@@ -94,6 +94,6 @@ async def test_it_says_nothing_about_asking_for_structure(
     for number in range(6):
         with pytest.raises(ModelCallError):
             await plain.ask(asked(f"{number}")[1:], PLAIN)
-    assert await asker_of(connected, server).ask(asked(), SHAPE) == Answer(label="joy")
+    assert await client_of(connected, server).ask(asked(), SHAPE) == Answer(label="joy")
     assert method_of(server.requests[-1]) == "json_schema"
     assert len(server.requests) == 7

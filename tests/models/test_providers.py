@@ -46,15 +46,15 @@ def test_each_role_has_its_own_model_and_offline_roles_have_none(store: CallStor
             "extractor": "offline",
         }
     )
-    askers = exchange(store).role_clients(models)
-    assert {role: asker.model.name for role, asker in askers.items()} == {
+    clients = exchange(store).role_clients(models)
+    assert {role: client.model.name for role, client in clients.items()} == {
         "replacer": "openai:a",
         "rewriter": "openai:a",
         "composer": "openai:a",
         "fact_judge": "openai:a",
         "label_judge": "openai:b",
     }
-    assert askers["composer"].role == "composer"
+    assert clients["composer"].role == "composer"
 
 
 async def test_preflight_is_free(server: LLMServer) -> None:

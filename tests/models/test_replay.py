@@ -12,7 +12,7 @@ from coreeval.models.client import MAX_DRAWS
 from coreeval.models.replay import hash_request, write_answers
 from coreeval.schema import Value
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from tests.models.conftest import MakeAsker
+from tests.models.conftest import MakeClient
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, script
 
@@ -40,8 +40,8 @@ async def test_an_answer_is_found_by_the_schema_or_its_name(
 ) -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
     config = recorded(tmp_path / "a.jsonl", line(schema=schema, usage=usage))
-    asker = exchange(store).open_client(config, "extractor")
-    assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
+    client = exchange(store).open_client(config, "extractor")
+    assert await client.ask(ASKED, SHAPE) == Answer(label="joy")
     (kept,) = store.records()
     assert (kept.prompt_tokens, kept.completion_tokens) == (5, 2)
 
@@ -59,9 +59,9 @@ async def test_what_was_not_recorded_is_an_error_that_says_so(
     tmp_path: Path, store: CallStore
 ) -> None:
     config = recorded(tmp_path / "a.jsonl", line(), line("no", draw=1))
-    asker = exchange(store).open_client(config, "extractor")
+    client = exchange(store).open_client(config, "extractor")
     with pytest.raises(ModelCallError, match=r"not among the recorded answers.*another"):
-        await asker.ask([{"role": "user", "content": "another"}], SHAPE)
+        await client.ask([{"role": "user", "content": "another"}], SHAPE)
 
 
 async def test_a_changed_file_is_another_model(tmp_path: Path, store: CallStore) -> None:
@@ -74,10 +74,10 @@ async def test_a_changed_file_is_another_model(tmp_path: Path, store: CallStore)
 
 
 async def test_a_run_can_be_replayed_from_its_call_store(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+    make_client: MakeClient, server: LLMServer, store: CallStore, tmp_path: Path
 ) -> None:
     server.answers = script("no", Reply(content=None, refusal="I will not"), '{"label": "joy"}')
-    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     path = tmp_path / "answers.jsonl"
     assert write_answers(store.records(), path, model="openai:stub") == 3
     fresh = open_calls(tmp_path / "fresh.db")
@@ -102,18 +102,18 @@ async def test_an_answer_in_words_is_read_as_leniently_as_when_it_was_given(
 
 
 async def test_answers_that_a_retry_brought_are_found_at_once(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+    make_client: MakeClient, server: LLMServer, store: CallStore, tmp_path: Path
 ) -> None:
     server.answers = script(*["no"] * MAX_DRAWS, '{"label": "joy"}')
     with pytest.raises(NoValidAnswer, match="in 4 draws"):
-        await make_asker().ask(ASKED, SHAPE)
+        await make_client().ask(ASKED, SHAPE)
     path = tmp_path / "answers.jsonl"
     write_answers(store.records(), path, model="openai:stub")
     fresh = open_calls(tmp_path / "fresh.db")
     replayed = exchange(fresh).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     with pytest.raises(NoValidAnswer, match="in 4 draws"):  # where there was no retry
         await replayed.ask(ASKED, SHAPE)
-    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     write_answers(store.records(), path, model="openai:stub")
     retried = exchange(fresh).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await retried.ask(ASKED, SHAPE) == Answer(label="joy")
@@ -130,12 +130,12 @@ async def test_a_line_may_hide_its_request(tmp_path: Path, store: CallStore) -> 
 
 
 async def test_only_the_answers_of_one_model_are_written(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+    make_client: MakeClient, server: LLMServer, store: CallStore, tmp_path: Path
 ) -> None:
     path = tmp_path / "answers.jsonl"
     for model, label in (("openai:stub", "joy"), ("openai:other", "anger")):
         server.answers = script(json.dumps({"label": label}))
-        await make_asker(model=model).ask(ASKED, SHAPE)
+        await make_client(model=model).ask(ASKED, SHAPE)
     assert write_answers(store.records(), path, model="openai:other") == 1
     replayed = exchange(store).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="anger")
@@ -146,12 +146,12 @@ async def test_only_the_answers_of_one_model_are_written(
 
 
 async def test_two_answers_of_one_model_are_refused_before_anything_is_written(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+    make_client: MakeClient, server: LLMServer, store: CallStore, tmp_path: Path
 ) -> None:
     path = tmp_path / "answers.jsonl"
     for seed, label in ((1, "joy"), (2, "anger")):
         server.answers = script(json.dumps({"label": label}))
-        await make_asker(seed=seed).ask(ASKED, SHAPE)
+        await make_client(seed=seed).ask(ASKED, SHAPE)
     with pytest.raises(ConfigError, match="two answers") as caught:
         write_answers(store.records(), path, model="openai:stub")
     assert server.url in caught.value.where and '"seed":2' in caught.value.where

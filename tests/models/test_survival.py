@@ -7,7 +7,7 @@ import pytest
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import InvalidAnswer, OutputSchema
 from coreeval.tools.stores.call_store import CallStore
-from tests.models.conftest import MakeAsker, Naps
+from tests.models.conftest import MakeClient, Naps
 from tests.models.survival import (
     GOOD,
     JOY,
@@ -45,10 +45,15 @@ of_answer = pytest.mark.parametrize(("name", "fault"), ANSWER.items(), ids=ANSWE
 
 @of_wire
 async def test_what_came_to_nothing_is_asked_again_as_it_was(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, naps: Naps, name: str, fault: Fault
+    make_client: MakeClient,
+    server: LLMServer,
+    store: CallStore,
+    naps: Naps,
+    name: str,
+    fault: Fault,
 ) -> None:
     server.answers = script(fault(GOOD), fault(GOOD), GOOD)
-    assert await asked(make_asker(timeout_s=0.7 if name in SLOW else 60)) == JOY
+    assert await asked(make_client(timeout_s=0.7 if name in SLOW else 60)) == JOY
     assert len(server.requests) == 3 and len(set(bodies(server.requests))) == 1
     assert len(naps) == 2
     (kept,) = records(store)
@@ -60,11 +65,16 @@ async def test_what_came_to_nothing_is_asked_again_as_it_was(
 
 @of_wire
 async def test_it_is_asked_eight_times_at_most(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, naps: Naps, name: str, fault: Fault
+    make_client: MakeClient,
+    server: LLMServer,
+    store: CallStore,
+    naps: Naps,
+    name: str,
+    fault: Fault,
 ) -> None:
     server.answers = script(fault(GOOD))
     with pytest.raises(ModelCallError, match="openai:stub") as caught:
-        await asked(make_asker(timeout_s=0.1 if name in SLOW else 60))
+        await asked(make_client(timeout_s=0.1 if name in SLOW else 60))
     assert not isinstance(caught.value, NoValidAnswer)
     assert (len(server.requests), len(naps)) == (8, 7)
     assert list(records(store)) == []
@@ -72,10 +82,15 @@ async def test_it_is_asked_eight_times_at_most(
 
 @of_answer
 async def test_a_bad_answer_is_kept_and_the_next_draw_is_told_why(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, naps: Naps, name: str, fault: Fault
+    make_client: MakeClient,
+    server: LLMServer,
+    store: CallStore,
+    naps: Naps,
+    name: str,
+    fault: Fault,
 ) -> None:
     server.answers = script(fault(GOOD), GOOD)
-    assert await asked(make_asker()) == JOY
+    assert await asked(make_client()) == JOY
     assert len(server.requests) == 2 and list(naps) == []
     bad, good = records(store)
     assert not bad.valid and bad.error.startswith(REASONS[name])
@@ -88,10 +103,10 @@ async def test_a_bad_answer_is_kept_and_the_next_draw_is_told_why(
 
 @of_answer
 async def test_the_last_draws_ask_less_strictly_where_that_may_help(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, name: str, fault: Fault
+    make_client: MakeClient, server: LLMServer, store: CallStore, name: str, fault: Fault
 ) -> None:
     server.answers = script(*[fault(GOOD)] * 3, GOOD)
-    assert await asked(make_asker()) == JOY
+    assert await asked(make_client()) == JOY
     last = STRICT if REASONS[name] in ("truncated", "refusal") else LOOSER
     assert [one.method for one in records(store)] == [STRICT, STRICT, last, last]
     assert [one.valid for one in records(store)] == [False, False, False, True]
@@ -101,21 +116,21 @@ async def test_the_last_draws_ask_less_strictly_where_that_may_help(
 
 @of_answer
 async def test_four_bad_answers_are_the_end(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, name: str, fault: Fault
+    make_client: MakeClient, server: LLMServer, store: CallStore, name: str, fault: Fault
 ) -> None:
     server.answers = script(fault(GOOD))
     with pytest.raises(NoValidAnswer, match="no valid answer in 4 draws"):
-        await asked(make_asker())
+        await asked(make_client())
     assert len(server.requests) == 4 == len(set(bodies(server.requests)))
     assert [one.valid for one in records(store)] == [False] * 4
 
 
 @pytest.mark.parametrize("name", sorted(ANSWER.keys() - {"JSON in prose"}))
 async def test_nothing_is_guessed_where_a_model_is_asked_in_words_only(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, name: str
+    make_client: MakeClient, server: LLMServer, store: CallStore, name: str
 ) -> None:
     server.answers = script(ANSWER[name](GOOD), GOOD)
-    assert await asked(make_asker(structured="text")) == JOY
+    assert await asked(make_client(structured="text")) == JOY
     assert [one.valid for one in records(store)] == [False, True]
 
 
@@ -135,11 +150,11 @@ def test_mending_chooses_none_of_several(text: str) -> None:
 
 @pytest.mark.parametrize("fault", HARMLESS.values(), ids=HARMLESS.keys())
 async def test_an_answer_in_another_dress_is_an_answer(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, fault: Fault
+    make_client: MakeClient, server: LLMServer, store: CallStore, fault: Fault
 ) -> None:
     server.answers = script(fault(GOOD))
-    asker = make_asker()
-    assert [await asked(asker, number) for number in range(3)] == [JOY] * 3
+    client = make_client()
+    assert [await asked(client, number) for number in range(3)] == [JOY] * 3
     assert [one.valid for one in records(store)] == [True] * 3
     assert len(server.requests) - sum(one.tries != "" for one in records(store)) == 3
 
@@ -157,40 +172,40 @@ async def test_an_answer_in_another_dress_is_an_answer(
     ],
 )
 async def test_an_answer_counts_whatever_stands_beside_it(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore, usage: str
+    make_client: MakeClient, server: LLMServer, store: CallStore, usage: str
 ) -> None:
     message = '{"content": "{\\"label\\": \\"joy\\"}", "tool_calls": [], "logprobs": NaN}'
     choice = f'{{"message": {message}, "finish_reason": null}}'
     server.answers = script(Reply(body=f'{{"choices": [{choice}], "usage": {usage}}}'))
-    assert await asked(make_asker()) == JOY
+    assert await asked(make_client()) == JOY
     (kept,) = records(store)
     assert (kept.prompt_tokens, kept.completion_tokens, kept.usd) == (0, 0, None)
 
 
 @pytest.mark.parametrize("left", ["²", "9" * 5000, "-1", "1e3", "", "none"])
 async def test_headers_that_cannot_be_read_say_nothing(
-    make_asker: MakeAsker, server: LLMServer, left: str
+    make_client: MakeClient, server: LLMServer, left: str
 ) -> None:
     headers = {"x-ratelimit-remaining-requests": left, "x-ratelimit-reset-requests": "9" * 500}
     server.answers = script(Reply(content=GOOD, headers=headers))
-    assert await asyncio.wait_for(asked(make_asker()), 5) == JOY
+    assert await asyncio.wait_for(asked(make_client()), 5) == JOY
     assert len(server.requests) == 1
 
 
 async def test_a_mixture_of_everything_is_survived(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     """Chains of dependent questions, many at a time, with a tenth of all replies spoilt."""
     names = [*WIRE, *ANSWER, *HARMLESS]
     spoilt = Faulty(labelled, seed=3, shares=dict.fromkeys(names, 0.1 / len(names)))
     server.answers = spoilt
-    asker, shape = make_asker(timeout_s=2), OutputSchema(Answer, name="answer")
+    client, shape = make_client(timeout_s=2), OutputSchema(Answer, name="answer")
 
     async def chain(number: int) -> list[str]:
         said = [f"chain {number}"]
         for _ in range(5):
             told = [*question(), {"role": "user", "content": said[-1]}]
-            said.append((await asker.ask(told, shape)).label)
+            said.append((await client.ask(told, shape)).label)
         return said[1:]
 
     labels = await asyncio.gather(*(chain(number) for number in range(40)))

@@ -21,7 +21,7 @@ from coreeval.errors import (
 )
 from coreeval.models import ModelClient, ModelPool, Retry
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from tests.models.conftest import KEY, MakeAsker, Naps
+from tests.models.conftest import KEY, MakeClient, Naps
 from tests.models.survival import GOOD, JOY, asked, bodies, method_of, records
 from tests.support.exchanges import exchange
 from tests.support.llm_server import Answers, LLMServer, Reply, Request, refused, script
@@ -55,7 +55,7 @@ def good_for(count: int, then: Reply) -> Answers:
     ],
 )
 async def test_what_no_retry_brings_back_is_asked_once(
-    make_asker: MakeAsker,
+    make_client: MakeClient,
     server: LLMServer,
     store: CallStore,
     naps: Naps,
@@ -63,9 +63,9 @@ async def test_what_no_retry_brings_back_is_asked_once(
     error: type[CoreEvalError],
 ) -> None:
     server.answers = good_for(4, reply)
-    asker = make_asker(max_in_flight=1)
+    client = make_client(max_in_flight=1)
     said = await asyncio.gather(
-        *(asked(asker, number) for number in range(10)), return_exceptions=True
+        *(asked(client, number) for number in range(10)), return_exceptions=True
     )
     assert said[:4] == [JOY] * 4 and {type(one) for one in said[4:]} == {error}
     assert len(set(bodies(server.requests))) == len(server.requests) == 10 and list(naps) == []
@@ -75,7 +75,7 @@ async def test_what_no_retry_brings_back_is_asked_once(
     assert KEY not in str(told)
 
     server.answers = script(GOOD)
-    again = make_asker()
+    again = make_client()
     assert [await asked(again, number) for number in range(10)] == [JOY] * 10
     assert len(server.requests) == 16
 
@@ -92,11 +92,11 @@ async def test_what_no_retry_brings_back_is_asked_once(
     ],
 )
 async def test_what_a_server_said_is_told_whatever_its_form(
-    make_asker: MakeAsker, server: LLMServer, body: str
+    make_client: MakeClient, server: LLMServer, body: str
 ) -> None:
     server.answers = script(Reply(status=400, body=body))
     with pytest.raises(ModelCallError, match="bad") as caught:
-        await asked(make_asker())
+        await asked(make_client())
     assert len(server.requests) == 1 and KEY not in str(caught.value)
 
 
@@ -130,7 +130,7 @@ async def test_retry_after(
 
 
 def patient(server: LLMServer, store: CallStore, naps: Naps) -> ModelClient:
-    """Return an asker whose waits are no matter of chance."""
+    """Return a client whose waits are no matter of chance."""
     retry = Retry(sleep=naps.sleep, jitter=lambda: 0.5)
     config = ModelConfig(model="openai:stub", base_url=server.url)
     return exchange(store, retry=retry).open_client(config, "extractor")
@@ -213,8 +213,8 @@ async def test_a_method_that_is_refused_is_tried_once_and_never_by_a_later_proce
     server.answers = takes_no(said, *unknown)
     for process in range(2):
         with_store = open_calls(tmp_path / "calls.db")
-        asker = opened(server, with_store)
-        assert [await asked(asker, 2 * process + n) for n in range(2)] == [JOY] * 2
+        client = opened(server, with_store)
+        assert [await asked(client, 2 * process + n) for n in range(2)] == [JOY] * 2
         kept = list(with_store.records())
         with_store.close()
     assert [one.method for one in kept] == [method] * 4
@@ -227,25 +227,25 @@ def opened(server: LLMServer, store: CallStore) -> ModelClient:
     return exchange(store).open_client(config, "extractor")
 
 
-async def test_many_at_once_find_out_together(make_asker: MakeAsker, server: LLMServer) -> None:
+async def test_many_at_once_find_out_together(make_client: MakeClient, server: LLMServer) -> None:
     server.answers = takes_no(SAID["object"], "response_format")
-    asker = make_asker()
-    assert await asyncio.gather(*(asked(asker, number) for number in range(20))) == [JOY] * 20
+    client = make_client()
+    assert await asyncio.gather(*(asked(client, number) for number in range(20))) == [JOY] * 20
     methods = [method_of(request) for request in server.requests]
     assert methods.count("function_calling") == 20 and methods.count("json_schema") <= 20
     assert len(set(bodies(server.requests))) == len(server.requests)
 
 
 async def test_where_no_method_is_left_the_question_fails_and_says_why(
-    make_asker: MakeAsker, server: LLMServer, store: CallStore
+    make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(SAID["object"]("response_format"))
     with pytest.raises(ModelCallError, match="response_format is not supported"):
-        await asked(make_asker())
+        await asked(make_client())
     methods = [method_of(request) for request in server.requests]
     assert methods == ["json_schema", "function_calling", "json_mode", "text"]
     with pytest.raises(ModelCallError):
-        await asked(make_asker(structured="json_mode"), 1)
+        await asked(make_client(structured="json_mode"), 1)
     assert len(server.requests) == 5
 
 
@@ -264,8 +264,8 @@ async def test_the_name_of_the_limit_is_found_out_be_it_remembered_wrongly(
     with closing(open_calls(tmp_path / "calls.db")) as before:
         before.learn(server.url, "stub", {"plain_limit": known} if known else {})
     store = open_calls(tmp_path / "calls.db")
-    asker = opened(server, store)
-    assert [await asked(asker, number) for number in range(3)] == [JOY] * 3
+    client = opened(server, store)
+    assert [await asked(client, number) for number in range(3)] == [JOY] * 3
     first_is_plain = known != "no"
     assert len(server.requests) == 3 + (first_is_plain == (unknown == "max_tokens"))
     assert all(taken in request for request in server.requests[-3:])
@@ -276,13 +276,13 @@ async def test_the_name_of_the_limit_is_found_out_be_it_remembered_wrongly(
 
 
 async def test_where_neither_name_is_taken_the_question_fails(
-    make_asker: MakeAsker, server: LLMServer
+    make_client: MakeClient, server: LLMServer
 ) -> None:
     server.answers = takes_no(SAID["object"], "max_tokens", "max_completion_tokens")
-    asker = make_asker()
+    client = make_client()
     for number, requests in ((0, 2), (1, 3)):
         with pytest.raises(ModelCallError, match="is not supported"):
-            await asked(asker, number)
+            await asked(client, number)
         assert len(server.requests) == requests
 
 
@@ -292,7 +292,7 @@ PRICE = PriceConfig(input=1.0, output=1.0)
 
 
 def paid(server: LLMServer, store: CallStore, budget_usd: float = 1.0) -> ModelClient:
-    """Return an asker of a priced model with a budget."""
+    """Return a client of a priced model with a budget."""
     config = ModelConfig(model="openai:stub", base_url=server.url, price=PRICE, max_tokens=100)
     connected: ModelPool = exchange(store, budget_usd=budget_usd)
     return connected.open_client(config, "extractor")
@@ -312,16 +312,16 @@ async def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_off_m
     server: LLMServer, store: CallStore
 ) -> None:
     server.answers = script(refused(400, "bad"))
-    asker = paid(server, store)
+    client = paid(server, store)
     with pytest.raises(ModelCallError):
-        await asked(asker)
+        await asked(client)
     server.answers = script(refused(404, "bad"))
     with pytest.raises(ModelUnusable):
-        await asked(asker, 1)
+        await asked(client, 1)
     assert await settled(store) == (0, 0)
     server.answers = script(Reply(error={"message": "broke", "code": 402}))
     with pytest.raises(ModelUnusable):
-        await asked(asker, 2)
+        await asked(client, 2)
     billed, unknown = await settled(store)
     assert billed == 0 and unknown > 0
 
@@ -345,8 +345,8 @@ async def test_where_no_money_can_be_put_aside_nothing_is_asked_and_nobody_waits
             while True:
                 await other.ledger.reserve("key", 1.0)
         with closing(open_calls(path)) as store:
-            asker = paid(server, store, budget_usd=0.001)
-            waiting = asyncio.gather(*(asked(asker, n) for n in range(30)), return_exceptions=True)
+            client = paid(server, store, budget_usd=0.001)
+            waiting = asyncio.gather(*(asked(client, n) for n in range(30)), return_exceptions=True)
             said = await asyncio.wait_for(waiting, 20)
     assert {type(one) for one in said} == {RunError}
     assert all("disk is full" in str(one) for one in said)

@@ -99,7 +99,7 @@ def test_no_price_is_endless(key: str, bad: float) -> None:
         PriceConfig.model_validate({"input": 1, "output": 1, key: bad})
 
 
-# -- the purse ------------------------------------------------------------------------------------
+# -- the budget -----------------------------------------------------------------------------------
 
 ENDS = st.sampled_from(("settle", "settle unknown", "give back", "write off"))
 CALLS = st.lists(
@@ -111,60 +111,60 @@ CALLS = st.lists(
 @given(CALLS, st.floats(0, 30), st.integers(0, 2**32 - 1))
 @example([(9, "settle", 1.0)] * 3, 27.0, 0)
 def test_money_is_never_made_or_lost(
-    calls: Sequence[tuple[int, str, float]], budget: float, seed: int
+    calls: Sequence[tuple[int, str, float]], budget_usd: float, seed: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_spend(Path(folder), calls, budget, random.Random(seed)))
+        asyncio.run(_spend(Path(folder), calls, budget_usd, random.Random(seed)))
 
 
 async def _spend(
-    folder: Path, calls: Sequence[tuple[int, str, float]], budget: float, chance: random.Random
+    folder: Path, calls: Sequence[tuple[int, str, float]], budget_usd: float, chance: random.Random
 ) -> None:
     store = open_calls(folder / "calls.db", "run")
     try:
-        purse = Budget(store.ledger, {}, budget_usd=budget)
+        budget = Budget(store.ledger, {}, budget_usd=budget_usd)
         asked = model(PriceConfig(input=0, output=1_000_000))
         spent, open_ = 0.0, list[tuple[Reservation, str, float]]()
         for dollars, end, share in calls:
-            if spent + sum(one.usd for one, _, _ in open_) + dollars > budget and open_:
-                spent += await _end(purse, open_.pop(chance.randrange(len(open_))))
-            fits = spent + sum(one.usd for one, _, _ in open_) + dollars <= budget
+            if spent + sum(one.usd for one, _, _ in open_) + dollars > budget_usd and open_:
+                spent += await _end(budget, open_.pop(chance.randrange(len(open_))))
+            fits = spent + sum(one.usd for one, _, _ in open_) + dollars <= budget_usd
             if not fits and not open_:
                 with pytest.raises(BudgetSpent):
-                    await purse.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
+                    await budget.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
             elif fits:
-                kept = await purse.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
+                kept = await budget.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
                 assert kept is not None and kept.usd == dollars
                 open_.append((kept, end, share))
-            _check(purse, spent, open_, budget)
+            _check(budget, spent, open_, budget_usd)
         chance.shuffle(open_)
         while open_:
-            spent += await _end(purse, open_.pop())
-            _check(purse, spent, open_, budget)
-        assert purse._in_flight == 0
+            spent += await _end(budget, open_.pop())
+            _check(budget, spent, open_, budget_usd)
+        assert budget._in_flight == 0
     finally:
         store.close()
 
 
-async def _end(purse: Budget, call: tuple[Reservation, str, float]) -> float:
+async def _end(budget: Budget, call: tuple[Reservation, str, float]) -> float:
     """End a call, and return what it has cost."""
     kept, end, share = call
     if end == "give back":
-        await purse.release(kept)
+        await budget.release(kept)
         return 0.0
     if end == "write off":
-        await purse.write_off(kept)
+        await budget.write_off(kept)
         return kept.usd
     usd = None if end == "settle unknown" else share * kept.usd
-    await purse.settle(kept, usd)
-    purse._ledger.keep_as_spent(kept, usd)  # as the record of the call would
+    await budget.settle(kept, usd)
+    budget._ledger.keep_as_spent(kept, usd)  # as the record of the call would
     return kept.usd if usd is None else usd
 
 
 def _check(
-    purse: Budget, spent: float, open_: Sequence[tuple[Reservation, str, float]], budget: float
+    budget: Budget, spent: float, open_: Sequence[tuple[Reservation, str, float]], budget_usd: float
 ) -> None:
     put_aside = sum(one.usd for one, _, _ in open_)
-    assert purse._taken == pytest.approx(spent + put_aside, abs=1e-9)
-    assert -1e-9 <= purse._taken <= budget + 1e-9
-    assert purse._in_flight == len(open_)
+    assert budget._taken == pytest.approx(spent + put_aside, abs=1e-9)
+    assert -1e-9 <= budget._taken <= budget_usd + 1e-9
+    assert budget._in_flight == len(open_)

@@ -18,5 +18,5 @@ def exchange(
     budget_usd: float | None = None,
 ) -> ModelPool:
     """Return an exchange over a call store."""
-    purse = Budget(store.ledger, prices or {}, budget_usd=budget_usd)
-    return ModelPool(store, purse, in_flight=in_flight, retry=retry, env=env or {})
+    budget = Budget(store.ledger, prices or {}, budget_usd=budget_usd)
+    return ModelPool(store, budget, in_flight=in_flight, retry=retry, env=env or {})

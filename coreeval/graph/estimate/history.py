@@ -45,7 +45,7 @@ class _RequestText(BaseModel):
     model_config = ConfigDict(extra="ignore")
     provider: str
     model: str
-    shape: _RequestShape = Field(alias="schema")
+    output_schema: _RequestShape = Field(alias="schema")
     messages: tuple[dict[str, str], ...]
 
 
@@ -92,7 +92,7 @@ def read_usage(record: CallRecord) -> CallUsage:
     return CallUsage(
         role=record.role,
         model=f"{asked.provider}:{asked.model}",
-        size=measure_prompt(asked.messages, asked.shape.body),
+        size=measure_prompt(asked.messages, asked.output_schema.body),
         prompt_tokens=record.prompt_tokens,
         cached_tokens=record.cached_tokens,
         completion_tokens=record.completion_tokens,

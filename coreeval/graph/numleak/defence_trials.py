@@ -125,14 +125,14 @@ async def _ask_questions(
     """Ask through the call store; questions with the same wording are one call."""
     if target.is_embedded:
         return await asyncio.to_thread(_ask_persona, target.model, questions)
-    asker = campaign.models.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
+    client = campaign.models.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
     texts = list(dict.fromkeys(one.text for one in questions))
     first = {one.text: one for one in reversed(questions)}
     said = await campaign.gather(
         target.model,
         JUDGE_STAGE,
         texts,
-        lambda text: ask_text(asker, first[text].messages),
+        lambda text: ask_text(client, first[text].messages),
         lambda words: words.kind,
     )
     return {one: said[one.text] for one in questions}
@@ -170,11 +170,11 @@ async def _ask_judge(
     campaign: Campaign, judge: ModelConfig, exhibits: Sequence[JudgeInput]
 ) -> dict[JudgeInput, UtilityScore]:
     """Ask a judge, whose first answer is final: if it refuses to score, it is not asked again."""
-    asker = campaign.models.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
+    client = campaign.models.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
     return await campaign.gather(
         judge.model,
         JUDGE_STAGE,
         exhibits,
-        lambda exhibit: score_answer(asker, exhibit, judge=judge.model),
+        lambda exhibit: score_answer(client, exhibit, judge=judge.model),
         lambda score: "scored" if score.score is not None else "unscored",
     )

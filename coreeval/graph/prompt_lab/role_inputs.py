@@ -158,20 +158,20 @@ class _RequestCaught(Exception):
         self.shown = shown
 
 
-class _CatchingAsker:
+class _CatchingClient:
     """A model client that captures the request and stops the role there."""
 
     async def ask(
         self,
         messages: Sequence[Mapping[str, str]],
-        shape: OutputSchema[T],
+        output_schema: OutputSchema[T],
         *,
         check: Callable[[T], None] = accept_any,
     ) -> T:
         """Raise the question."""
         said = tuple(dict(message) for message in messages)
         raise _RequestCaught(
-            RoleRequest(messages=said, schema_name=shape.name, schema=shape.schema)
+            RoleRequest(messages=said, schema_name=output_schema.name, schema=output_schema.schema)
         )
 
 
@@ -181,7 +181,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
     Raises:
         UsageError: it would ask nothing, for example because there is no news.
     """
-    observer = cast(ModelClient, _CatchingAsker())
+    observer = cast(ModelClient, _CatchingClient())
     player = LLM_ROLES[situation.role](situation.task, observer, prompts)
     try:
         await cast("Callable[..., object]", player)(**situation.given)  # type: ignore[misc]

@@ -163,8 +163,8 @@ class _TrialRunner:
     def _player(
         self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: RoleInput
     ) -> Any:  # noqa: ANN401 - each role has another type
-        asker = self.exchange.open_client(model, role)
-        return LLM_ROLES[role](situation.task, asker, prompts)
+        client = self.exchange.open_client(model, role)
+        return LLM_ROLES[role](situation.task, client, prompts)
 
     async def _judge(
         self, situation: RoleInput, written: Composition

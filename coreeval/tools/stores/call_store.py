@@ -8,10 +8,10 @@ What requests in flight may cost is committed before they are sent.
 import asyncio
 import math
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import (
     Engine,
@@ -214,14 +214,6 @@ Origin = Literal["sent", "shared", "stored"]
 _READ_AT_ONCE = 200
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallResult:
-    """A call that returned, and the reservation that its record settles."""
-
-    record: CallRecord
-    reservation: Reservation | None = None
-
-
 def open_calls(path: Path, payer: str = "") -> "CallStore":
     """Open the call store in a file, creating it if needed.
 
@@ -350,25 +342,25 @@ class CallStore:
         return record
 
     async def answer(
-        self, key: str, send: Callable[[], Awaitable[CallResult]]
+        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]]
     ) -> tuple[CallRecord, Origin]:
         """Return the stored call, or send and commit it; also return which of these happened.
 
         Callers with the same key share one call. It continues if its callers are cancelled: it is
         paid for, so its answer is kept.
+
+        Args:
+            key: The key of the request.
+            send: Sends the request, commits the call with `put`, and returns what `put` returns.
         """
         if (flight := self._flights.get(key)) is not None:
             return await asyncio.shield(flight), "shared"
         if (stored := self.get(key)) is not None:
             return stored, "stored"
-        flight = asyncio.ensure_future(self._send(send))
+        flight = asyncio.ensure_future(send())
         self._flights[key] = flight
         flight.add_done_callback(lambda done: self._end_flight(key, done))
         return await asyncio.shield(flight), "sent"
-
-    async def _send(self, send: Callable[[], Awaitable[CallResult]]) -> CallRecord:
-        done = await send()
-        return await self.put(done.record, done.reservation)
 
     def _end_flight(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
         del self._flights[key]

@@ -1,17 +1,17 @@
-"""The scripted asker as a fixture."""
+"""The scripted client as a fixture."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.agents.llm.support import ScriptedAsker, new_store
+from tests.agents.llm.support import ScriptedClient, new_store
 
-Script = Callable[..., ScriptedAsker]
+Script = Callable[..., ScriptedClient]
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Iterator[Script]:
     store = new_store(tmp_path)
-    yield lambda *answers: ScriptedAsker(store, *answers)
+    yield lambda *answers: ScriptedClient(store, *answers)
     store.close()

@@ -1,4 +1,4 @@
-"""A scripted asker and small samples for tests of the roles that models play."""
+"""A scripted client and small samples for tests of the roles that models play."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,12 @@ from pydantic import BaseModel
 from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError
 from coreeval.models import ModelClient, OutputSchema
-from coreeval.models.client import accept_any
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.client import accept_any, ignore_call
 from coreeval.prompts import load_prompts
 from coreeval.schema import Evidence, Sample
 from coreeval.tasks import load_task
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.support.exchanges import exchange
 
@@ -51,12 +53,13 @@ def news(number: int, title: str = "Globex opens a store in Rome", snippet: str 
     )
 
 
-class ScriptedAsker(ModelClient):
+class ScriptedClient(ModelClient):
     """Answers in turn through the real shapes and checks; remembers messages and complaints."""
 
     def __init__(self, store: CallStore, *answers: object) -> None:
         config = ModelConfig(model="openai:scripted", base_url="http://127.0.0.1:9/v1")
-        super().__init__(exchange(store).open_client(config, "test").sender, store, role="test")
+        real = exchange(store).open_client(config, "test")
+        super().__init__(real.model, real.dispatcher, store, Capabilities(store), role="test")
         self._answers = [json.dumps(answer) for answer in answers]
         self.asked: list[Sequence[Mapping[str, str]]] = []
         self.schemas: list[Mapping[str, object]] = []
@@ -64,16 +67,17 @@ class ScriptedAsker(ModelClient):
     async def ask(
         self,
         messages: Sequence[Mapping[str, str]],
-        shape: OutputSchema[T],
+        output_schema: OutputSchema[T],
         *,
         check: Callable[[T], None] = accept_any,
         chain: int = 0,
+        on_answer: Callable[[CallRecord], None] = ignore_call,
     ) -> T:
         self.asked.append(messages)
-        self.schemas.append(shape.schema)
+        self.schemas.append(output_schema.schema)
         if not self._answers:
             raise ModelCallError("the script is over")
-        value = shape.parse(self._answers.pop(0))
+        value = output_schema.parse(self._answers.pop(0))
         check(value)
         return value
 

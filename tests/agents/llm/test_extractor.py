@@ -34,57 +34,57 @@ def answer(**parts: object) -> dict[str, object]:
 
 
 async def test_spans_that_do_not_stand_in_the_text_are_dropped(script: Script) -> None:
-    asker = script(
+    client = script(
         answer(
             entities=[entity("Acme", aliases=list("abcdef")), entity("Globex"), entity("& me")],
             locked=[lock("So happy"), lock("so happy")],
         )
     )
-    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    found = await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
     assert [one.span for one in found.entities] == ["Acme", "& me"]
     assert found.entities[0].aliases == ("a", "b", "c", "d")
     assert [one.span for one in found.locked] == ["So happy"]
 
 
 async def test_a_span_is_moved_to_the_field_that_has_it(script: Script) -> None:
-    asker = script(answer(entities=[entity("closed", "hypothesis"), entity("Acme", "hypothesis")]))
-    found = await LLMExtractor(RTE, asker, PROMPTS)(PAIR)
+    client = script(answer(entities=[entity("closed", "hypothesis"), entity("Acme", "hypothesis")]))
+    found = await LLMExtractor(RTE, client, PROMPTS)(PAIR)
     assert [one.field for one in found.entities] == ["premise", "hypothesis"]
 
 
 async def test_an_answer_about_another_text_is_asked_for_again(script: Script) -> None:
-    asker = script(answer(entities=[entity("Globex")], locked=[lock("sad")]))
+    client = script(answer(entities=[entity("Globex")], locked=[lock("sad")]))
     with pytest.raises(InvalidAnswer, match="'Globex'"):
-        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+        await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
 
 
 @pytest.mark.parametrize("name", ["entities", "locked"])
 async def test_an_answer_with_too_many_spans_is_asked_for_again(script: Script, name: str) -> None:
     one = entity if name == "entities" else lock
-    asker = script(answer(**{name: [one("Acme")] * 201}))
+    client = script(answer(**{name: [one("Acme")] * 201}))
     with pytest.raises(InvalidAnswer, match=f"{name} has more than 200"):
-        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+        await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
 
 
 async def test_a_sensitive_flag_is_never_dropped(script: Script) -> None:
-    asker = script(answer(sensitive=[{"flag": "self_harm", "span": "not in the text"}]))
-    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    client = script(answer(sensitive=[{"flag": "self_harm", "span": "not in the text"}]))
+    found = await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
     assert found.sensitive == (Sensitive(flag="self_harm", span="not in the text"),)
 
 
 async def test_queries_are_four_at_most(script: Script) -> None:
     more = [["x", "y", "x", "z", "w"], ["p", "q", "r"]]
     given = answer(queries=["a b", " a b ", "", "c", "d", "e", "f"])
-    asker = script(given | {"siblings": more[0], "structures": more[1]})
-    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    client = script(given | {"siblings": more[0], "structures": more[1]})
+    found = await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
     assert found.queries == ("a b", "c", "d", "e")
     assert (found.siblings, found.structures) == (("x", "y", "z"), ("p", "q"))
 
 
 async def test_a_field_that_the_task_has_not_is_no_answer(script: Script) -> None:
-    asker = script(answer(entities=[entity("Acme", "body")]))
+    client = script(answer(entities=[entity("Acme", "body")]))
     with pytest.raises(InvalidAnswer, match="allowed: text"):
-        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+        await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
 
 
 async def test_an_empty_object_is_no_extraction(script: Script) -> None:
@@ -93,9 +93,9 @@ async def test_an_empty_object_is_no_extraction(script: Script) -> None:
 
 
 async def test_it_is_told_the_text_and_its_label(script: Script) -> None:
-    asker = script(answer())
-    await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
-    item = asker.block("item")
+    client = script(answer())
+    await LLMExtractor(EMOTION, client, PROMPTS)(TWEET)
+    item = client.block("item")
     assert isinstance(item, dict)
     assert item["fields"] == TWEET.fields and item["label"] == "joy"
-    assert EMOTION.lines["extractor"] in asker.system
+    assert EMOTION.lines["extractor"] in client.system

@@ -76,25 +76,25 @@ def composition(*used: int, **fields: str) -> dict[str, object]:
 
 
 async def test_a_rewrite(script: Script) -> None:
-    asker = script(rewrite(NEW))
-    said = await LLMRewriter(EMOTION, asker, PROMPTS)(
+    client = script(rewrite(NEW))
+    said = await LLMRewriter(EMOTION, client, PROMPTS)(
         TWEET, FOUND, feedback=[WRONG], previous=TWEET.fields
     )
     assert (said.fields, said.reworded) == (NEW, True)
-    item = asker.block("item")
+    item = client.block("item")
     assert isinstance(item, dict)
     assert item["locked"] == [{"span": "So happy", "field": "text", "why": "label_carrier"}]
     assert item["facts"][0]["head"] == "Acme"
-    assert asker.block("feedback") == {
+    assert client.block("feedback") == {
         "previous": TWEET.fields,
         "defects": [{"check": "length", "message": "20 words, at most 15"}],
     }
 
 
 async def test_the_rewriter_sees_no_news(script: Script) -> None:
-    asker = script(rewrite(NEW))
-    await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND)
-    assert "news" not in asker.asked[0][1]["content"]
+    client = script(rewrite(NEW))
+    await LLMRewriter(EMOTION, client, PROMPTS)(TWEET, FOUND)
+    assert "news" not in client.asked[0][1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -103,15 +103,15 @@ async def test_the_rewriter_sees_no_news(script: Script) -> None:
 async def test_what_came_back_as_it_was_is_not_reworded(
     script: Script, fields: dict[str, str], claimed: bool
 ) -> None:
-    asker = script(rewrite(fields, reworded=claimed))
-    said = await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND)
+    client = script(rewrite(fields, reworded=claimed))
+    said = await LLMRewriter(EMOTION, client, PROMPTS)(TWEET, FOUND)
     assert said.reworded is False
 
 
 async def test_the_shape_names_the_fields_of_the_task(script: Script) -> None:
-    asker = script(rewrite(PAIR.fields))
-    await LLMRewriter(RTE, asker, PROMPTS)(PAIR, Extraction())
-    properties = asker.schemas[0]["properties"]
+    client = script(rewrite(PAIR.fields))
+    await LLMRewriter(RTE, client, PROMPTS)(PAIR, Extraction())
+    properties = client.schemas[0]["properties"]
     assert isinstance(properties, dict)
     assert properties["fields"]["required"] == ["premise", "hypothesis"]
 
@@ -133,23 +133,23 @@ async def test_both_fields_of_a_pair_must_be_there(
 
 
 async def test_a_composition(script: Script) -> None:
-    asker = script(composition(0, 1, 2, text="So happy that Globex came to Rome!!"))
-    said = await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
+    client = script(composition(0, 1, 2, text="So happy that Globex came to Rome!!"))
+    said = await LLMComposer(EMOTION, client, PROMPTS)(BRIEF)
     assert said.fields == {"text": "So happy that Globex came to Rome!!"}
     assert said.used_replacements == (0,)
 
 
 async def test_the_composer_sees_the_whole_brief(script: Script) -> None:
-    asker = script(composition(text="x"))
-    await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
-    item, plan = asker.block("item"), asker.block("plan")
+    client = script(composition(text="x"))
+    await LLMComposer(EMOTION, client, PROMPTS)(BRIEF)
+    item, plan = client.block("item"), client.block("plan")
     assert isinstance(item, dict) and isinstance(plan, dict)
     assert item["words"] == {"text": {"original": 9, "fewest": 5, "most": 13}}
     assert plan["replacements"][0]["number"] == 1
     assert plan["statements"][0]["quote"] == "Globex opens a store in Rome"
     assert news(2).id not in json.dumps(plan)
-    assert asker.block("drafts") == {"substituted": BRIEF.substituted, "reworded": None}
-    assert asker.block("feedback") == {
+    assert client.block("drafts") == {"substituted": BRIEF.substituted, "reworded": None}
+    assert client.block("feedback") == {
         "previous": {"text": "too long"},
         "defects": [{"check": "length", "message": "20 words, at most 15"}],
     }

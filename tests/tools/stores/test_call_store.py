@@ -1,4 +1,4 @@
-"""The call store: committed before used, damaged rows absent, one call for many askers."""
+"""The call store: committed before used, damaged rows absent, one call for many callers."""
 
 import asyncio
 import sqlite3
@@ -11,7 +11,7 @@ import pytest
 
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores.call_records import CallRecord, call_key
-from coreeval.tools.stores.call_store import CallResult, CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.call_tables import calls
 from tests.tools.stores.call_samples import INSTRUCTIONS, record
 
@@ -106,11 +106,11 @@ async def test_a_file_damaged_inside_is_an_error_that_says_so(path: Path) -> Non
 async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
     sent = 0
 
-    async def send() -> CallResult:
+    async def send() -> CallRecord:
         nonlocal sent
         sent += 1
         await asyncio.sleep(0.01)
-        return CallResult(record=record())
+        return await store.put(record())
 
     answers = await asyncio.gather(*(store.answer(record().key, send) for _ in range(20)))
     assert sent == 1
@@ -122,10 +122,10 @@ async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
 async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -> None:
     started = asyncio.Event()
 
-    async def send() -> CallResult:
+    async def send() -> CallRecord:
         started.set()
         await asyncio.sleep(0.01)
-        return CallResult(record=record())
+        return await store.put(record())
 
     caller = asyncio.create_task(store.answer(record().key, send))
     await started.wait()
@@ -136,11 +136,11 @@ async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -
 
 
 async def test_a_failed_call_reaches_its_callers_and_is_tried_anew(store: CallStore) -> None:
-    async def fail() -> CallResult:
+    async def fail() -> CallRecord:
         raise ValueError("no")
 
-    async def send() -> CallResult:
-        return CallResult(record=record())
+    async def send() -> CallRecord:
+        return await store.put(record())
 
     results = await asyncio.gather(
         *(store.answer(record().key, fail) for _ in range(3)), return_exceptions=True

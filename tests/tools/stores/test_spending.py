@@ -12,8 +12,8 @@ from signal import SIGKILL
 import pytest
 
 from coreeval.errors import RunError
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import (
-    CallResult,
     CallStore,
     Reservation,
     SpendingTotal,
@@ -106,10 +106,10 @@ async def test_both_are_in_one_transaction(store: CallStore, path: Path) -> None
 
 
 async def test_answers_settle_what_was_put_aside_for_them(store: CallStore, path: Path) -> None:
-    async def send() -> CallResult:
+    async def send() -> CallRecord:
         reservation = await store.ledger.reserve(KEY, 0.5)
         assert open_in(path) == [("run", KEY, 0.5)]
-        return CallResult(record=record(usd=0.25), reservation=reservation)
+        return await store.put(record(usd=0.25), reservation)
 
     kept, origin = await store.answer(KEY, send)
     assert (kept.usd, origin) == (0.25, "sent")

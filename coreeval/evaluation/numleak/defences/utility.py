@@ -233,9 +233,11 @@ _WORD: Final = re.compile(r"[a-z]{4,}|\d+")
 
 
 class UtilityJudge(Protocol):
-    """The interface of a judge: an Asker with a role of its own, through the call store."""
+    """The interface of a judge: a `ModelClient` with a role of its own, through the call store."""
 
-    async def ask(self, messages: Sequence[dict[str, str]], shape: OutputSchema[Answer]) -> Answer:
+    async def ask(
+        self, messages: Sequence[dict[str, str]], output_schema: OutputSchema[Answer]
+    ) -> Answer:
         """Return a valid answer; raise NoValidAnswer if there is none."""
         ...
 
@@ -268,7 +270,7 @@ class JudgeInput(Value):
         )
 
 
-async def score_answer(asker: UtilityJudge, exhibit: JudgeInput, *, judge: str) -> UtilityScore:
+async def score_answer(client: UtilityJudge, exhibit: JudgeInput, *, judge: str) -> UtilityScore:
     """Return a model's score for an answer; if the model gives no score, it is None, not 0.
 
     Raises:
@@ -276,7 +278,7 @@ async def score_answer(asker: UtilityJudge, exhibit: JudgeInput, *, judge: str) 
         CoreEvalError: no more can be asked.
     """
     try:
-        said = await asker.ask(exhibit.messages, JUDGEMENT_SHAPE)
+        said = await client.ask(exhibit.messages, JUDGEMENT_SHAPE)
     except NoValidAnswer as error:
         return UtilityScore(judge=judge, score=None, reason=f"no score: {error.kind}")
     return UtilityScore(judge=judge, score=said.score, reason=said.reason)
