@@ -13,7 +13,6 @@ from datetime import timedelta
 from itertools import islice
 
 from coreeval.agents import checks
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.pairs import write_pairs
 from coreeval.agents.offline.tokens import (
     EMOJI,
@@ -179,8 +178,7 @@ def _keep_piece(
 
 def _keep_whole(own: str, held: Sequence[str]) -> str:
     """Keep the clause if it is the author's own view: any fact in it would be unsupported."""
-    words = word_lists.load_words("subjective") | word_lists.load_words("personal")
-    return own if has_word(own, words) else _keep_locked(own, held)
+    return own if has_word(own, "subjective", "personal") else _keep_locked(own, held)
 
 
 def _keep_clauses(own: str, held: Sequence[str]) -> str:
