@@ -37,7 +37,7 @@ def _flag_phrases(text: str) -> None:
 MADE: Final[Mapping[str, Callable[[str], object]]] = {
     "agents.text.words: pattern": find_closed_quotations,
     "agents.offline.word_lists: '|'.join(map(_phrase_pattern, ordered))": _flag_phrases,
-    "agents.offline.rewrite: f'({held})'": lambda text: reword(text, (), ()),
+    "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
     "evaluation.numleak.parsing.probe_answers: pattern": lambda text: read_choice(
         text, first=MONTH, second=MONTH.shift(1)

@@ -95,9 +95,12 @@ def _measure_cost(originals: Sequence[str], pair: Sequence[str]) -> float:
 def _write_versions(
     told: Sequence[Statement], evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> Iterator[str]:
-    """Yield the first two statements of a side as one sentence or two, in all their wordings."""
+    """Yield the first two statements of a side as one sentence or two, in all their wordings.
+
+    A side without statements has no version: a model's plan may change only the other side.
+    """
     ways = [list(phrase_in_prose(one, evidence, proper))[:MOST_WAYS] for one in told]
-    for first, *rest in product(*ways):
+    for first, *rest in product(*ways) if ways else ():
         if rest:
             yield f"{capitalise(first)}, while {rest[0]}."
             yield f"{capitalise(first)}. {capitalise(rest[0])}."

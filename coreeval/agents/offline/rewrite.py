@@ -208,8 +208,8 @@ def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
 def _reword_unlocked(text: str, locked: Sequence[str]) -> str:
     """Return a text with contractions written out and synonyms swapped in outside the locks."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
-    held = "|".join([*map(re.escape, spans), *_HELD])
-    parts = re.compile(f"({held})").split(text)
+    held = "(" + "|".join([*map(re.escape, spans), *_HELD]) + ")"
+    parts = re.split(held, text)
     return "".join(part if i % 2 else _swap_words(part) for i, part in enumerate(parts))
 
 
