@@ -29,16 +29,14 @@ _SPAN: Final = build_span_pattern("said 's not - a  b")
 assert _SPAN is not None
 
 
-def _phrases(names: Mapping[str, tuple[str, ...]]) -> Tried:
-    every = [one for words in names.values() for one in words]
-    return Tried(re.compile(word_lists.build_phrase_pattern(every), re.IGNORECASE), "anywhere")
+def _flag_phrases(text: str) -> None:
+    for pattern in word_lists.load_flag_patterns().values():
+        Tried(pattern, "anywhere")(text)
 
 
 MADE: Final[Mapping[str, Callable[[str], object]]] = {
     "agents.text.words: pattern": find_closed_quotations,
-    "agents.offline.news: word_lists.build_phrase_pattern(words)": _phrases(
-        word_lists.load_flag_words()
-    ),
+    "agents.offline.word_lists: '|'.join(map(_phrase_pattern, ordered))": _flag_phrases,
     "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
     "evaluation.numleak.parsing.probe_answers: pattern": lambda text: read_choice(
@@ -51,13 +49,6 @@ MADE: Final[Mapping[str, Callable[[str], object]]] = {
 """What makes patterns while it runs, and so is tried itself."""
 ALIKE: Final = {
     "agents.offline.compose: pattern": "a name",
-    "agents.offline.news: word_lists.build_phrase_pattern"
-    "(word_lists.load_care_words(name))": "as the words beside it",
-    "agents.offline.news: word_lists.build_phrase_pattern"
-    "(word_lists.load_exclusions(name))": "likewise",
-    "agents.offline.extract: word_lists.build_phrase_pattern(words)": "likewise",
-    "agents.offline.judge: word_lists.build_phrase_pattern(words)": "likewise",
-    "agents.offline.wording: word_lists.build_phrase_pattern(_load_swaps(loose=loose))": "likewise",
     "agents.safety: pattern": "they stand in a constant of the module, which is tried",
     "agents.edits: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
     "evaluation.numleak.parsing.phrases: about": "with `record`",

@@ -1,6 +1,8 @@
-"""The offline team: the six roles by rules and spaCy, for tests, demos and an honest baseline.
+"""The offline team: a demonstration and a baseline that play the six roles by rules and spaCy.
 
-It is no model and asks none. What it writes is marked as offline wherever it is shown.
+It shows a whole run without a key, and gives a model's results something to beat. It is no model,
+asks none, and is no substitute for one: its rules see words, not meanings. Its output is marked as
+offline wherever it is shown.
 """
 
 from coreeval.agents.offline.build import offline_role, offline_team

@@ -1,8 +1,8 @@
-"""The composer by rules: it writes candidates and returns the first that passes the free checks.
+"""Plays the composer by rules: it writes candidates and returns the first that passes the checks.
 
-The checks are the same that follow it in a run; running them first saves an attempt. A text that
-passes none of them is returned too, so that the run can say what is wrong with it. In a short text
-what carries the label stays, and the news is its new occasion, in the author's habits.
+The same checks follow in a run; running them first saves an attempt. If no candidate passes, the
+best one is returned, so that the run can report its defects. In a short text the label's carrier
+stays, and the news is its new occasion, in the author's habits.
 """
 
 import random
@@ -10,10 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 
 from coreeval.agents import checks
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.pairs import write_pairs
 from coreeval.agents.offline.tokens import (
     EMOJI,
@@ -27,9 +25,8 @@ from coreeval.agents.offline.tokens import (
 from coreeval.agents.offline.wording import phrase_statement
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.text import voice
-from coreeval.agents.text.words import remove_marks
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.schema import Composition, Evidence, Lock, Statement, Task, Window
+from coreeval.schema import Composition, Evidence, Statement, Task, Window
 
 _LAST_STOP = re.compile(r"(?<![.])\.(?=(?:\s*(?:[#@]\w+|[^\w\s.])+)*\s*$)")
 _FIRST_WORD = re.compile(r"(?<![#@\w])[^\W\d_]\w*")
@@ -44,10 +41,8 @@ def apply_habits(original: str, text: str, proper: frozenset[str]) -> str:
 
 def _lower_first_word(text: str, proper: frozenset[str]) -> str:
     first = _FIRST_WORD.search(text)
-    if not first or not remove_marks(text[: first.end()]).strip():
-        return text
-    word = first.group()
-    if word in proper or word == "I" or word[1:] != word[1:].lower():
+    word = first.group() if first else ""
+    if not first or word in proper or word == "I" or word[1:] != word[1:].lower():
         return text
     return text[: first.start()] + word.lower() + text[first.end() :]
 
@@ -63,25 +58,27 @@ OPENERS = (
     "I was just reading in the news that ",
     "Was scrolling through the news over coffee and read that ",
 )
-"""Ways to bring up a piece of news, in the first person of an anonymous author (pilot §4.5)."""
+"""Phrases that introduce news, in the first person of an anonymous author (pilot §4.5)."""
 LONGEST_OPENER = max(len(split_tokens(opener)) for opener in OPENERS)
+_MARK = re.compile(r"[#@]\w+")
 _CUT = re.compile(r"[,;:] +|(?<! ) +(?:and|but|so|because|when|while) +|\\\\n")
 _BROKEN = "\0"
-"""Stands for a piece that cannot be kept in this way."""
+"""Stands for a segment that cannot be kept in one way."""
 _Shorten = Callable[[str, Sequence[str]], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TextFrame:
-    """What stays of a text."""
+    """The parts of a text that stay."""
 
     lead: str
-    """Mentions at its beginning."""
+    """Mentions at the beginning."""
     before: str
-    """Kept words that stood before the occasion."""
+    """Kept words before the news."""
     after: str
+    """Kept words after the news."""
     tail: str
-    """Hashtags, markers and emoji at its end."""
+    """Hashtags, markers and emoji at the end."""
 
 
 def write_tweets(
@@ -89,106 +86,95 @@ def write_tweets(
 ) -> Iterator[Fields]:
     """Yield candidates, closest to the original's length first; the seed breaks ties."""
     field = task.fields[0]
-    wanted = len(split_tokens(brief.sample.fields[field]))
+    original = brief.sample.fields[field]
+    wanted = len(split_tokens(original))
     chance = random.Random(f"{seed}:{brief.sample.id}")
+    told = [way for one in brief.plan.statements for way in _phrase_with_opener(one, brief, proper)]
     found: dict[str, int] = {}
     for place, frame in enumerate(_find_frames(brief, field)):
-        for statement in brief.plan.statements:
-            for told in _phrase_with_opener(statement, brief, proper):
-                text = apply_habits(brief.sample.fields[field], _join_frame(frame, told), proper)
-                found.setdefault(text, place)
+        for way in told:
+            found.setdefault(apply_habits(original, _join_frame(frame, way), proper), place)
     keyed = [
         (abs(len(split_tokens(text)) - wanted) // 3, place, chance.random(), text)
         for text, place in found.items()
     ]
-    for *_, text in sorted(keyed):
-        yield {field: text}
+    yield from ({field: text} for *_, text in sorted(keyed))
 
 
 def _phrase_with_opener(
     statement: Statement, brief: CompositionRequest, proper: frozenset[str]
 ) -> Iterator[str]:
+    """Yield the wordings of a statement after each opener; a question has none."""
+    openers = OPENERS[:1] if statement.modality == "question" else OPENERS
     for wording in phrase_statement(statement, brief.evidence, proper):
-        if statement.modality == "question":
-            yield capitalise(wording)
-            continue
-        for opener in OPENERS:
-            yield f"{opener}{wording}" if opener else capitalise(wording)
+        yield from (capitalise(f"{opener}{wording}") for opener in openers)
 
 
 def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
     """Return the frames to keep: whole clauses around the locks, or only the locked words."""
     text = brief.sample.fields[field]
-    locks = [lock for lock in brief.extraction.locked if lock.field == field]
+    spans = [
+        lock.span
+        for lock in brief.extraction.locked
+        if lock.field == field and lock.why not in {"mention", "emoji", "marker"}
+    ]
     lead = _LEAD.match(text)
     start, end = lead.end() if lead else 0, find_tags_start(text)
     body = [part for part in split_segments(text[:end]) if part.end > start]
     frames = []
     for shorten in (_keep_whole, _keep_clauses, _keep_locked):
-        pieces = [_keep_piece(part, locks, start, shorten, brief) for part in body]
+        pieces = [_keep_piece(part, spans, start, shorten, brief) for part in body]
         if not any(_BROKEN in piece for piece in pieces):
             frames.append(_make_frame(text, start, end, pieces))
     return list(dict.fromkeys(frames))
 
 
 def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _TextFrame:
-    """Return a frame with the kept pieces before or after the first piece that is removed."""
-    gone = next((i for i, piece in enumerate(pieces) if not piece), None)
-    place = gone if gone is not None else 0
-    tail = text[end:].strip()
-    inner = [found.group() for found in EMOJI.finditer(text[start:end])]
-    kept = " ".join(pieces)
-    missing = [sign for sign in inner if sign not in kept]
+    """Return a frame with the kept pieces before and after the first segment that is removed.
+
+    Emoji, tags and mentions of removed segments move to the end.
+    """
+    place = next((i for i, piece in enumerate(pieces) if not piece), 0)
+    body, kept = text[start:end], " ".join(pieces)
+    missing = [sign for sign in EMOJI.findall(body) + _MARK.findall(body) if sign not in kept]
     return _TextFrame(
         lead=text[:start].strip(),
         before=_join_sentences(pieces[:place]),
         after=_join_sentences(pieces[place:]),
-        tail=" ".join([*missing, *_find_inner_tags(text[start:end], kept), tail]).strip(),
+        tail=" ".join([*missing, text[end:].strip()]).strip(),
     )
 
 
 def _join_sentences(pieces: Sequence[str]) -> str:
-    """Return kept pieces as sentences; the last gets its end mark later, with its neighbour."""
+    """Return kept pieces as sentences; the end mark of the last depends on what follows it."""
     kept = [piece for piece in pieces if piece]
     return " ".join([*map(_end_sentence, kept[:-1]), *kept[-1:]])
 
 
-def _find_inner_tags(text: str, kept: str) -> list[str]:
-    """Return the tags and mentions inside the removed parts."""
-    return [found for found in re.findall(r"[#@]\w+", text) if found not in kept]
-
-
 def _keep_piece(
     part: TextSegment,
-    locks: Sequence[Lock],
+    spans: Sequence[str],
     start: int,
     shorten: _Shorten,
     brief: CompositionRequest,
 ) -> str:
     """Return the kept part of a segment; empty if the segment is removed."""
-    own = part.text if part.start >= start else part.text[start - part.start :].strip()
-    held = [
-        lock.span
-        for lock in locks
-        if lock.span in own and lock.why not in {"mention", "emoji", "marker"}
-    ]
-    if not held:
-        return ""
-    return _swap_names(shorten(own, held), brief)
+    own = part.text[max(0, start - part.start) :].strip()
+    held = [span for span in spans if span in own]
+    return _swap_names(shorten(own, held), brief) if held else ""
 
 
 def _keep_whole(own: str, held: Sequence[str]) -> str:
-    """Keep the clause if it is the author's own view: any fact in it would be unsupported."""
-    words = word_lists.load_words("subjective") | word_lists.load_words("personal")
-    return own if has_word(own, words) else _keep_locked(own, held)
+    """Keep a clause with the author's own view; a fact in any other would lack support."""
+    return own if has_word(own, "subjective", "personal") else _keep_locked(own, held)
 
 
 def _keep_clauses(own: str, held: Sequence[str]) -> str:
     """Keep everything from the first clause with a lock to the end of the last one."""
-    cuts = [(0, 0), *((c.start(), c.end()) for c in _CUT.finditer(own)), (len(own), len(own))]
+    cuts = list(_CUT.finditer(own))
     first, last = min(map(own.index, held)), max(own.index(span) + len(span) for span in held)
-    start = max(end for _, end in cuts if end <= first)
-    end = min(begin for begin, _ in cuts if begin >= last)
+    start = max((cut.end() for cut in cuts if cut.end() <= first), default=0)
+    end = min((cut.start() for cut in cuts if cut.start() >= last), default=len(own))
     return own[start:end].rstrip(" ,;:")
 
 
@@ -216,12 +202,8 @@ def _join_frame(frame: _TextFrame, told: str) -> str:
     first = f"{_end_sentence(frame.before)} " if frame.before else ""
     body = first + told
     if frame.after:
-        small = frame.after[0].islower()
-        body = (
-            f"{body.rstrip('.')}... {frame.after}"
-            if small
-            else f"{_end_sentence(body)} {frame.after}"
-        )
+        body = f"{body.rstrip('.')}..." if frame.after[0].islower() else _end_sentence(body)
+        body = f"{body} {frame.after}"
     body = body if frame.tail or body[-1:] in ".!?…" else f"{body}."
     return " ".join(part for part in (frame.lead, body, frame.tail) if part).strip()
 
@@ -233,7 +215,7 @@ def _end_sentence(text: str) -> str:
 
 
 MOST_CHECKED = 8
-"""Candidates put through the checks, which take most of the time."""
+"""Most candidates that are checked: the checks take most of the time."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +224,7 @@ class OfflineComposer:
 
     task: Task
     names: frozenset[str]
-    """Words of known names: what keeps its capital in running text."""
+    """Words of known names, which keep their capital in running text."""
     seed: int = 0
 
     async def __call__(self, brief: CompositionRequest) -> Composition:
@@ -258,9 +240,8 @@ class OfflineComposer:
         if fields is None:
             told = tuple(statement.text for statement in brief.plan.statements)
             return Composition(fields=dict(brief.sample.fields), dropped=told)
-        return Composition(
-            fields=fields, used_replacements=tuple(range(len(brief.plan.replacements)))
-        )
+        used = tuple(range(len(brief.plan.replacements)))
+        return Composition(fields=fields, used_replacements=used)
 
     def _candidates(self, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
         if len(self.task.fields) > 1:
@@ -277,18 +258,17 @@ class OfflineComposer:
         return True
 
     def _best(self, brief: CompositionRequest, candidates: Sequence[Fields]) -> Fields | None:
+        """Return the first candidate without a defect, or else the one with the fewest defects."""
         window = _find_window(brief.evidence)
-        fewest: tuple[int, Fields] | None = None
-        for fields in islice(candidates, MOST_CHECKED):
+        counts: list[int] = []
+        for fields in candidates[:MOST_CHECKED]:
             spaced = {
                 name: checks.restore_spacing(self.task, text) for name, text in fields.items()
             }
-            defects = checks.check_composition(self.task, brief, spaced, window)
-            if not defects:
-                return fields
-            if fewest is None or len(defects) < fewest[0]:
-                fewest = (len(defects), fields)
-        return fewest[1] if fewest else None
+            counts.append(len(checks.check_composition(self.task, brief, spaced, window)))
+            if counts[-1] == 0:
+                break
+        return candidates[counts.index(min(counts))] if counts else None
 
 
 def find_proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
@@ -303,6 +283,6 @@ def find_proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
 
 
 def _find_window(evidence: Sequence[Evidence]) -> Window:
-    """Return the time span of the evidence; the run has already applied its own window."""
+    """Return the period of the evidence; the run has already applied its own window."""
     moments = [item.published_at for item in evidence]
     return Window(start=min(moments), end=max(moments) + timedelta(seconds=1))

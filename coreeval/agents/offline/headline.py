@@ -1,4 +1,4 @@
-"""Reads a headline as a clause: who, does what, to what. It uses rules only, no parser.
+"""Reads a headline as a clause with subject, verb and rest, by rules alone.
 
 A title that the rules cannot read is left out: no clause is better than a wrong one.
 """
@@ -6,10 +6,11 @@ A title that the rules cannot read is left out: no clause is better than a wrong
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.tokens import collect_numbers, split_tokens
+from coreeval.agents.offline.word_lists import HeadlineVerb, load_verb_forms, load_words
 
 Tense = Literal["present", "past", "future", "modal", "passive"]
 _TAIL = re.compile(r"(?<!\s)\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
@@ -21,41 +22,40 @@ _KICKER = re.compile(
 _UNREADABLE = re.compile(
     r"[\"“”\u2018:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['\u2019]|  |https?:|[a-z]\. ?[A-Z]"
 )
-# An order to the reader, a contraction whose mark was lost, a pronoun without its noun.
 _ADDRESS = re.compile(
     r"^(?:forget|meet|watch|get|save|check|discover|see|read|try|buy|find|delete|sign up)(?!\w)|"
     r"(?<!\w)(?:does|do|did|is|are|was|were|has|have|had|ca|wo|could|would|should)nt(?!\w)|"
     r"(?<!\w)(?:i|we|you|your|our|my|us|he|she|his|her|they|here|this|these)(?!\w)",
     re.IGNORECASE,
 )
-_NO_STATEMENT = re.compile(r"(?:the question is|a list of|a look at|read|watch|see)\b", re.I)
-_MODAL = {"will", "may", "could", "might", "can", "must", "would"}
-_BE_HAVE = {"is", "are", "was", "were", "has", "have", "had"}
+"""An order to the reader, a contraction without its apostrophe, or a pronoun without its noun."""
+_NO_STATEMENT = re.compile(r"^(?:the question is|a list of|a look at|read|watch|see)\b", re.I)
+_AUXILIARIES = frozenset(
+    ("will", "may", "could", "might", "can", "must", "would",
+     "is", "are", "was", "were", "has", "have", "had")
+)  # fmt: skip
 _COMMA_WORD = re.compile(r"\s?, (\w+) ")
 MIN_WORDS, MAX_WORDS, MOST_SUBJECT = 5, 18, 9
-"""Titles average 12 words (pilot §2); shorter ones say little, longer ones are lists."""
+"""Words of a title and of its subject: titles average 12 (pilot §2), longer ones are lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadlineClause:
-    """A headline taken apart."""
+    """The parts of a headline."""
 
     subject: str
     verb: str
-    """The verb as written, its auxiliary or `to` included."""
+    """The verb as written, with its auxiliary or `to`."""
     rest: str
     tense: Tense
-    entry: word_lists.HeadlineVerb | None
-    """The verb's forms; None where they are not needed."""
+    entry: HeadlineVerb | None
+    """The verb's forms; None for a modal or future clause, which does not need them."""
 
     @property
     def plural(self) -> bool:
         """Return whether the subject takes `have` rather than `has`."""
         core = re.split(r"\s(?:of|in|on|at|for|from|across|with)\s", self.subject)[0]
-        if " and " in core:
-            return True
-        last = core.split()[-1]
-        return is_plural(last)
+        return " and " in core or is_plural(core.split()[-1])
 
 
 def clean_title(title: str) -> str | None:
@@ -63,17 +63,16 @@ def clean_title(title: str) -> str | None:
     bare = _KICKER.sub("", _TAIL.sub("", title.strip())).strip().rstrip(".")
     bare = _cut_second_verb(bare)
     count = len(split_tokens(bare))
-    if not MIN_WORDS <= count <= MAX_WORDS or _UNREADABLE.search(bare) or bare.isupper():
+    if not MIN_WORDS <= count <= MAX_WORDS or bare.isupper() or not bare.isascii():
         return None
-    if re.match(r"\w+ed (?:in|on|by|at|with)\b", bare):
-        return None
-    return None if _ADDRESS.search(bare) or not bare.isascii() else bare
+    participle = re.match(r"\w+ed (?:in|on|by|at|with)\b", bare)
+    return None if participle or _UNREADABLE.search(bare) or _ADDRESS.search(bare) else bare
 
 
 def _cut_second_verb(title: str) -> str:
     """Return a title cut before `, drops ...`, a second predicate without `and`."""
     for found in _COMMA_WORD.finditer(title):
-        verb = word_lists.load_verb_forms().get(found.group(1).casefold())
+        verb = load_verb_forms().get(found.group(1).casefold())
         if verb and verb.third == found.group(1).casefold():
             return title[: found.start()].rstrip()
     return title
@@ -81,15 +80,11 @@ def _cut_second_verb(title: str) -> str:
 
 def clean_sentence(snippet: str) -> str | None:
     """Return the first sentence of a snippet; None if it is truncated or unusable."""
-    first = re.split(r"(?<=[a-z0-9%)])[.!?](?:\s|$)", snippet.strip(), maxsplit=1)
-    if (
-        len(first) < 2
-        or _NO_STATEMENT.match(first[0])
-        or _UNREADABLE.search(first[0])
-        or _ADDRESS.search(first[0])
-    ):
+    first, *rest = re.split(r"(?<=[a-z0-9%)])[.!?](?:\s|$)", snippet.strip(), maxsplit=1)
+    if not rest or not MIN_WORDS <= len(split_tokens(first)) <= 2 * MAX_WORDS:
         return None
-    return first[0].strip() if MIN_WORDS <= len(split_tokens(first[0])) <= 2 * MAX_WORDS else None
+    unusable = (pattern.search(first) for pattern in (_NO_STATEMENT, _UNREADABLE, _ADDRESS))
+    return None if any(unusable) else first.strip()
 
 
 @lru_cache(maxsize=4096)
@@ -102,51 +97,50 @@ def parse_clause(text: str) -> HeadlineClause | None:
 
 def _find_verb(tokens: list[str]) -> int | None:
     """Return the index of the verb: the first certain one, or else the first possible one."""
-    for surely in (_is_sure_verb, _is_likely_verb):
-        places = [i for i in range(1, len(tokens)) if surely(tokens, i)]
-        if places:
-            return places[0]
-    return None
+    places = range(1, len(tokens))
+    sure = (i for i in places if _is_sure_verb(tokens, i))
+    likely = (i for i in places if _is_likely_verb(tokens, i))
+    return next(chain(sure, likely), None)
 
 
 def _is_sure_verb(tokens: list[str], i: int) -> bool:
-    """Return whether this is certainly a verb, whatever else is in the title."""
+    """Return whether a token is certainly the verb, whatever else the title contains."""
     word = tokens[i].casefold()
-    if word in _MODAL | _BE_HAVE:
+    if word in _AUXILIARIES:
         return i + 1 < len(tokens)
     if word == "to":
         return _is_future(tokens, i)
-    verb = word_lists.load_verb_forms().get(word)
+    verb = load_verb_forms().get(word)
     third = verb is not None and word == verb.third and not verb.noun
     return third and not _follows_noun_opener(tokens, i) and not is_plural(tokens[i - 1])
 
 
 def _is_likely_verb(tokens: list[str], i: int) -> bool:
-    """Return whether a possible noun or participle reads as the verb here."""
+    """Return whether a token that may be a noun or a participle reads as the verb."""
     word = tokens[i].casefold()
-    verb = word_lists.load_verb_forms().get(word)
+    verb = load_verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
         return False
     plural_before = is_plural(tokens[i - 1]) or bool(collect_numbers(tokens[0]))
     if word == verb.third:
         return not plural_before and not _has_preposition(tokens[:i]) and i + 1 < len(tokens)
     if word == verb.base and word != verb.past:
-        opens = " ".join(tokens[i + 1 : i + 2]).casefold()
-        return plural_before and (opens in word_lists.load_words("function") or not verb.noun)
+        following = " ".join(tokens[i + 1 : i + 2]).casefold()
+        return plural_before and (following in load_words("function") or not verb.noun)
     return True
 
 
 def _follows_noun_opener(tokens: list[str], i: int) -> bool:
     before = tokens[i - 1].casefold()
     return (
-        before in word_lists.load_words("before_noun")
+        before in load_words("before_noun")
         or before.endswith(("'s", "\u2019s", ","))
         or before.isdigit()
     )
 
 
 def _has_preposition(tokens: list[str]) -> bool:
-    return any(token.casefold() in word_lists.load_words("before_noun") for token in tokens[1:])
+    return any(token.casefold() in load_words("before_noun") for token in tokens[1:])
 
 
 def _is_future(tokens: list[str], i: int) -> bool:
@@ -154,59 +148,53 @@ def _is_future(tokens: list[str], i: int) -> bool:
     closing = tokens[-1].casefold() in {"says", "suggests", "shows", "finds", "warns"}
     if i + 1 >= len(tokens) or i > 4 or closing:
         return False
-    known = word_lists.load_verb_forms().get(tokens[i + 1].casefold())
+    known = load_verb_forms().get(tokens[i + 1].casefold())
     earlier = any(_is_likely_verb(tokens, j) for j in range(1, i))
     return bool(known and known.base == tokens[i + 1].casefold() and not earlier)
 
 
 def _read_clause(tokens: list[str], i: int) -> HeadlineClause | None:
-    subject, word = " ".join(tokens[:i]), tokens[i].casefold()
-    rest = " ".join(tokens[i + 1 :])
-    if word == "to":
-        return _make_clause(
-            subject, " ".join(tokens[i : i + 2]), " ".join(tokens[i + 2 :]), "future"
-        )
-    if word in _MODAL | _BE_HAVE:
-        return _make_clause(subject, tokens[i], rest, "modal")
-    if word == "set" and rest.casefold().startswith("for "):
+    """Return the clause whose verb is at an index."""
+    subject, word, rest = " ".join(tokens[:i]), tokens[i].casefold(), " ".join(tokens[i + 1 :])
+    following = " ".join(tokens[i + 1 : i + 2]).casefold()
+    if word == "set" and following == "for":
         return _make_clause(subject, "is set", rest, "modal")
-    if word == "set" and rest.casefold().startswith("to "):
-        return _make_clause(
-            subject, " ".join(tokens[i + 1 : i + 3]), " ".join(tokens[i + 3 :]), "future"
-        )
-    entry = word_lists.load_verb_forms()[word]
-    if word in {entry.third, entry.base} and word != entry.past:
-        return _make_clause(subject, tokens[i], rest, "present", entry)
-    return _read_past_form(subject, tokens[i], rest, entry)
+    if word == "to" or (word == "set" and following == "to"):
+        start = i if word == "to" else i + 1
+        verb, rest = " ".join(tokens[start : start + 2]), " ".join(tokens[start + 2 :])
+        return _make_clause(subject, verb, rest, "future")
+    if word in _AUXILIARIES:
+        return _make_clause(subject, tokens[i], rest, "modal")
+    return _read_verb_form(subject, tokens[i], rest, load_verb_forms()[word])
 
 
-def _read_past_form(
-    subject: str, verb: str, rest: str, entry: word_lists.HeadlineVerb
+def _read_verb_form(
+    subject: str, verb: str, rest: str, entry: HeadlineVerb
 ) -> HeadlineClause | None:
-    """Return the clause of a past form, mostly a passive, because headlines use the present tense.
+    """Return the clause of a listed form. Headlines use the present, so past forms are passives.
 
     A form that may be past or participle is only accepted if its object is missing: `made`
     before a noun phrase could be either, and a wrong guess would reverse a fact.
     """
     form = verb.casefold()
-    if form == entry.base:
+    if form == entry.base or (form == entry.third != entry.past):
         return _make_clause(subject, verb, rest, "present", entry)
     if form == entry.past != entry.participle:
         return _make_clause(subject, verb, rest, "past", entry)
     first = rest.split(" ")[0].casefold()
-    passive = entry.transitive and (not rest or first in word_lists.load_words("passive_next"))
+    passive = entry.transitive and (not rest or first in load_words("passive_next"))
     return _make_clause(subject, verb, rest, "passive", entry) if passive else None
 
 
 def _make_clause(
-    subject: str, verb: str, rest: str, tense: Tense, entry: word_lists.HeadlineVerb | None = None
+    subject: str, verb: str, rest: str, tense: Tense, entry: HeadlineVerb | None = None
 ) -> HeadlineClause | None:
-    names = {word.casefold() for word in subject.split()}
+    """Return a clause; None if its subject may hide another clause or its predicate is empty."""
     tokens = subject.split()
     two = "and" in tokens and any(_is_likely_verb(tokens, i) for i in range(1, len(tokens) - 1))
-    long = len(tokens) > MOST_SUBJECT or "," in subject or subject.endswith(" and")
-    unclear = two or long or names & word_lists.load_words("relative")
-    if unclear or (not rest and tense not in {"passive", "present", "past"}):
+    long = len(tokens) > MOST_SUBJECT or "," in subject or tokens[-1] == "and"
+    relative = any(token.casefold() in load_words("relative") for token in tokens)
+    if two or long or relative or (not rest and tense in {"future", "modal"}):
         return None
     return HeadlineClause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)
 
@@ -229,8 +217,6 @@ def split_clause(text: str) -> tuple[str, str, str]:
     if clause and clause.rest:
         return clause.subject, clause.verb, clause.rest
     tokens = text.split()
-    places = [
-        i for i in range(1, len(tokens) - 1) if tokens[i].casefold() in word_lists.load_verb_forms()
-    ]
-    middle = places[0] if places else len(tokens) // 2
+    verbs = (i for i in range(1, len(tokens) - 1) if tokens[i].casefold() in load_verb_forms())
+    middle = next(verbs, len(tokens) // 2)
     return " ".join(tokens[:middle]), tokens[middle], " ".join(tokens[middle + 1 :])

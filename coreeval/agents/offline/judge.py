@@ -1,18 +1,18 @@
-"""The judges by rules.
+"""Plays the two judges by rules.
 
-The fact judge goes clause by clause: a fact must be found in one item of the evidence. The label
-judge uses word lists and, with train data, naive Bayes. It sees the fields alone; its agreement
-with gold is that of a small classifier (figures in `docs/offline.md`), and it says `unclear` rather
-than guess.
+The fact judge reads clause by clause: one item of the evidence must support a fact. The label judge
+uses word lists and, with train data, naive Bayes. It sees only the fields; its agreement with gold
+is that of a small classifier (figures in `docs/offline.md`), and it answers `unclear` rather than
+guess.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.headline import parse_clause
 from coreeval.agents.offline.tokens import (
     EMOJI,
@@ -25,7 +25,13 @@ from coreeval.agents.offline.tokens import (
     split_tokens,
     stem,
 )
+from coreeval.agents.offline.word_lists import (
+    compile_label_words,
+    load_label_patterns,
+    load_verb_forms,
+)
 from coreeval.agents.roles import Fields
+from coreeval.agents.text.words import find_marker
 from coreeval.schema import (
     Evidence,
     FactDefect,
@@ -41,9 +47,8 @@ from coreeval.tasks.task_file import UNDECIDED
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline  # type: ignore[import-untyped]
 
-
 SUPPORTED_SHARE = 0.8
-"""Share of a fact's content words that one item must hold; all its numbers and names besides.
+"""Share of a fact's content words that one item must have, besides all its numbers and names.
 
 The plain word-in-evidence check flagged 7 of 47 good samples after repair (pilot §7); asking for
 four of five words leaves room for one reworded word in a headline.
@@ -55,15 +60,16 @@ _READING = re.compile(
     r"according to news reports,?) ",
     re.IGNORECASE,
 )
-"""An author who tells what they read: what follows is a statement, whoever tells it."""
+"""An author's words about reading the news; a statement follows, in whoever's voice."""
 _FILLER = re.compile(r"^(?:so|and now|apparently,?|turns out,?) ", re.IGNORECASE)
 _CLOSER = re.compile(r",? according to news reports$", re.IGNORECASE)
 _SPEECH = re.compile(r"\b(?:said|says|told|announced|reported|according to|finds|found)\b", re.I)
+_DUTY = re.compile(r"\b(?:has to|have to|had better|needs? to|ought to|let's|let us)\b", re.I)
 
 
 @dataclass(frozen=True)
 class OfflineFactJudge:
-    """Judges by words: it knows neither the label nor the original nor the plan."""
+    """Judges facts by words; it sees neither the label nor the original nor the plan."""
 
     task: Task
 
@@ -88,79 +94,63 @@ def judge_clause(
     clause: str, field: str, evidence: Sequence[Evidence], *, tweet: bool
 ) -> JudgedStatement:
     """Return the judged statement for one clause."""
-    told = _CLOSER.sub("", _READING.sub("", clause)).strip() or clause
-    reported = told != clause
-    told = _FILLER.sub("", told)
-    kind: StatementClass = classify_clause(told, tweet=tweet and not reported)
+    reported = _CLOSER.sub("", _READING.sub("", clause)).strip() or clause
+    told = _FILLER.sub("", reported)
+    kind = classify_clause(told, tweet=tweet and reported == clause)
+    judge = partial(JudgedStatement, text=clause, field=field, kind=kind)
     if kind not in {"fact", "attributed"}:
-        return JudgedStatement(text=clause, field=field, kind=kind, supported="not_needed")
+        return judge(supported="not_needed")
     best = max(evidence, key=lambda item: _measure_support(told, item), default=None)
     defect = _find_defect(told, best)
     if best is None or defect != "none":
-        return JudgedStatement(text=clause, field=field, kind=kind, supported="no", defect=defect)
-    return JudgedStatement(
-        text=clause,
-        field=field,
-        kind=kind,
-        supported="yes",
-        evidence_id=best.id,
-        quote=_find_quote(told, best),
-    )
+        return judge(supported="no", defect=defect)
+    return judge(supported="yes", evidence_id=best.id, quote=_find_quote(told, best))
 
 
 def classify_clause(clause: str, *, tweet: bool) -> StatementClass:
     """Return the class of a clause; only tweets have an author whose own views need no news."""
     if clause.endswith("?"):
         return "question"
-    if not tweet:
-        return "attributed" if _SPEECH.search(clause) else "fact"
-    if has_word(clause, word_lists.load_words("personal")):
+    if tweet and has_word(clause, "personal"):
         return "personal"
-    feeling = has_word(clause, word_lists.load_words("subjective")) or _FEELING.search(clause)
-    exclaims = _is_request(clause) or (
-        len(split_tokens(clause)) <= 5 and parse_clause(clause) is None
-    )
-    if len(list_content_words(clause)) < 2 or ((feeling or exclaims) and not _states_fact(clause)):
+    few = len(list_content_words(clause)) < 2
+    if tweet and (few or (_is_view(clause) and not _states_fact(clause))):
         return "opinion"
     return "attributed" if _SPEECH.search(clause) else "fact"
 
 
-def _is_request(clause: str) -> bool:
-    """Return whether a clause says what should be done: an imperative or a duty."""
+def _is_view(clause: str) -> bool:
+    """Return whether a clause names a feeling, exclaims something or says what should be done."""
+    feelings = compile_label_words("emotion").values()
+    if has_word(clause, "subjective") or any(words.search(clause) for words in feelings):
+        return True
     first = clause.split()[0].casefold()
-    verb = word_lists.load_verb_forms().get(first)
+    verb = load_verb_forms().get(first)
     imperative = verb is not None and verb.base == first and first != verb.past
-    return imperative or bool(_DUTY.search(clause))
-
-
-_DUTY = re.compile(r"\b(?:has to|have to|had better|needs? to|ought to|let's|let us)\b", re.I)
+    exclaims = len(split_tokens(clause)) <= 5 and parse_clause(clause) is None
+    return imperative or exclaims or _DUTY.search(clause) is not None
 
 
 def _states_fact(clause: str) -> bool:
-    """Return whether a clause about a feeling also states something about a name or a number."""
+    """Return whether a clause also states something about a name or a number."""
     named = any(word[0].isupper() for word in split_tokens(clause)[1:])
-    return (bool(parse_clause(clause)) and named) or bool(collect_numbers(clause))
-
-
-_FEELING = re.compile(
-    word_lists.build_phrase_pattern(
-        word for words in word_lists.find_label_words("emotion", None).values() for word in words
-    ),
-    re.IGNORECASE,
-)
+    return bool(collect_numbers(clause)) or (named and parse_clause(clause) is not None)
 
 
 def _measure_support(clause: str, item: Evidence) -> float:
-    return measure_overlap(
-        list_content_stems(clause), list_content_stems(f"{item.title} {item.snippet}")
-    )
+    """Return the share of a clause's content words that an item has."""
+    return measure_overlap(list_content_stems(clause), list_content_stems(_read_text(item)))
+
+
+def _read_text(item: Evidence) -> str:
+    return f"{item.title} {item.snippet}"
 
 
 def _find_defect(clause: str, item: Evidence | None) -> FactDefect:
-    """Return the defect of a fact: its number, its name or its words; `none` if it has none."""
+    """Return whether the number, the name or the words of a fact lack support in an item."""
     if item is None or not list_content_stems(clause):
         return "unsupported"
-    text = f"{item.title} {item.snippet}"
+    text = _read_text(item)
     if collect_numbers(clause) - collect_numbers(text):
         return "number"
     known = {stem(word) for word in split_tokens(text)}
@@ -173,38 +163,22 @@ def _find_defect(clause: str, item: Evidence | None) -> FactDefect:
 def _find_quote(clause: str, item: Evidence) -> str:
     """Return the item's words from the first to the last that it shares with the clause."""
     wanted = set(list_content_stems(clause))
-    places = [text for text in (item.title, item.snippet) if text]
-    source = max(places, key=lambda text: measure_overlap(sorted(wanted), list_content_stems(text)))
-    spots = [
-        m
-        for m in re.finditer(r"[#@]?\w[\w'\u2019.,%-]*", source)
-        if stem(m.group().rstrip(".,")) in wanted
-    ]
-    return source[spots[0].start() : spots[-1].end()].rstrip(",") if spots else source
+    source = max(
+        (text for text in (item.title, item.snippet) if text),
+        key=lambda text: measure_overlap(sorted(wanted), list_content_stems(text)),
+    )
+    words = re.finditer(r"[#@]?\w[\w'\u2019.,%-]*", source)
+    shared = [word for word in words if stem(word.group().rstrip(".,")) in wanted]
+    return source[shared[0].start() : shared[-1].end()].rstrip(",") if shared else source
 
 
 FEWEST_TRAIN_SAMPLES = 200
-"""Train samples under which the word lists are surer than anything fitted."""
+"""With fewer train samples, the word lists are more reliable than a fitted classifier."""
 BAYES_DAMPING = 0.35
-"""Naive Bayes counts words as if independent and is far too sure; its logs are shrunk by this."""
+"""Factor of the log probabilities: naive Bayes takes words as independent and is overconfident."""
 
 
-@dataclass(frozen=True)
-class NaiveBayes:
-    """A fitted classifier."""
-
-    pipeline: "Pipeline"
-
-    def log_probabilities(self, text: str) -> dict[str, float]:
-        """Return the damped log probability of each label name."""
-        row = self.pipeline.predict_log_proba([text])[0]
-        return {
-            str(name): BAYES_DAMPING * float(value)
-            for name, value in zip(self.pipeline.classes_, row, strict=True)
-        }
-
-
-def fit_bayes(train: Sequence[Sample], seed: int) -> NaiveBayes | None:
+def fit_bayes(train: Sequence[Sample], seed: int) -> "Pipeline | None":
     """Return a classifier fitted on train samples; None if there are too few of them.
 
     Fitting is not random; the seed only orders the rows, so that two runs add floats in one order.
@@ -221,47 +195,62 @@ def fit_bayes(train: Sequence[Sample], seed: int) -> NaiveBayes | None:
     vectors = CountVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=r"(?u)[#@]?\w\w+|[^\w\s]")
     pipeline = make_pipeline(vectors, MultinomialNB(alpha=0.5, fit_prior=False))
     texts = [" ".join(sample.fields.values()) for sample in rows]
-    return NaiveBayes(pipeline.fit(texts, [sample.label_text for sample in rows]))
+    return pipeline.fit(texts, [sample.label_text for sample in rows])
 
 
-Confidence = Literal["low", "medium", "high"]
+def score_labels(pipeline: "Pipeline", text: str) -> dict[str, float]:
+    """Return the damped log probability of each label name."""
+    row = pipeline.predict_log_proba([text])[0]
+    return {
+        str(name): BAYES_DAMPING * float(value)
+        for name, value in zip(pipeline.classes_, row, strict=True)
+    }
+
+
+Confidence = Literal["low", "medium"]
 LIST_WEIGHT = 1.2
 """How much one listed word adds to a label's log probability: about threefold odds."""
 MARKER_WEIGHT = 3.6
-"""What a marker adds: 311 of 432 test tweets that have one are ironic (pilot §1)."""
+"""How much a marker adds to irony: 311 of 432 test tweets that have one are ironic (pilot §1)."""
 MARGIN = 0.4
-"""Lead in log probability under which the judge says `unclear`: odds of three to two."""
+"""Lead in log probability under which the judge answers `unclear`: odds of three to two."""
 SURE = 2.3
-"""Lead from which its confidence is medium: odds of ten to one, and both sources agree.
+"""Lead from which the confidence is medium, if both sources agree: odds of ten to one.
 
 Where a label needs no cue (`non_irony`, `none`), words alone are never sure of another: on
 TweetEval irony 78 of 211 such verdicts were wrong.
 """
 SAME, OTHER = 0.6, 0.45
-"""Content words shared both ways from which a pair says the same, and under which it does not."""
+"""Shares of common content words, both ways: from the first a pair says the same; up to the second
+it does not."""
 DERIVED, BESIDE = 0.8, 0.65
-"""Share of a hypothesis found in its premise from which it follows, and under which it does not."""
+"""Shares of a hypothesis found in its premise: from the first it follows; up to the second it does
+not."""
 _NEGATION = re.compile(r"\b(?:not|no|never|without|cannot|nobody|none|n't)\b|n't\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class TextJudge:
-    """Labels one text by what its words say of each label."""
+    """Labels one text by the words that speak for each label."""
 
     task: Task
-    patterns: Mapping[str, re.Pattern[str]]
-    bayes: NaiveBayes | None
+    bayes: "Pipeline | None"
 
     async def __call__(self, fields: Fields) -> LabelVerdict:
         """Return the label with a clear lead, or `unclear`."""
         text = " ".join(fields.values())
-        cues = {label: _find_cues(text, pattern) for label, pattern in self.patterns.items()}
-        learned = self.bayes.log_probabilities(text) if self.bayes else {}
+        cues = {
+            label: list(dict.fromkeys(found.casefold() for found in pattern.findall(text)))
+            for label, pattern in load_label_patterns(self.task).items()
+        }
+        learned = score_labels(self.bayes, text) if self.bayes else {}
         unseen = min(learned.values(), default=0.0)
-        scores = {label.name: learned.get(label.name, unseen) for label in self.task.labels}
-        for label, found in cues.items():
-            scores[label] += LIST_WEIGHT * len(found)
-        if "irony" in scores and _has_marker(text, self.task.markers):
+        scores = {
+            label.name: learned.get(label.name, unseen)
+            + LIST_WEIGHT * len(cues.get(label.name, ()))
+            for label in self.task.labels
+        }
+        if "irony" in scores and any(find_marker(text, marker) for marker in self.task.markers):
             scores["irony"] += MARKER_WEIGHT
         return self._verdict(scores, cues, learned)
 
@@ -271,8 +260,10 @@ class TextJudge:
         cues: Mapping[str, Sequence[str]],
         learned: Mapping[str, float],
     ) -> LabelVerdict:
+        """Return the verdict of label scores, cues by label, and scores of the classifier alone."""
         (best, first), (_, second) = sorted(scores.items(), key=lambda pair: -pair[1])[:2]
-        lead, cue, plain = first - second, ", ".join(cues.get(best, ())), self._plain()
+        lead, cue = first - second, ", ".join(cues.get(best, ()))
+        plain = next((name for name in scores if cues and name not in cues), None)
         if not learned and plain and not any(cues.values()) and lead < MARGIN:
             return LabelVerdict(label=plain, cue="no word of any other label", confidence="low")
         if lead < MARGIN:
@@ -281,15 +272,10 @@ class TextJudge:
         sure: Confidence = "medium" if lead >= SURE and agreed and not plain else "low"
         return LabelVerdict(label=best, cue=cue, confidence=sure)
 
-    def _plain(self) -> str | None:
-        """Return the task's label that needs no cue, such as `none`; None if it has none."""
-        labels = [label.name for label in self.task.labels]
-        return next((name for name in labels if self.patterns and name not in self.patterns), None)
-
 
 @dataclass(frozen=True)
 class PairJudge:
-    """Labels a pair by shared words, numbers and negation."""
+    """Labels a pair by shared words, numbers and negations."""
 
     task: Task
 
@@ -298,53 +284,30 @@ class PairJudge:
         first, second = (fields[name] for name in self.task.fields)
         score = score_pair(first, second, symmetric=self.task.symmetric)
         high, low = (SAME, OTHER) if self.task.symmetric else (DERIVED, BESIDE)
-        holds, fails = self._labels()
+        fails, holds = sorted(
+            (label.name for label in self.task.labels),
+            key=lambda name: not name.startswith(("not", "non")),
+        )
+        label = holds if score >= high else fails if score <= low else UNDECIDED
+        sure: Confidence = "medium" if score < low / 3 else "low"
         cue = f"{score:.2f} of the content words are shared"
-        if score >= high:
-            return LabelVerdict(label=holds, cue=cue, confidence="low")
-        if score <= low:
-            sure: Confidence = "medium" if score < low / 3 else "low"
-            return LabelVerdict(label=fails, cue=cue, confidence=sure)
-        return LabelVerdict(label=UNDECIDED, cue=cue, confidence="low")
-
-    def _labels(self) -> tuple[str, str]:
-        names = [label.name for label in self.task.labels]
-        fails = next(name for name in names if name.startswith(("not", "non")))
-        return next(name for name in names if name != fails), fails
+        return LabelVerdict(label=label, cue=cue, confidence=sure)
 
 
 def score_pair(first: str, second: str, *, symmetric: bool) -> float:
-    """Return the share of the second sentence, or of each, found in the other; 0 if they clash.
+    """Return the share of the second sentence, or of each, found in the other; half if they clash.
 
-    A number that only the second has, or a negation on one side, counts as a clash.
+    A number that only the second sentence has, or a negation in only one of them, is a clash.
     """
     one, other = list_content_stems(first), list_content_stems(second)
     share = measure_overlap(other, one)
     if symmetric:
         share = min(share, measure_overlap(one, other))
-    clash = bool(collect_numbers(second) - collect_numbers(first)) or (
-        bool(_NEGATION.search(first)) != bool(_NEGATION.search(second))
-    )
-    return share * 0.5 if clash else share
+    new_number = collect_numbers(second) - collect_numbers(first)
+    negated = [_NEGATION.search(text) is not None for text in (first, second)]
+    return share * 0.5 if new_number or negated[0] != negated[1] else share
 
 
 def build_label_judge(task: Task, train: Sequence[Sample], seed: int) -> TextJudge | PairJudge:
-    """Return the judge for a task's kind of sample."""
-    if len(task.fields) == 2:
-        return PairJudge(task)
-    lists = word_lists.find_label_words(task.name, task.target, task.target_terms)
-    patterns = {
-        label: re.compile(word_lists.build_phrase_pattern(words), re.IGNORECASE)
-        for label, words in lists.items()
-        if words
-    }
-    return TextJudge(task=task, patterns=patterns, bayes=fit_bayes(train, seed))
-
-
-def _find_cues(text: str, pattern: re.Pattern[str]) -> list[str]:
-    return list(dict.fromkeys(found.group().casefold() for found in pattern.finditer(text)))
-
-
-def _has_marker(text: str, markers: Sequence[str]) -> bool:
-    lowered = text.casefold()
-    return any(re.search(rf"{re.escape(marker)}(?!\w)", lowered) for marker in markers)
+    """Return the judge of single texts or of pairs, by the fields of the task."""
+    return PairJudge(task) if len(task.fields) == 2 else TextJudge(task, fit_bayes(train, seed))

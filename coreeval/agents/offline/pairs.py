@@ -1,7 +1,7 @@
-"""Plans and candidates for pairs of sentences.
+"""Makes plans and candidates for pairs of sentences.
 
-A plan says which statements each side tells, so that the label holds; a candidate tells them, each
-side in words of its own.
+A plan assigns statements to each side so that the label holds; a candidate words each side on its
+own.
 """
 
 import re
@@ -35,22 +35,19 @@ _SAYS_FIRST = re.compile(
     re.IGNORECASE,
 )
 PER_SIDE, MOST_WAYS = 8, 6
-"""Versions of a side combined with the other's, and ways of one statement within a side."""
+"""Versions of a side that are combined with the other side's, and ways to word one statement."""
 
 
 def write_pairs(task: Task, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
     """Yield candidate pairs, those whose sides share the fewest word sequences first."""
-    first, second = task.fields
+    originals = [brief.sample.fields[name] for name in task.fields]
     sides = [
-        write_sides(
-            _list_statements(brief, name), brief.evidence, brief.sample.fields[name], proper
-        )
-        for name in (first, second)
+        write_sides(_list_statements(brief, name), brief.evidence, original, proper)
+        for name, original in zip(task.fields, originals, strict=True)
     ]
-    ranked = sorted(product(*sides), key=lambda pair: _measure_cost(brief, task, pair))
-    for one, other in ranked:
-        if one != other:
-            yield {first: one, second: other}
+    for pair in sorted(product(*sides), key=lambda pair: _measure_cost(originals, pair)):
+        if len(set(pair)) > 1:
+            yield dict(zip(task.fields, pair, strict=True))
 
 
 def _list_statements(brief: CompositionRequest, field: str) -> list[Statement]:
@@ -75,63 +72,53 @@ def write_sides(
     def away(text: str) -> int:
         return abs(len(split_tokens(text)) - wanted)
 
+    def copies(text: str, title: str) -> bool:
+        share = measure_containment(text, title, fewest=limits.judged_trigrams)
+        return share > limits.copied_title
+
     near = [text for text in _write_versions(told, evidence, proper) if away(text) <= slack]
-    fresh = (
-        text
-        for text in sorted(near, key=away)
-        if all(
-            measure_containment(text, item.title, fewest=limits.judged_trigrams)
-            <= limits.copied_title
-            for item in evidence
-        )
-    )
+    near.sort(key=away)
+    fresh = (text for text in near if not any(copies(text, item.title) for item in evidence))
     return list(islice(fresh, PER_SIDE))
 
 
-def _measure_cost(brief: CompositionRequest, task: Task, pair: Sequence[str]) -> float:
-    """Return a cost: how far a pair is from the original's lengths, and how much its sides copy."""
-    lengths = [len(split_tokens(brief.sample.fields[name])) for name in task.fields]
-    off = sum(abs(len(split_tokens(t)) - n) / n for t, n in zip(pair, lengths, strict=True))
-    return off + _measure_copied(*pair)
-
-
-def _measure_copied(one: str, other: str) -> float:
-    """Return the share of the shorter text's word pairs that also occur in the longer."""
-    grams = [set(pairwise(ws)) for ws in map(list_content_stems, (one, other))]
-    least = min(map(len, grams))
-    return len(grams[0] & grams[1]) / least if least else 0.0
+def _measure_cost(originals: Sequence[str], pair: Sequence[str]) -> float:
+    """Return a pair's distance from the original lengths, plus the share of common word pairs."""
+    off = 0.0
+    for text, original in zip(pair, originals, strict=True):
+        wanted = len(split_tokens(original))
+        off += abs(len(split_tokens(text)) - wanted) / wanted
+    one, other = (set(pairwise(list_content_stems(text))) for text in pair)
+    return off + len(one & other) / (min(len(one), len(other)) or 1)
 
 
 def _write_versions(
     told: Sequence[Statement], evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> Iterator[str]:
-    ways = [list(phrase_in_prose(statement, evidence, proper))[:MOST_WAYS] for statement in told]
-    for chosen in product(*ways):
-        for joined in _join_parts(chosen):
-            yield capitalise(joined) + "."
+    """Yield the first two statements of a side as one sentence or two, in all their wordings.
 
-
-def _join_parts(parts: Sequence[str]) -> Iterator[str]:
-    if len(parts) == 1:
-        yield parts[0]
-        return
-    yield f"{parts[0]}, while {parts[1]}"
-    yield f"{parts[0]}. {capitalise(parts[1])}"
+    A side without statements has no version: a model's plan may change only the other side.
+    """
+    ways = [list(phrase_in_prose(one, evidence, proper))[:MOST_WAYS] for one in told]
+    for first, *rest in product(*ways) if ways else ():
+        if rest:
+            yield f"{capitalise(first)}, while {rest[0]}."
+            yield f"{capitalise(first)}. {capitalise(rest[0])}."
+        else:
+            yield f"{capitalise(first)}."
 
 
 def phrase_in_prose(
     statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> Iterator[str]:
     """Yield ways to word a statement in prose, keeping its attribution."""
-    text = to_sentence_case(statement.text, proper)
-    found = dict.fromkeys(
-        [*_move_attribution(text), *phrase_statement(statement, evidence, proper)]
-    )
-    if statement.modality == "asserted":
-        for plain in list(found)[:2]:
-            found[f"it was reported that {plain}"] = None
-            found[f"{plain}, according to news reports"] = None
+    moved = _move_attribution(to_sentence_case(statement.text, proper))
+    found = list(dict.fromkeys([*moved, *phrase_statement(statement, evidence, proper)]))
     yield from found
+    if statement.modality == "asserted":
+        for plain in found[:2]:
+            yield f"it was reported that {plain}"
+            yield f"{plain}, according to news reports"
 
 
 def _move_attribution(text: str) -> Iterator[str]:
@@ -150,15 +137,15 @@ def _move_attribution(text: str) -> Iterator[str]:
 Sides = tuple[tuple[NewsStatement, ...], tuple[NewsStatement, ...]]
 """The statements of the first and of the second field."""
 SAME = 0.62
-"""Share of content words, both ways, from which two statements are taken to say the same."""
+"""Share of content words, both ways, from which two statements count as the same fact."""
 OTHER = 0.45
-"""Share up to which one statement is taken to say something else than another."""
+"""Share of content words up to which two statements count as different facts."""
 DERIVED = 0.85
-"""Share of a hypothesis that must stand in the premise to be derivable from it."""
+"""Share of a hypothesis that the premise must have, so that it follows."""
 MOST_NEWS, MOST_TRIED, MOST_PLANS = 10, 12, 2
-"""Statements combined with each other, combinations tried, and plans kept for retries."""
+"""Most statements that are combined, combinations that are tried, and plans for retries."""
 FAR_WEIGHT = 0.15
-"""How much one place further down the list of searches weighs against a share of the length."""
+"""Weight of one place in the list of searches against a misfit of the whole length."""
 
 
 def make_pair_plans(
@@ -201,10 +188,11 @@ def _measure_misfit(sides: Sides, lengths: Sequence[int]) -> float:
 
     A statement can be shortened or given an attribution, so small differences do not matter.
     """
-    own = [sum(len(split_tokens(one.text)) for one in side) for side in sides]
-    return sum(
-        max(0, abs(have - want) - 2) / max(want, 1) for have, want in zip(own, lengths, strict=True)
-    )
+    misfit = 0.0
+    for side, wanted in zip(sides, lengths, strict=True):
+        own = sum(len(split_tokens(one.text)) for one in side)
+        misfit += max(0, abs(own - wanted) - 2) / max(wanted, 1)
+    return misfit
 
 
 def _equivalent_sides(news: Sequence[NewsStatement]) -> Iterator[Sides]:
@@ -259,7 +247,7 @@ _MAKERS: Mapping[tuple[bool, bool], Callable[[Sequence[NewsStatement]], Iterator
     (True, False): _entailment_sides,
     (False, False): _neutral_sides,
 }
-"""By whether the label says that the pair holds together, and whether its order is free."""
+"""By whether the label claims a relation, and whether the order of the fields is free."""
 
 
 def _is_same_fact(one: NewsStatement, other: NewsStatement) -> bool:
@@ -281,13 +269,14 @@ def _find_others(one: NewsStatement, news: Sequence[NewsStatement]) -> Iterator[
 
 
 def _make_plan(task: Task, sample: Sample, extraction: Extraction, sides: Sides) -> Plan:
+    """Return the plan that tells the statements of each side anew."""
     distinct = list({one.text: one for side in sides for one in side}.values())
     number = {one.text: i for i, one in enumerate(distinct)}
-    replacements = [
-        _make_replacement(sample, extraction, name, one, number[one.text], place)
-        for name, side in zip(task.fields, sides, strict=True)
-        for place, one in enumerate(side)
-    ]
+    replacements: list[Replacement] = []
+    for field, side in zip(task.fields, sides, strict=True):
+        before = _find_old_triple(extraction, field, side[0])
+        replacements.append(make_replacement(before, side[0], field, number[side[0].text]))
+        replacements += (make_replacement(None, one, field, number[one.text]) for one in side[1:])
     return Plan(
         decision="use",
         statements=tuple(one.statement() for one in distinct),
@@ -296,10 +285,10 @@ def _make_plan(task: Task, sample: Sample, extraction: Extraction, sides: Sides)
     )
 
 
-def _make_replacement(
-    sample: Sample, extraction: Extraction, field: str, news: NewsStatement, index: int, place: int
+def make_replacement(
+    before: Triple | None, news: NewsStatement, field: str, index: int = 0
 ) -> Replacement:
-    before = _find_old_triple(sample, extraction, field, news) if place == 0 else None
+    """Return the replacement of a triple by a statement; an insertion if there is no old triple."""
     return Replacement(
         before=before,
         after=news.triple(),
@@ -310,13 +299,10 @@ def _make_replacement(
     )
 
 
-def _find_old_triple(
-    sample: Sample, extraction: Extraction, field: str, news: NewsStatement
-) -> Triple | None:
+def _find_old_triple(extraction: Extraction, field: str, news: NewsStatement) -> Triple | None:
     """Return an old triple of the field whose head shares no word with the news."""
-    coming = set(list_content_stems(news.text))
     for triple in extraction.triples:
-        gone = triple.field == field and triple.head in sample.fields[field]
-        if gone and not set(list_content_stems(triple.head)) & coming:
+        shared = set(list_content_stems(triple.head)) & set(news.stems)
+        if triple.field == field and not shared:
             return Triple(head=triple.head, relation=triple.relation, tail=triple.tail)
     return None

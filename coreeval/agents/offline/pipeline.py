@@ -1,13 +1,13 @@
-"""The spaCy pipeline of the extractor: a trained English model if there is one, else a blank one.
+"""Runs spaCy for the extractor: a trained English model if one is installed, else a blank one.
 
-spaCy is imported here and nowhere else, when a pipeline is first used. Models are not on PyPI, so
-none can be a dependency; `pipeline_name` tells a run's manifest which one was used.
+Only this module imports spaCy, when a pipeline is first used. Models are not on PyPI, so none can
+be a dependency; a run's manifest records the `pipeline_name`.
 """
 
 import re
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 MODEL = "en_core_web_sm"
 CHUNK = 2000
-"""Names handed to the matcher at once: all in one list takes a gigabyte (libraries.md §7)."""
+"""Names added to the matcher at once: a single list of all takes a gigabyte (libraries.md §7)."""
 MOST: Final = 200_000
-"""Characters of a text in which spaCy looks for names (own choice): a few seconds at worst."""
+"""Characters of a text that spaCy reads (own choice): they take a few seconds at worst."""
 WIDEST: Final = 200
-"""Characters without a blank that the tokenizer takes at once: its time is their square."""
+"""Most characters without a blank: the time of the tokenizer grows with their square."""
 _WIDE: Final = re.compile(rf"(\S{{{WIDEST}}})\S")
+"""A run without a blank; its next character is read as one, so that all positions stay."""
 _MARK: Final = 32
-"""Characters that are looked at for a mark after a word, more than a unit or an ellipsis has."""
+"""Last characters of a word that are searched for marks: longer than any unit or ellipsis."""
 _SPACY_LOCK: Final = threading.Lock()
-"""Held while spaCy works: samples are read in threads, and share its vocabulary."""
+"""Held while spaCy works: samples are read in threads that share its vocabulary."""
 _TYPES: dict[str, EntityType] = {
     "PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place",
     "NORP": "group", "EVENT": "event", "WORK_OF_ART": "work", "PRODUCT": "product",
@@ -43,7 +44,7 @@ _TYPES: dict[str, EntityType] = {
 
 @dataclass(frozen=True)
 class EntitySpan:
-    """A span that the pipeline takes for an entity."""
+    """A span of a text that is an entity."""
 
     text: str
     start: int
@@ -80,7 +81,7 @@ def pipeline_name() -> str:
 
 
 class EntityRecogniser:
-    """Finds the names of the evidence store, and what a trained model knows, in a text."""
+    """Finds the names of the evidence store in a text, and the entities of a trained model."""
 
     def __init__(self, names: Sequence[NamedEntity]) -> None:
         self._types = {name.name.casefold(): name.type for name in names}
@@ -90,13 +91,16 @@ class EntityRecogniser:
     def find(self, text: str) -> list[EntitySpan]:
         """Return the entities in reading order; of overlapping ones, the longest."""
         with _SPACY_LOCK:
-            doc = _load_pipeline()(_insert_blanks(text[:MOST]))
+            doc = _load_pipeline()(_WIDE.sub(r"\1 ", text[:MOST]))
             matched = [doc[start:end] for _, start, end in self._phrases()(doc)]
-        known = [
-            _to_span(span, text, self._types.get(_matched_key(span, text))) for span in matched
-        ]
+        known = [self._make_span(span, text) for span in matched]
         learned = [_to_span(span, text, _TYPES.get(span.label_)) for span in doc.ents]
         return _drop_overlaps(one for one in [*known, *learned] if one)
+
+    def _make_span(self, span: "Span", text: str) -> EntitySpan | None:
+        """Return the span of a name; None for another name with its tokens, as `Coca - Cola`."""
+        written = text[span.start_char : span.end_char]
+        return _to_span(span, text, self._types.get(written.casefold()))
 
     def _phrases(self) -> "PhraseMatcher":
         if self._matcher is None:
@@ -104,9 +108,9 @@ class EntityRecogniser:
 
             nlp = _load_pipeline()
             self._matcher = PhraseMatcher(nlp.vocab, attr="ORTH")
-            for chunk in _split_chunks(
-                [name.name for name in self._names if _is_searchable(name.name)]
-            ):
+            names = [name.name for name in self._names if _is_searchable(name.name)]
+            for start in range(0, len(names), CHUNK):
+                chunk = names[start : start + CHUNK]
                 self._matcher.add("name", [nlp.make_doc(name) for name in chunk])
         return self._matcher
 
@@ -117,34 +121,18 @@ def has_overlap(found: Sequence[EntitySpan], start: int, end: int) -> bool:
     return place > 0 and found[place - 1].end > start
 
 
-def _insert_blanks(text: str) -> str:
-    """Return a text of the same length with a blank in each run of characters that has too few."""
-    return _WIDE.sub(r"\1 ", text)
-
-
-def _matched_key(span: "Span", text: str) -> str:
-    """Return a name as the text writes it: `Coca - Cola` has the tokens of another name."""
-    return text[span.start_char : span.end_char].casefold()
-
-
 def _to_span(span: "Span", text: str, kind: EntityType | None) -> EntitySpan | None:
     start, end = span.start_char, span.end_char
     return EntitySpan(text[start:end], start, end, kind) if kind else None
 
 
 def _is_searchable(name: str) -> bool:
-    """Return whether a name should be searched for.
-
-    It must have a capital, must not be a single short word, and must not be too long.
-    """
+    """Return whether a name is searched for: it starts with a capital and has a usable length."""
     return name[:1].isupper() and 3 < len(name) <= WIDEST
 
 
-def _split_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + CHUNK] for start in range(0, len(names), CHUNK))
-
-
 def _drop_overlaps(found: Iterable[EntitySpan]) -> list[EntitySpan]:
+    """Return the longest of overlapping spans, in reading order."""
     kept: list[EntitySpan] = []
     for one in sorted(found, key=lambda each: (each.start - each.end, each.start)):
         if not has_overlap(kept, one.start, one.end):

@@ -1,8 +1,8 @@
-"""The replacer by rules: which news fits a sample, and what becomes what.
+"""Plays the replacer by rules: it chooses the news for a sample and plans the replacements.
 
-A statement of the news replaces the occasion of a text; a name in the author's own opinion about it
-is replaced by one of its type that the news names. A factual claim is never moved to a new name:
-with the relation kept, that is how false conduct is made (pilot §3).
+A statement of the news replaces the occasion of a text. A name in the author's own opinion may be
+replaced by a name of its type from the news. A factual claim never gets a new name: with the old
+relation, that would invent conduct (pilot §3).
 """
 
 import re
@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.compose import LONGEST_OPENER
 from coreeval.agents.offline.news import NewsStatement, list_searches, read_statements
-from coreeval.agents.offline.pairs import make_pair_plans
+from coreeval.agents.offline.pairs import make_pair_plans, make_replacement
 from coreeval.agents.offline.tokens import (
     TextSegment,
     has_word,
@@ -22,6 +22,7 @@ from coreeval.agents.offline.tokens import (
     split_tokens,
     strip_edges,
 )
+from coreeval.agents.offline.word_lists import load_label_patterns
 from coreeval.agents.text.words import measure_containment
 from coreeval.schema import (
     Defect,
@@ -37,16 +38,21 @@ from coreeval.schema import (
 )
 
 MOST_COPIED = 0.6
-"""Share of a headline's word sequences in a wording; an opener brings it under the checks' 0.55."""
+"""Most of a wording's trigrams that may be in its headline; an opener brings it under the checks'
+0.55."""
 _WANTED_TONE = {"anger": -1, "sadness": -1, "joy": 1, "optimism": 1}
-"""Which tone of news goes with a feeling; news of the opposite tone is not used for it."""
+"""Tone of the news that suits a feeling; news of the opposite tone is not used for it."""
 _ALLOWED_TONES = {"non_irony": (0, 1), "irony": (-1, 0)}
-"""`non_irony` must not set good wishes beside bad news (pilot §6); praise of good news is none."""
+"""`non_irony` must not set good wishes beside bad news (pilot §6); praise of good news is no
+irony."""
+
+
+_MARK = re.compile(r"[#@]\w")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfflineReplacer:
-    """Chooses one statement for a tweet, a few for a pair, or says that nothing fits."""
+    """Chooses one statement for a tweet, a few for a pair, or reports that nothing fits."""
 
     task: Task
 
@@ -78,59 +84,53 @@ class OfflineReplacer:
             return make_pair_plans(self.task, sample, extraction, news)
         if not _has_label_carrier(self.task, sample, extraction):
             return []
-        room = _count_free_words(self.task, sample, extraction)
-        slack = max(4, len(split_tokens(sample.fields[self.task.fields[0]])) // 4)
+        text, asked = sample.fields[self.task.fields[0]], list_searches(extraction)
+        room, slack = _count_free_words(text, extraction), max(4, len(split_tokens(text)) // 4)
         fitting = [
             one
             for one in news
-            if self._fits(sample, extraction, one) and has_room(one, room, slack)
+            if one.rank_search(asked) < len(asked)
+            and self._suits_label(sample.label_text, text, one)
+            and has_room(one, room, slack)
         ]
-        ranked = sorted(fitting, key=lambda one: self._rank(sample, extraction, one))
+        ranked = sorted(fitting, key=lambda one: _rank_statement(sample, one, asked, room))
         return [partial(_make_tweet_plan, self.task, sample, extraction, one) for one in ranked]
 
-    def _fits(self, sample: Sample, extraction: Extraction, news: NewsStatement) -> bool:
-        """Return whether a statement is compatible with what the sample keeps."""
-        wanted = _WANTED_TONE.get(sample.label_text, 0)
-        allowed = _ALLOWED_TONES.get(sample.label_text, (-1, 0, 1))
-        against_tone = wanted * news.tone < 0 or news.tone not in allowed
-        terms = self.task.target_terms
-        names_target = any(term in news.text.casefold() for term in terms)
-        had_target = any(term in sample.fields[self.task.fields[0]].casefold() for term in terms)
-        asked = list_searches(extraction)
-        return (
-            news.rank_search(asked) < len(asked)
-            and not against_tone
-            and (had_target or not names_target)
+    def _suits_label(self, label: str, text: str, news: NewsStatement) -> bool:
+        """Return whether a statement has a fitting tone and brings in no target of a stance."""
+        allowed = _ALLOWED_TONES.get(label, (-1, 0, 1))
+        against = _WANTED_TONE.get(label, 0) * news.tone < 0 or news.tone not in allowed
+        had, has = (
+            any(term in words.casefold() for term in self.task.target_terms)
+            for words in (text, news.text)
         )
-
-    def _rank(
-        self, sample: Sample, extraction: Extraction, news: NewsStatement
-    ) -> tuple[object, ...]:
-        """Return a sort key: about the sample's names, of its tone, plain and of fitting length."""
-        tone = _WANTED_TONE.get(sample.label_text, news.tone)
-        return (
-            len(news.persons),
-            news.modality == "question",
-            news.rank_search(list_searches(extraction)),
-            news.tone != tone,
-            abs(len(split_tokens(news.text)) - _count_free_words(self.task, sample, extraction))
-            // 4,
-            zlib.crc32(f"{sample.id}{news.item.id}".encode()),
-        )
+        return not against and (had or not has)
 
 
-def _count_free_words(task: Task, sample: Sample, extraction: Extraction) -> int:
-    """Return the number of words of the original that may change."""
-    text = sample.fields[task.fields[0]]
-    locked = [lock.span for lock in extraction.locked]
-    tags = [tag for tag in re.findall(r"#\w+", text) if not any(tag in span for span in locked)]
-    return max(
-        0, len(split_tokens(text)) - sum(len(split_tokens(span)) for span in [*locked, *tags])
+def _rank_statement(
+    sample: Sample, news: NewsStatement, asked: Sequence[str], room: int
+) -> tuple[object, ...]:
+    """Return a sort key: without persons, plain, about the sample, of its tone and length."""
+    return (
+        len(news.persons),
+        news.modality == "question",
+        news.rank_search(asked),
+        news.tone != _WANTED_TONE.get(sample.label_text, news.tone),
+        abs(len(split_tokens(news.text)) - room) // 4,
+        zlib.crc32(f"{sample.id}{news.item.id}".encode()),
     )
 
 
+def _count_free_words(text: str, extraction: Extraction) -> int:
+    """Return the number of words of the original that may change."""
+    locked = [lock.span for lock in extraction.locked]
+    tags = [tag for tag in re.findall(r"#\w+", text) if not any(tag in span for span in locked)]
+    held = sum(len(split_tokens(span)) for span in [*locked, *tags])
+    return max(0, len(split_tokens(text)) - held)
+
+
 def has_room(news: NewsStatement, room: int, slack: int) -> bool:
-    """Return whether some wording of a statement, with or without an opener, fills the free room.
+    """Return whether a wording of a statement, with or without an opener, fits the free words.
 
     Wordings that repeat their headline would not pass the checks and do not count.
     """
@@ -145,17 +145,16 @@ def has_room(news: NewsStatement, room: int, slack: int) -> bool:
 def _has_label_carrier(task: Task, sample: Sample, extraction: Extraction) -> bool:
     """Return whether a known span carries the label, if the label needs a carrier.
 
-    A single word cut out of its clause is not enough: next to news it would be a stray exclamation.
+    A single word is not enough: without its clause, it would be a stray exclamation beside news.
     """
-    carriers = word_lists.find_label_words(task.name, task.target, task.target_terms)
-    if not carriers.get(sample.label_text):
+    if sample.label_text not in load_label_patterns(task):
         return True
     held = [lock.span for lock in extraction.locked if lock.why in {"label_carrier", "pun"}]
     return any(len(split_tokens(span)) != 1 or span.startswith("#") for span in held)
 
 
 def _choose_plan(feedback: Sequence[Defect], plans: int) -> int:
-    """Return the index of the plan to use: the first, or another one after a complaint."""
+    """Return the index of the plan to use: the first, or another one if there is feedback."""
     if not feedback or plans == 1:
         return 0
     said = "|".join(defect.message for defect in feedback)
@@ -166,29 +165,18 @@ def _none_fits(reason: str) -> Plan:
     return Plan(decision="none_fits", reason=reason)
 
 
-# -- one text ---------------------------------------------------------------------------------
-
-
 def _make_tweet_plan(
     task: Task, sample: Sample, extraction: Extraction, news: NewsStatement
 ) -> Plan:
+    """Return the plan that replaces the occasion of a text by one statement."""
     field = task.fields[0]
-    swapped = _swap_name(sample, extraction, news, field)
     kept = _find_kept_segments(sample, extraction, field)
-    occasion = [part for part in split_segments(sample.fields[field]) if part not in kept]
-    before = _find_occasion_triple(extraction, occasion, kept, news)
-    told = Replacement(
-        before=before,
-        after=news.triple(),
-        mode="replace" if before else "insert",
-        field=field,
-        statement_index=0,
-        same_type=False,
-    )
+    occasion = [part.text for part in split_segments(sample.fields[field]) if part not in kept]
+    told = make_replacement(_find_occasion_triple(extraction, occasion, kept, news), news, field)
     return Plan(
         decision="use",
         statements=(news.statement(),),
-        replacements=(told, *swapped),
+        replacements=(told, *_swap_name(extraction, kept, news, field)),
         delete=tuple(_list_deletions(occasion, field)),
         persons=news.persons,
         reason="the occasion of the text gives way to the news",
@@ -208,48 +196,37 @@ def _find_kept_segments(sample: Sample, extraction: Extraction, field: str) -> l
 
 
 def _swap_name(
-    sample: Sample, extraction: Extraction, news: NewsStatement, field: str
-) -> tuple[Replacement, ...]:
-    """Return the swap of a name in the author's opinion for a name from the news."""
-    for segment in _find_kept_segments(sample, extraction, field):
-        old = _find_swappable(extraction, segment, news)
-        new = _find_same_type(news, old) if old else None
-        if old and new and new.casefold() != old.span.casefold():
-            triple = news.triple()
-            return (
-                Replacement(
-                    before=Triple(head=old.span, relation="is spoken of", tail=segment.text),
-                    after=Triple(head=new, relation=triple.relation, tail=triple.tail),
-                    mode="replace",
-                    field=field,
-                    statement_index=0,
-                    same_type=True,
-                ),
-            )
-    return ()
+    extraction: Extraction, kept: Sequence[TextSegment], news: NewsStatement, field: str
+) -> Iterator[Replacement]:
+    """Yield the replacement of one name in the author's opinion by a name from the news."""
+    swaps = (
+        (segment, old, new)
+        for segment in kept
+        if (old := _find_swappable(extraction, segment.text, news))
+        and (new := _find_same_type(news, old))
+    )
+    for segment, old, new in islice(swaps, 1):
+        before = Triple(head=old.span, relation="is spoken of", tail=segment.text)
+        change = make_replacement(before, news, field)
+        after = change.after.model_copy(update={"head": new})
+        yield change.model_copy(update={"after": after, "same_type": True})
 
 
-def _find_swappable(
-    extraction: Extraction, segment: TextSegment, news: NewsStatement
-) -> Entity | None:
+def _find_swappable(extraction: Extraction, segment: str, news: NewsStatement) -> Entity | None:
     """Return the replaceable name in an opinion: not a person, not locked and not in the news."""
-    opinion = has_word(
-        segment.text, word_lists.load_words("subjective") | word_lists.load_words("personal")
-    )
+    if not has_word(segment, "subjective", "personal"):
+        return None
     locked = " ".join(lock.span for lock in extraction.locked)
-    return next(
-        (
-            entity
-            for entity in extraction.entities
-            if opinion
-            and entity.kind == "named"
-            and entity.type in {"organisation", "place", "product", "event"}
-            and entity.span in segment.text
-            and entity.span not in locked
-            and entity.span.casefold() not in news.text.casefold()
-        ),
-        None,
+    names = (
+        entity
+        for entity in extraction.entities
+        if entity.kind == "named"
+        and entity.type in {"organisation", "place", "product", "event"}
+        and entity.span in segment
+        and entity.span not in locked
+        and entity.span.casefold() not in news.text.casefold()
     )
+    return next(names, None)
 
 
 def _find_same_type(news: NewsStatement, old: Entity) -> str | None:
@@ -259,24 +236,23 @@ def _find_same_type(news: NewsStatement, old: Entity) -> str | None:
 
 def _find_occasion_triple(
     extraction: Extraction,
-    occasion: Sequence[TextSegment],
+    occasion: Sequence[str],
     kept: Sequence[TextSegment],
     news: NewsStatement,
 ) -> Triple | None:
     """Return the occasion's old triple whose head is not in the kept text or the news."""
-    staying = " ".join([*(part.text for part in kept), news.text]).casefold()
-    tags = " ".join(lock.span for lock in extraction.locked).casefold()
+    locked = (lock.span for lock in extraction.locked)
+    staying = " ".join([*(part.text for part in kept), news.text, *locked]).casefold()
     for triple in extraction.triples:
-        inside = any(triple.head in part.text and triple.tail in part.text for part in occasion)
-        words = {word.casefold() for word in split_tokens(triple.head)}
-        stays = words & {word.casefold() for word in split_tokens(f"{staying} {tags}")}
-        if inside and not stays and not re.search(r"[#@]\w", triple.head):
+        inside = any(triple.head in part and triple.tail in part for part in occasion)
+        stays = set(split_tokens(triple.head.casefold())) & set(split_tokens(staying))
+        if inside and not stays and not _MARK.search(triple.head):
             return Triple(head=triple.head, relation=triple.relation, tail=triple.tail)
     return None
 
 
-def _list_deletions(occasion: Sequence[TextSegment], field: str) -> Iterator[Deletion]:
-    for part in occasion:
-        bare = strip_edges(part.text)
-        if len(split_tokens(bare)) > 3 and not re.search(r"[#@]\w", bare):
+def _list_deletions(occasion: Sequence[str], field: str) -> Iterator[Deletion]:
+    """Yield the deletion of each long part of the occasion; tags and mentions stay."""
+    for bare in map(strip_edges, occasion):
+        if len(split_tokens(bare)) > 3 and not _MARK.search(bare):
             yield Deletion(span=bare, field=field, why="the occasion that the news replaces")

@@ -1,23 +1,27 @@
-"""The rewriter by rules: the same facts, modestly reworded, outside what is locked.
+"""Plays the rewriter by rules: it keeps the facts and rewords what is not locked.
 
-Synonyms are swapped and contractions written out; sentences are transformed in voice, clause order,
-speaker and time, each by one reliable rule.
+It swaps synonyms and writes contractions out; it changes voice, clause order, and the place of the
+speaker and of the time, each by one reliable rule.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.headline import is_plural
-from coreeval.agents.offline.tokens import capitalise
+from coreeval.agents.offline.tokens import capitalise, fold_word
+from coreeval.agents.offline.word_lists import (
+    HeadlineVerb,
+    load_contractions,
+    load_verb_forms,
+    load_words,
+)
 from coreeval.agents.offline.wording import swap_synonyms
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.words import measure_containment
-from coreeval.schema import Defect, Extraction, Rewrite, Sample, Task
+from coreeval.schema import Defect, Extraction, Rewrite, Sample
 
 Transform = Callable[[str], str | None]
-"""Returns the sentence in another order, or None where its rule is not sure."""
+"""Returns a sentence in another form, or None if its rule is not certain to apply."""
 
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -50,36 +54,31 @@ _TIED_WORDS = re.compile(
     r"known|seen|described|same|such|only|especially)$",
     re.IGNORECASE,
 )
-"""What belongs to the link that follows it, as in `the week after`."""
+"""Ends of a main clause that belong to the following link, as in `the week after`."""
 MOST_SUBJECT, MOST_OBJECT = 6, 9
-"""Longest subject and object, in words, that are turned: longer ones hide a clause."""
+"""Most words of a subject and of an object that change places: longer ones may hide a clause."""
 
 
 def make_passive(sentence: str) -> str | None:
     """Turn `Shell sold the plant in May.` into `The plant was sold by Shell in May`."""
-    body, end = _split_end(sentence)
-    tokens = body.split(" ")
+    found = re.search(r"(?: |(?<![.!?]))[.!?]+$", sentence)
+    end = found.group() if found else ""
+    tokens = sentence.removesuffix(end).split(" ")
     for i in range(1, min(len(tokens) - 1, MOST_SUBJECT + 1)):
-        verb = word_lists.load_verb_forms().get(tokens[i])
+        verb = load_verb_forms().get(tokens[i])
         if verb and verb.transitive and tokens[i] == verb.past and _is_subject(tokens[:i]):
             return _write_passive(tokens, i, verb, end)
     return None
 
 
-def _write_passive(
-    tokens: Sequence[str], i: int, verb: word_lists.HeadlineVerb, end: str
-) -> str | None:
-    stop = next(
-        (
-            j
-            for j in range(i + 2, len(tokens))
-            if tokens[j] in {*word_lists.load_words("object_stops"), ",", "."}
-        ),
-        len(tokens),
-    )
+def _write_passive(tokens: Sequence[str], i: int, verb: HeadlineVerb, end: str) -> str | None:
+    """Return the passive of a clause whose verb is at an index; None if its object is unclear."""
+    stops = load_words("object_stops") | {",", "."}
+    stop = next((j for j in range(i + 2, len(tokens)) if tokens[j] in stops), len(tokens))
     thing, rest = tokens[i + 1 : stop], " ".join(tokens[stop:])
-    joined = "and" in thing or " and " in f" {rest} " or thing[0] in word_lists.load_words("owners")
-    if tokens[i + 1] in word_lists.load_words("no_object") or len(thing) > MOST_OBJECT or joined:
+    joined = "and" in thing or " and " in f" {rest} "
+    no_object = thing[0] in load_words("owners") | load_words("no_object")
+    if joined or no_object or len(thing) > MOST_OBJECT:
         return None
     head = thing[thing.index("of") - 1] if "of" in thing[1:] else thing[-1]
     be = "were" if is_plural(head) else "was"
@@ -90,7 +89,7 @@ def _write_passive(
 
 def _is_subject(tokens: Sequence[str]) -> bool:
     """Return whether tokens are a plain subject: a name, or an article and one or two nouns."""
-    if tokens[0].casefold() in word_lists.load_words("pronouns") or "," in " ".join(tokens):
+    if tokens[0].casefold() in load_words("pronouns") or "," in " ".join(tokens):
         return False
     named = all(token[0].isupper() or token in {"of", "the", "'s", "&"} for token in tokens)
     return named or (tokens[0] in {"The", "A", "An"} and len(tokens) <= 3)
@@ -99,7 +98,7 @@ def _is_subject(tokens: Sequence[str]) -> bool:
 def make_active(sentence: str) -> str | None:
     """Turn `The plant was sold by Shell.` into `Shell sold the plant`."""
     found = _PASSIVE.match(sentence)
-    verb = word_lists.load_verb_forms().get(found["verb"]) if found else None
+    verb = load_verb_forms().get(found["verb"]) if found else None
     if not found or not verb or verb.participle != found["verb"]:
         return None
     who = capitalise(found["who"])
@@ -111,7 +110,7 @@ def move_side_first(sentence: str) -> str | None:
     found = _LINKED.match(sentence)
     first = re.split(r"\W", found["main"])[0].casefold() if found else ""
     tied = found and (_TIED_WORDS.search(found["main"]) or "," in found["main"])
-    if not found or tied or first in word_lists.load_verb_forms() or first.endswith("ing"):
+    if not found or tied or first in load_verb_forms() or first.endswith("ing"):
         return None
     main, link = lower_first(found["main"]), capitalise(found["link"])
     return f"{link} {found['side']}, {main}{found['end']}"
@@ -164,42 +163,30 @@ TRANSFORMS: tuple[Transform, ...] = (
 def lower_first(text: str) -> str:
     """Return a clause for mid-sentence use: its first word in lower case unless it is a name."""
     first = re.split(r"\W", text, maxsplit=1)[0]
-    common = first.casefold() in word_lists.load_words("function") | word_lists.load_words("plain")
+    common = first.casefold() in load_words("function") | load_words("plain")
     return text[0].lower() + text[1:] if common and first != "I" else text
 
 
-def _split_end(sentence: str) -> tuple[str, str]:
-    found = re.search(r"(?: |(?<![.!?]))[.!?]+$", sentence)
-    return (sentence[: found.start()], found.group()) if found else (sentence, "")
+async def rewrite_offline(
+    sample: Sample,
+    extraction: Extraction,
+    *,
+    feedback: Sequence[Defect] = (),
+    previous: Fields | None = None,
+) -> Rewrite:
+    """Return the reworded sample, or the same text with the reason that it did not change.
 
-
-@dataclass(frozen=True)
-class OfflineRewriter:
-    """Swaps listed synonyms, writes contractions out and turns clauses round."""
-
-    task: Task
-
-    async def __call__(
-        self,
-        sample: Sample,
-        extraction: Extraction,
-        *,
-        feedback: Sequence[Defect] = (),
-        previous: Fields | None = None,
-    ) -> Rewrite:
-        """Return the reworded sample, or the same text with the reason that it did not change.
-
-        The sides of a pair try the turns in a different order, so that their results differ.
-        """
-        fields = {}
-        for number, (name, text) in enumerate(sample.fields.items()):
-            turns = TRANSFORMS if (number + bool(feedback)) % 2 == 0 else TRANSFORMS[::-1]
-            locked = [lock.span for lock in extraction.locked if lock.field == name]
-            fields[name] = reword(text, locked, turns)
-        if fields == dict(sample.fields):
-            reason = "no listed synonym, contraction or clause to turn round outside the locks"
-            return Rewrite(fields=fields, reworded=False, reason=reason)
+    The sides of a pair try the transforms in a different order, so that their results differ.
+    """
+    fields = {}
+    for number, (name, text) in enumerate(sample.fields.items()):
+        turns = TRANSFORMS if (number + bool(feedback)) % 2 == 0 else TRANSFORMS[::-1]
+        locked = [lock.span for lock in extraction.locked if lock.field == name]
+        fields[name] = reword(text, locked, turns)
+    if fields != dict(sample.fields):
         return Rewrite(fields=fields, reworded=True)
+    reason = "no listed synonym, contraction or clause to turn round outside the locks"
+    return Rewrite(fields=fields, reworded=False, reason=reason)
 
 
 def reword(text: str, locked: Sequence[str], turns: Sequence[Transform]) -> str:
@@ -219,40 +206,26 @@ def _transform_sentence(sentence: str, turns: Sequence[Transform]) -> str:
 
 
 def _reword_unlocked(text: str, locked: Sequence[str]) -> str:
-    """Return a text with synonyms swapped in wherever nothing is locked."""
+    """Return a text with contractions written out and synonyms swapped in outside the locks."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
-    marks = [
-        r"[#@]\w+",
-        r"\"[^\"]*\"",
-        r"``(?:[^`\n]|`(?!`))*?''",
-        r"https?://\S+",
-        r"\b[A-Z]{2,}\b",
-    ]
-    held = "|".join([*map(re.escape, spans), *marks])
-    return "".join(_reword_pieces(text, re.compile(held)))
+    held = "(" + "|".join([*map(re.escape, spans), *_HELD]) + ")"
+    parts = re.split(held, text)
+    return "".join(part if i % 2 else _swap_words(part) for i, part in enumerate(parts))
 
 
-def _reword_pieces(text: str, held: re.Pattern[str]) -> Iterator[str]:
-    last = 0
-    for found in held.finditer(text):
-        yield _swap_words(text[last : found.start()])
-        yield found.group()
-        last = found.end()
-    yield _swap_words(text[last:])
+_HELD = (r"[#@]\w+", r"\"[^\"]*\"", r"``(?:[^`\n]|`(?!`))*?''", r"https?://\S+", r"\b[A-Z]{2,}\b")
+"""Hashtags, mentions, quotations, links and acronyms, which are never reworded."""
+_CONTRACTION = re.compile(
+    r"(?<!\w)(?:" + "|".join(load_contractions()).replace("'", "['\u2019]") + r")(?!\w)",
+    re.IGNORECASE,
+)
 
 
 def _swap_words(text: str) -> str:
     return swap_synonyms(_CONTRACTION.sub(_expand_contraction, text), loose=True)
 
 
-_CONTRACTION = re.compile(
-    r"(?<!\w)(?:" + "|".join(word_lists.load_contractions()).replace("'", "['\u2019]") + r")(?!\w)",
-    re.IGNORECASE,
-)
-
-
 def _expand_contraction(found: re.Match[str]) -> str:
-    full = word_lists.load_contractions()[found.group().casefold().replace("\u2019", "'")]
-    if full.startswith("i "):
-        return full.replace("i ", "I ", 1)
-    return capitalise(full) if found.group()[0].isupper() else full
+    full = load_contractions()[fold_word(found.group())]
+    upper = found.group()[0].isupper() or full.startswith("i ")
+    return capitalise(full) if upper else full

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.word_lists import (
+    load_canonical_words,
+    load_verb_forms,
+    load_words,
+)
 
 WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['\u2019\-]\w+)*")
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
@@ -20,15 +24,13 @@ _NUMBER_WORDS = {
     "seven": "7", "eight": "8", "nine": "9", "ten": "10", "percent": "%",
 }  # fmt: skip
 _LINK = re.compile(r"(?:(?<!\s)\s+)?(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
-
-
 _COMPOUND = re.compile(r"\b(?:heat wave|wild fire|data cent(?:er|re)|bush fire|snow storm)", re.I)
-"""Words that outlets write in one or in two."""
+"""Compounds that some outlets write as one word and others as two."""
 
 
 @dataclass(frozen=True)
 class TextSegment:
-    """A stretch of a text, with its place."""
+    """A part of a text with its position."""
 
     text: str
     start: int
@@ -43,12 +45,11 @@ def split_tokens(text: str) -> list[str]:
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return a stem shared by the spellings, tenses and listed synonyms of a word."""
-    plain = word.casefold().replace("\u2019", "'").removesuffix("'s").strip("#@-'")
-    plain = plain.replace(",", "")
-    plain = word_lists.load_canonical_words().get(plain, plain)
-    verb = word_lists.load_verb_forms().get(plain)
+    plain = fold_word(word).removesuffix("'s").strip("#@-'").replace(",", "")
+    plain = load_canonical_words().get(plain, plain)
+    verb = load_verb_forms().get(plain)
     if verb:
-        return word_lists.load_canonical_words().get(verb.third, verb.base)[:7]
+        return load_canonical_words().get(verb.third, verb.base)[:7]
     plain = _NUMBER_WORDS.get(plain, plain)
     for ending, least in (("ies", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
         if plain.endswith(ending) and len(plain) >= least and not plain.endswith("ss"):
@@ -64,24 +65,22 @@ def list_content_stems(text: str) -> list[str]:
 
 def list_content_words(text: str) -> list[str]:
     """Return the content words of a text, as written."""
-    function = word_lists.load_words("function")
+    function = load_words("function")
     text = _COMPOUND.sub(lambda found: found.group().replace(" ", ""), text)
-    kept = (
-        word
-        for word in split_tokens(text)
-        if word.casefold().replace("\u2019", "'") not in function
-    )
+    kept = (word for word in split_tokens(text) if fold_word(word) not in function)
     return [word for word in kept if not word.startswith("@")]
+
+
+def fold_word(word: str) -> str:
+    """Return a word in lower case, with a straight apostrophe."""
+    return word.casefold().replace("\u2019", "'")
 
 
 def collect_numbers(text: str) -> set[str]:
     """Return the numbers in a text, number words included, commas removed."""
     figures = {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
-    spelled = {_NUMBER_WORDS[word] for word in text.casefold().split() if word in _NUMBER_WORDS} - {
-        "%",
-        "1",
-    }
-    return figures | spelled
+    spelled = {_NUMBER_WORDS.get(word, "") for word in text.casefold().split()}
+    return figures | (spelled - {"", "%", "1"})
 
 
 def split_segments(text: str) -> list[TextSegment]:
@@ -98,18 +97,13 @@ def split_segments(text: str) -> list[TextSegment]:
 
 def split_statements(text: str) -> list[str]:
     """Split a text into clauses that can be judged separately."""
-    return [
-        part.strip(" ,.\n")
-        for segment in split_segments(text)
-        for part in _LINK.split(segment.text)
-        if part.strip(" ,.\n")
-    ]
+    parts = (part for segment in split_segments(text) for part in _LINK.split(segment.text))
+    return [bare for part in parts if (bare := part.strip(" ,.\n"))]
 
 
-def has_word(text: str, wordlist: Iterable[str]) -> bool:
-    """Return whether a text contains one of the words, as a whole word in any case."""
-    wanted = set(wordlist)
-    return any(word.casefold().replace("\u2019", "'") in wanted for word in split_tokens(text))
+def has_word(text: str, *lists: str) -> bool:
+    """Return whether a text contains a word of one of the named lists of `words.yaml`."""
+    return any(fold_word(word) in load_words(name) for name in lists for word in split_tokens(text))
 
 
 def split_hashtag(tag: str) -> str:

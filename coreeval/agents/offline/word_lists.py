@@ -1,4 +1,4 @@
-"""The word lists of the offline team, read once from the files in `data/`."""
+"""Loads the word lists of the offline team from the files in `data/`, each file once."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,35 +9,35 @@ from typing import Any
 
 import yaml
 
-from coreeval.schema import EntityType
+from coreeval.schema import EntityType, Flag, Task
 
 DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadlineVerb:
-    """A headline verb and its forms."""
+    """The forms of a verb that headlines use."""
 
     base: str
     third: str
     past: str
     participle: str
     noun: bool
-    """Its -s form is a plural noun too, as in `cuts`."""
+    """Whether its -s form is also a plural noun, like `cuts`."""
     state: bool
-    """It tells of a state, so the perfect tense would be odd."""
+    """Whether it describes a state, so that the perfect tense would sound odd."""
     transitive: bool
-    """It may have an object, so that there is a passive."""
+    """Whether it takes an object, so that it has a passive."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicWords:
-    """Something a text may be about without naming anybody."""
+    """A topic that a text may be about without naming anybody."""
 
     name: str
     type: EntityType
-    words: tuple[str, ...]
-    queries: tuple[str, ...]
+    words: Sequence[str]
+    queries: Sequence[str]
 
 
 @cache
@@ -48,99 +48,80 @@ def load_words(name: str) -> frozenset[str]:
 
 @cache
 def load_care_words(name: str) -> frozenset[str]:
-    """Return one flat list of `care.yaml`."""
+    """Return one list of `care.yaml`."""
     return frozenset(_load("care.yaml")[name])
 
 
 @cache
-def load_flag_words() -> Mapping[str, tuple[str, ...]]:
-    """Return the words that raise each flag of the extractor (pilot §4)."""
-    return {flag: tuple(found) for flag, found in _load("care.yaml")["sensitive"].items()}
+def load_care_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for the phrases of one list of `care.yaml`."""
+    return compile_phrases(load_care_words(name))
 
 
 @cache
-def load_exclusions(name: str) -> tuple[str, ...]:
-    """Return the words that exclude a title: `skip`, or `conduct` of a person."""
-    return tuple(_load("care.yaml")["evidence"][name])
+def load_flag_patterns() -> Mapping[Flag, re.Pattern[str]]:
+    """Return a pattern for each flag of the extractor (pilot §4)."""
+    return {flag: compile_phrases(words) for flag, words in _load("care.yaml")["sensitive"].items()}
 
 
 @cache
-def load_topics() -> tuple[TopicWords, ...]:
-    """Return the topics in the order of the file."""
-    rows = _load("topics.yaml")["topics"]
-    return tuple(
-        TopicWords(
-            name=row["name"],
-            type=row["type"],
-            words=tuple(row["words"]),
-            queries=tuple(row["queries"]),
-        )
-        for row in rows
-    )
+def load_topics() -> Mapping[str, TopicWords]:
+    """Return the topics by name, in the order of the file."""
+    return {row["name"]: TopicWords(**row) for row in _load("topics.yaml")["topics"]}
 
 
-def find_label_words(
-    task: str, target: str | None, terms: Sequence[str] = ()
-) -> Mapping[str, Sequence[str]]:
-    """Return the words that carry each label of a task; empty for a task without a list."""
-    if target is None:
-        return _load_label_words().get(task, {})
-    wanted = " ".join([target, *terms]).casefold()
-    named = next((name for name in _load_label_words() if f" {name} " in f" {wanted} "), None)
-    return _load_label_words()[named] if named else {}
+def load_label_patterns(task: Task) -> Mapping[str, re.Pattern[str]]:
+    """Return a pattern for the words of each label that has any; empty for a task without a list.
+
+    A stance has its words under one word of its target, such as `climate`.
+    """
+    if task.target is None:
+        return compile_label_words(task.name)
+    wanted = " ".join([task.target, *task.target_terms]).casefold()
+    named = (name for name in _load("labels.yaml") if f" {name} " in f" {wanted} ")
+    return compile_label_words(next(named, ""))
 
 
 @cache
-def _load_label_words() -> dict[str, dict[str, list[str]]]:
-    """Return the label words by task, or for stances by target."""
-    found: dict[str, dict[str, list[str]]] = _load("labels.yaml")
-    return found
+def compile_label_words(name: str) -> Mapping[str, re.Pattern[str]]:
+    """Return the patterns of one section of `labels.yaml`; empty if there is no such section."""
+    section: Mapping[str, Sequence[str]] = _load("labels.yaml").get(name, {})
+    return {label: compile_phrases(words) for label, words in section.items() if words}
 
 
 @cache
-def load_synonyms() -> Mapping[str, str]:
-    """Return each word or phrase with its synonym, in both directions."""
-    forth = {first: second for first, second in _load_pairs("pairs")}
-    return {second: first for first, second in forth.items()} | forth
-
-
-@cache
-def load_loose_synonyms() -> Mapping[str, str]:
-    """Return synonyms for rewording only, which fit in most sentences."""
-    return {first: second for first, second in _load_pairs("loose")}
+def load_synonyms(*, loose: bool = False) -> Mapping[str, str]:
+    """Return words with their synonyms: pairs in both directions, and loose ones if requested."""
+    lists = _load("synonyms.yaml")
+    forth = dict(lists["pairs"])
+    both = {second: first for first, second in forth.items()} | forth
+    clear = {word: other for word, other in both.items() if word not in lists["ambiguous"]}
+    return clear | dict(lists["loose"]) if loose else clear
 
 
 @cache
 def load_canonical_words() -> Mapping[str, str]:
     """Return the word that represents the synonym group of each single word."""
     groups: dict[str, str] = {}
-    for first, second in _load_pairs("pairs"):
+    for first, second in _load("synonyms.yaml")["pairs"]:
         head = groups.get(first, groups.get(second, first))
         groups |= {first: head, second: head}
     return {word: head for word, head in groups.items() if " " not in word}
 
 
-@cache
 def load_contractions() -> Mapping[str, str]:
-    """Return contractions and their full forms."""
-    found: dict[str, str] = _load("synonyms.yaml")["contractions"]
+    """Return contractions with their full forms."""
+    found: Mapping[str, str] = _load("synonyms.yaml")["contractions"]
     return found
 
 
 @cache
-def load_verbs() -> tuple[HeadlineVerb, ...]:
-    """Return the headline verbs."""
-    lines = (DATA / "verbs.txt").read_text(encoding="utf-8").splitlines()
-    return tuple(_read_verb(line.split()) for line in lines if line and not line.startswith("#"))
-
-
-@cache
 def load_verb_forms() -> Mapping[str, HeadlineVerb]:
-    """Return every form of every headline verb with its verb."""
+    """Return the headline verbs by each of their forms."""
+    lines = (DATA / "verbs.txt").read_text(encoding="utf-8").splitlines()
+    verbs = [_read_verb(line.split()) for line in lines if not line.startswith("#")]
     return {
-        form: verb
-        for verb in load_verbs()
-        for form in (verb.base, verb.third, verb.past, verb.participle)
+        form: verb for verb in verbs for form in (verb.base, verb.third, verb.past, verb.participle)
     }
 
 
@@ -148,15 +129,11 @@ def load_all() -> None:
     """Read every word list now, so that no sample waits for the disk later."""
     for path in sorted(DATA.glob("*.yaml")):
         _load(path.name)
-    load_verbs()
-
-
-def _load_pairs(name: str) -> list[tuple[str, str]]:
-    return [(first, second) for first, second in _load("synonyms.yaml")[name]]
+    load_verb_forms()
 
 
 @cache
-def _load(name: str) -> dict[str, Any]:
+def _load(name: str) -> Mapping[str, Any]:
     """Return the content of a data file; libyaml, if installed, reads it ten times as fast."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loaded: dict[str, Any] = yaml.load((DATA / name).read_text(encoding="utf-8"), Loader=loader)
@@ -164,13 +141,13 @@ def _load(name: str) -> dict[str, Any]:
 
 
 def _read_verb(parts: Sequence[str]) -> HeadlineVerb:
-    flags = {"noun", "state", "object"}
-    base, rest = parts[0], [part for part in parts[1:] if part not in flags]
-    given = [part.removeprefix("past=") for part in rest]
-    past = given[0] if given else _regular_past(base)
+    """Return the verb of one line; forms that the line leaves out are regular."""
+    base, flags = parts[0], {"noun", "state", "object"}
+    given = [part.removeprefix("past=") for part in parts[1:] if part not in flags]
+    past = given[0] if given else _add_ending(base, "ed")
     return HeadlineVerb(
         base=base,
-        third=_third_person(base),
+        third=_add_ending(base, "s"),
         past=past,
         participle=given[1] if len(given) > 1 else past,
         noun="noun" in parts,
@@ -179,32 +156,25 @@ def _read_verb(parts: Sequence[str]) -> HeadlineVerb:
     )
 
 
-def _third_person(base: str) -> str:
-    if base.endswith(("s", "sh", "ch", "x", "z", "o")):
-        return f"{base}es"
-    return f"{base[:-1]}ies" if _ends_in_consonant_y(base) else f"{base}s"
+def _add_ending(base: str, ending: str) -> str:
+    """Return the regular form of a verb with the ending `s` or `ed`."""
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return f"{base[:-1]}ie{ending[-1]}"
+    if ending == "s":
+        return f"{base}es" if base.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{base}s"
+    return f"{base}d" if base.endswith("e") else f"{base}ed"
 
 
-def _regular_past(base: str) -> str:
-    if base.endswith("e"):
-        return f"{base}d"
-    return f"{base[:-1]}ied" if _ends_in_consonant_y(base) else f"{base}ed"
-
-
-def _ends_in_consonant_y(base: str) -> bool:
-    return base.endswith("y") and base[-2] not in "aeiou"
-
-
-def build_phrase_pattern(phrases: Iterable[str]) -> str:
-    """Return a regular expression for any of the phrases, longest first, at word boundaries.
+def compile_phrases(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for any of the phrases, longest first, in any case, at word boundaries.
 
     `*` stands for any ending at the end of a phrase, and for one word inside it.
     """
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-    return "|".join(map(_single_phrase_pattern, ordered)) or r"(?!)"
+    return re.compile("|".join(map(_phrase_pattern, ordered)), re.IGNORECASE)
 
 
-def _single_phrase_pattern(phrase: str) -> str:
+def _phrase_pattern(phrase: str) -> str:
     stem = phrase.removesuffix("*")
     inner = r"\s+".join(
         r"[\w'\u2019]+" if part == "*" else re.escape(part).replace("'", "['\u2019]?")

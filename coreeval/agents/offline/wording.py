@@ -1,15 +1,20 @@
-"""Puts a statement in other words: the tense, the articles, the order and the case of plain prose.
+"""Words a statement as plain prose: tense, articles, order and case change.
 
-Words are those of the statement, its listed synonyms and function words: a wording adds no fact.
+A wording has the words of the statement, their listed synonyms and function words: it adds no fact.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
-from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.headline import HeadlineClause, parse_clause
 from coreeval.agents.offline.tokens import capitalise, split_tokens
+from coreeval.agents.offline.word_lists import (
+    compile_phrases,
+    load_synonyms,
+    load_verb_forms,
+    load_words,
+)
 from coreeval.schema import Evidence, Statement
 
 _CUT = re.compile(
@@ -34,27 +39,21 @@ def to_sentence_case(text: str, proper: frozenset[str]) -> str:
     known name; in other headlines only the first word is uncertain.
     """
     tokens = text.split(" ")
-    doubtful = range(len(tokens)) if _is_title_case(tokens) else range(1)
-    return " ".join(
-        _fix_case(token, proper, tokens[i + 1] if i == 0 and i + 1 < len(tokens) else "")
-        if i in doubtful
-        else token
-        for i, token in enumerate(tokens)
-    )
+    first = _fix_case(tokens[0], proper, "".join(tokens[1:2]))
+    rest = tokens[1:]
+    if _is_title_case(tokens):
+        rest = [_fix_case(token, proper, "") for token in rest]
+    return " ".join([first, *rest])
 
 
 def _fix_case(token: str, proper: frozenset[str], after: str) -> str:
     """Return a token in lower case if word lists and the following text show a common word."""
     bare = token.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
-    if not token[:1].isupper() or bare[1:] != bare[1:].lower():
-        return token
-    if bare in proper:
+    if not token[:1].isupper() or bare[1:] != bare[1:].lower() or bare in proper:
         return token
     plain = bare.casefold()
     common = (
-        plain in word_lists.load_words("plain")
-        or plain in word_lists.load_words("function")
-        or plain in word_lists.load_words("countable")
+        any(plain in load_words(name) for name in ("plain", "function", "countable"))
         or _is_verb_form(plain)
         or after in {"of", "on", "in", "for"}
         or (after.islower() and plain.endswith("s") and not plain.endswith(("ss", "us", "is")))
@@ -64,12 +63,12 @@ def _fix_case(token: str, proper: frozenset[str], after: str) -> str:
 
 def _is_verb_form(word: str) -> bool:
     base = word.removesuffix("ing")
-    known = word_lists.load_verb_forms()
+    known = load_verb_forms()
     return word in known or (base != word and (base in known or f"{base}e" in known))
 
 
 def _is_title_case(tokens: list[str]) -> bool:
-    function = word_lists.load_words("function")
+    function = load_words("function")
     telling = [t for t in tokens[1:] if t[:1].isalpha() and t.casefold() not in function]
     return bool(telling) and sum(t[0].isupper() for t in telling) / len(telling) > 0.7
 
@@ -105,6 +104,7 @@ def phrase_statement(
 
 
 def _phrase_headline(text: str, *, whole: bool) -> Iterator[str]:
+    """Yield the clause of a headline in each tense and order; nothing if it cannot be read."""
     clause = parse_clause(text)
     if clause is None:
         return
@@ -120,25 +120,21 @@ def _shorten_sentence(text: str, *, whole: bool) -> Iterator[str]:
     yield text
     if whole:
         return
-    for found in reversed(list(_ADDITION.finditer(text))):
-        if len(split_tokens(text[: found.start()])) >= LEAST_CLAUSE:
-            yield text[: found.start()]
+    cuts = [text[: found.start()] for found in _ADDITION.finditer(text)]
+    yield from (cut for cut in reversed(cuts) if len(split_tokens(cut)) >= LEAST_CLAUSE)
 
 
 def _list_predicates(clause: HeadlineClause) -> Iterator[str]:
-    """Yield the verb in the forms used in plain prose."""
-    have, be = ("have", "are") if clause.plural else ("has", "is")
-    past_be = "were" if clause.plural else "was"
+    """Yield the verb in the forms of plain prose."""
+    have, be, past_be = ("have", "are", "were") if clause.plural else ("has", "is", "was")
     entry = clause.entry
     if clause.tense == "future":
         yield f"{be} {clause.verb.lower()}"
         yield f"{be} set {clause.verb.lower()}"
-    elif clause.tense == "modal" or entry is None:
-        yield clause.verb
-    elif clause.tense == "passive":
+    elif entry and clause.tense == "passive":
         yield f"{past_be} {entry.participle}"
         yield f"{have} been {entry.participle}"
-    elif entry.state or _has_second_verb(clause.rest):
+    elif entry is None or entry.state or _has_second_verb(clause.rest):
         yield clause.verb
     else:
         yield f"{have} {entry.participle}"
@@ -148,26 +144,20 @@ def _list_predicates(clause: HeadlineClause) -> Iterator[str]:
 def _has_second_verb(rest: str) -> bool:
     """Return whether a second predicate follows, whose tense would have to change too."""
     following = (found.group(1).casefold() for found in _AND.finditer(rest))
-    return any(word in word_lists.load_verb_forms() for word in following)
+    return any(word in load_verb_forms() for word in following)
 
 
 def _order_clause(clause: HeadlineClause, predicate: str) -> Iterator[str]:
-    """Yield the whole clause, then with its last part first, then cut at a boundary."""
-    whole = f"{clause.subject} {predicate} {clause.rest}".strip()
-    yield whole
-    cut = _find_last_cut(clause.rest)
-    if cut is None:
+    """Yield the whole clause, then with its last part first, then without that part."""
+    yield f"{clause.subject} {predicate} {clause.rest}".strip()
+    cut = max((found.start() for found in _CUT.finditer(clause.rest)), default=0)
+    if len(clause.rest[:cut].split()) < 2:
         return
-    short = f"{clause.subject} {predicate} {clause.rest[:cut].rstrip(' ,')}".strip()
+    short = f"{clause.subject} {predicate} {clause.rest[:cut].rstrip(' ,')}"
     tail = clause.rest[cut:].lstrip(" ,")
     if _FRONTABLE.match(tail):
         yield f"{tail} , {short}".replace(" ,", ",")
     yield short
-
-
-def _find_last_cut(rest: str) -> int | None:
-    places = [found.start() for found in _CUT.finditer(rest) if found.start() > 0]
-    return places[-1] if places and len(rest[: places[-1]].split()) > 1 else None
 
 
 def add_articles(text: str) -> str:
@@ -183,55 +173,38 @@ def add_articles(text: str) -> str:
 
 def _find_article(token: str, before: str, after: str) -> list[str]:
     """Return the article that the noun at this position lacks, if any."""
-    plain = token.casefold().rstrip(",")
-    opens = not before or before in word_lists.load_words("article_openers")
-    opens = opens or before in word_lists.load_verb_forms() or before.endswith(",")
-    if before in word_lists.load_words("determiners") or (before and not opens):
+    plain, countable = token.rstrip(","), load_words("countable")
+    if not token.islower() or not _opens_noun_phrase(before):
         return []
-    ends = (
-        not after
-        or token.endswith(",")
-        or after in word_lists.load_words("function")
-        or not after[0].isalpha()
-    )
-    if not token.islower() and not token.rstrip(",").islower():
-        return []
-    if plain == "world's" or (plain in word_lists.load_words("definite") and ends):
+    ends = token != plain or after in load_words("function") or not after[:1].isalpha()
+    if plain == "world's" or (plain in load_words("definite") and ends):
         return ["the"]
-    if plain in word_lists.load_words("countable") and ends:
+    if plain in countable and ends:
         return ["an" if plain[0] in "aeio" else "a"]
-    if before and plain in {"new", "major", "record", "rare"} and _is_countable(after):
-        return ["a"]
-    return []
+    adjective = plain in {"new", "major", "record", "rare"}
+    return ["a"] if before and adjective and after.rstrip(",") in countable else []
 
 
-def _is_countable(word: str) -> bool:
-    return word.rstrip(",") in word_lists.load_words("countable")
+def _opens_noun_phrase(before: str) -> bool:
+    """Return whether a noun after this word, or at the beginning, may lack its article."""
+    opens = before in load_words("article_openers") or before in load_verb_forms()
+    opens = opens or not before or before.endswith(",")
+    return opens and before not in load_words("determiners")
 
 
 def swap_synonyms(text: str, *, loose: bool = False) -> str:
     """Return a text with listed words replaced by synonyms; loose synonyms only if requested."""
-    known = _load_swaps(loose=loose)
+    known = load_synonyms(loose=loose)
     return _build_swap_pattern(loose=loose).sub(lambda found: _swap_word(found, known), text)
 
 
 @cache
-def _load_swaps(*, loose: bool) -> Mapping[str, str]:
-    strict = {
-        w: other for w, other in word_lists.load_synonyms().items() if w not in _AMBIGUOUS_WORDS
-    }
-    return {**strict, **word_lists.load_loose_synonyms()} if loose else strict
-
-
-@cache
 def _build_swap_pattern(*, loose: bool) -> re.Pattern[str]:
-    return re.compile(word_lists.build_phrase_pattern(_load_swaps(loose=loose)), re.IGNORECASE)
-
-
-_AMBIGUOUS_WORDS = {"hit", "hits", "reached", "reaches", "extra", "finished"}
+    return compile_phrases(load_synonyms(loose=loose))
 
 
 def _swap_word(found: re.Match[str], known: Mapping[str, str]) -> str:
+    """Return the synonym in the case of the word; a capital inside a sentence marks a name."""
     word, before = found.group(), found.string[: found.start()].rstrip()
     if word[0].isupper() and before and before[-1] not in ".!?":
         return word

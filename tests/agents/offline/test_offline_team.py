@@ -138,6 +138,26 @@ async def test_without_words_for_a_plan_nothing_half_made_comes_back() -> None:
     assert written.dropped == (mute.text,)
 
 
+async def test_a_plan_for_one_side_of_a_pair_leaves_the_pair_as_it_is() -> None:
+    task, sample = SAMPLES[4]
+    team = offline_team(task, names=(), seed=7)
+    extraction = await team.extractor(sample)
+    plan = await team.replacer(sample, extraction, NEWS)
+    one_side = tuple(one for one in plan.replacements if one.field == "sentence1")
+    assert 0 < len(one_side) < len(plan.replacements)
+    brief = CompositionRequest(
+        sample=sample,
+        extraction=extraction,
+        plan=plan.model_copy(update={"replacements": one_side}),
+        evidence=NEWS,
+        substituted={},
+        reworded=None,
+    )
+    written = await team.composer(brief)
+    assert written.fields == sample.fields
+    assert written.dropped == tuple(one.text for one in plan.statements)
+
+
 @pytest.mark.parametrize("name", ["emotion", "irony"])
 async def test_the_label_judge_beats_the_majority_on_real_tweets(name: str) -> None:
     folder = SHARED / "data" / "tweeteval" / name

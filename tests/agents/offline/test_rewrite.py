@@ -1,9 +1,9 @@
 import pytest
 
 from coreeval.agents.offline import rewrite
-from coreeval.agents.offline.rewrite import OfflineRewriter
+from coreeval.agents.offline.rewrite import rewrite_offline
 from coreeval.schema import Extraction, Lock
-from tests.agents.offline.made import EMOTION, MRPC, pair, tweet
+from tests.agents.offline.made import pair, tweet
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_no_turn_where_a_rule_is_not_sure(sentence: str) -> None:
 async def test_a_rewording_leaves_locks_tags_and_names_alone() -> None:
     sample = tweet("I'm so happy again, it's the biggest day #again @again \U0001f600", "joy")
     locks = (Lock(span="I'm so happy", field="text", why="label_carrier"),)
-    said = await OfflineRewriter(EMOTION)(sample, Extraction(locked=locks))
+    said = await rewrite_offline(sample, Extraction(locked=locks))
     assert said.reworded
     text = said.fields["text"]
     assert text == "I'm so happy once more, it is the largest day #again @again \U0001f600"
@@ -82,7 +82,7 @@ async def test_a_rewording_leaves_locks_tags_and_names_alone() -> None:
 
 async def test_a_text_that_cannot_be_reworded_says_so() -> None:
     sample = tweet("Bliss #SemST", "joy")
-    said = await OfflineRewriter(EMOTION)(sample, Extraction())
+    said = await rewrite_offline(sample, Extraction())
     assert not said.reworded
     assert said.reason
     assert said.fields == sample.fields
@@ -94,6 +94,6 @@ async def test_both_sides_of_a_pair_are_reworded() -> None:
         "The retailer was bought by Walmart in 2016 .",
         "equivalent",
     )
-    said = await OfflineRewriter(MRPC)(sample, Extraction())
+    said = await rewrite_offline(sample, Extraction())
     assert all(said.fields[name] != text for name, text in sample.fields.items())
     assert said.fields["sentence1"] != said.fields["sentence2"]
