@@ -1,0 +1,226 @@
+"""News by event: reports of one event are offered together, and no event carries many samples.
+
+Retrieval finds single reports. `bundle_reports` puts those of one event together, across outlets
+and days; `rank_events` orders the events for a sample by words and by meaning; `choose_passages`
+takes from the texts of an event what a sample of its length needs; `deal_events` lets each event
+carry at most a few samples. All of them are functions of their arguments alone, so that a resumed
+run offers every sample the same.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+
+from coreeval.agents.queries import LADDER
+from coreeval.agents.text.words import count_words, find_content_words, stem
+from coreeval.schema import Evidence, Rung
+
+EVENTS_OFFERED = 8
+"""The number of events offered to a sample; of lists of 20 single reports, writers found most items
+noise (research: reading_trial_2)."""
+MOST_REPORTS = 3
+"""The most reports of one event that are offered; more repeat each other (pilot §2)."""
+ALIKE_SHARE = 0.4
+"""The share of content words that headlines of one event have in common (own choice: paraphrased
+reports share 0.4 to 0.6)."""
+SAME_EVENT_SPAN = timedelta(days=4)
+"""The most time between two reports of one event (own choice: a report of the day after, and its
+follow-up)."""
+MATERIAL = 2.5
+"""The words of material per word of the original: a writer who must leave out what does not fit
+needs more than is written (own choice)."""
+LEAST_MATERIAL, MOST_MATERIAL = 60, 260
+"""The fewest and the most words of passages for one event (own choice)."""
+MEANING_WEIGHT = 0.6
+"""The weight of meaning against words in the order of events, where there is an embedder (own
+choice, see benchmarks/retrieval.py)."""
+
+Similarity = Callable[[Sequence[str], str], Sequence[float]]
+"""Returns how near each of some texts is to another text in meaning, from -1 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewsEvent:
+    """Reports of one event."""
+
+    reports: tuple[Evidence, ...]
+    """At least one, best first."""
+    rung: Rung
+    """The best rung of the ladder that found one of them."""
+
+    @property
+    def key(self) -> str:
+        """Identifies the event: its cluster in the index, or its earliest report."""
+        clusters = sorted(one.cluster for one in self.reports if one.cluster)
+        first = min(self.reports, key=lambda one: (one.published_at, one.id))
+        return clusters[0] if clusters else first.id
+
+
+def bundle_reports(found: Mapping[Evidence, Rung]) -> list[NewsEvent]:
+    """Return the reports by event, in the order of each event's best report.
+
+    Two reports tell of one event if the index says so, or if their headlines share many words and
+    little time lies between them.
+    """
+    bundles = list[list[Evidence]]()
+    for report in found:
+        home = next((bundle for bundle in bundles if _tells_same(report, bundle)), None)
+        if home is None:
+            bundles.append([report])
+        else:
+            home.append(report)
+    return [_make_event(bundle, found) for bundle in bundles]
+
+
+def _make_event(bundle: Sequence[Evidence], found: Mapping[Evidence, Rung]) -> NewsEvent:
+    best = min((found[one] for one in bundle), key=LADDER.index)
+    return NewsEvent(reports=tuple(bundle), rung=best)
+
+
+def _tells_same(report: Evidence, bundle: Sequence[Evidence]) -> bool:
+    return any(_is_same_event(report, other) for other in bundle)
+
+
+def _is_same_event(one: Evidence, other: Evidence) -> bool:
+    if one.cluster and one.cluster == other.cluster:
+        return True
+    if abs(one.published_at - other.published_at) > SAME_EVENT_SPAN:
+        return False
+    own, others = _stems(one.title), _stems(other.title)
+    return len(own & others) >= max(2, ALIKE_SHARE * len(own | others))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, find_content_words(text)))
+
+
+def rank_events(
+    events: Sequence[NewsEvent], text: str, *, similarity: Similarity | None = None
+) -> list[NewsEvent]:
+    """Return the events in the order in which they suit a sample.
+
+    Args:
+        events: The events in the order of retrieval, which goes by names and words.
+        text: The sample's text and the kind of news that it needs.
+        similarity: Meaning; without it the order of retrieval stays.
+    """
+    if similarity is None or len(events) < 2:
+        return list(events)
+    near = similarity([_describe(event) for event in events], text)
+    by_words = {event.key: 1 - place / len(events) for place, event in enumerate(events)}
+    low, high = min(near), max(near)
+    spread = (high - low) or 1.0
+    scores = {
+        event.key: MEANING_WEIGHT * (value - low) / spread
+        + (1 - MEANING_WEIGHT) * by_words[event.key]
+        for event, value in zip(events, near, strict=True)
+    }
+    return sorted(events, key=lambda event: -scores[event.key])
+
+
+def _describe(event: NewsEvent) -> str:
+    best = event.reports[0]
+    return f"{best.title}. {best.snippet}".strip()
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+")
+
+
+def split_passages(text: str) -> list[str]:
+    """Return the sentences of an article, in its order, without blank ones."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def choose_passages(
+    texts: Mapping[str, str],
+    sample_text: str,
+    *,
+    similarity: Similarity | None = None,
+) -> dict[str, str]:
+    """Return for each report of an event the sentences to show, in the order of its text.
+
+    Sentences that repeat another one are left out. The first sentence of a report says what
+    happened and is always shown; the others are chosen by what they share with the sample.
+
+    Args:
+        texts: By evidence id, the text of each report: a description or an article.
+        sample_text: The sample's text and the kind of news that it needs.
+        similarity: Meaning; without it, words alone decide.
+    """
+    budget = min(MOST_MATERIAL, max(LEAST_MATERIAL, round(MATERIAL * count_words(sample_text))))
+    every = [
+        (key, place, sentence)
+        for key, text in texts.items()
+        for place, sentence in enumerate(split_passages(text))
+    ]
+    scores = _score_sentences([sentence for _, _, sentence in every], sample_text, similarity)
+    order = sorted(range(len(every)), key=lambda at: (every[at][1] > 0, -scores[at], at))
+    kept, told, words = set[int](), list[frozenset[str]](), 0
+    for at in order:
+        own, length = _stems(every[at][2]), count_words(every[at][2])
+        if _repeats(own, told) or (kept and words + length > budget):
+            continue
+        kept.add(at)
+        told.append(own)
+        words += length
+    return {
+        key: " ".join(every[at][2] for at in sorted(kept) if every[at][0] == key) for key in texts
+    }
+
+
+def _score_sentences(
+    sentences: Sequence[str], text: str, similarity: Similarity | None
+) -> list[float]:
+    wanted = _stems(text)
+    shared = [len(_stems(one) & wanted) / (len(_stems(one)) or 1) for one in sentences]
+    if similarity is None or not sentences:
+        return shared
+    near = similarity(sentences, text)
+    return [meaning + words for meaning, words in zip(near, shared, strict=True)]
+
+
+def _repeats(own: frozenset[str], told: Iterable[frozenset[str]]) -> bool:
+    """Return whether a sentence says what another one has said, or says nothing."""
+    return not own or any(len(own & other) >= 0.7 * len(own) for other in told)
+
+
+def deal_events(
+    wanted: Mapping[str, Sequence[str]], *, reuse: int, each: int, seed: int
+) -> dict[str, list[str]]:
+    """Deal events to samples so that no event is offered to more than `reuse` of them.
+
+    Samples choose in turn, in an order that the seed and their ids decide: each takes the best of
+    its events that is left, then all take their second one, and so on.
+
+    Args:
+        wanted: By sample id, the keys of its events, best first.
+        reuse: The most samples that one event may be offered to.
+        each: The most events for one sample.
+        seed: The run's seed.
+    """
+    taken, dealt = Counter[str](), {sample: list[str]() for sample in wanted}
+    order = sorted(wanted, key=lambda sample: _rank(seed, sample))
+    left: dict[str, Iterator[str]] = {sample: iter(keys) for sample, keys in wanted.items()}
+    for _ in range(each):
+        for sample in order:
+            key = next((one for one in left[sample] if taken[one] < reuse), None)
+            if key is not None:
+                taken[key] += 1
+                dealt[sample].append(key)
+    return dealt
+
+
+def _rank(seed: int, sample: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{sample}".encode()).digest()
+
+
+def offer_reports(events: Iterable[NewsEvent], keys: Collection[str]) -> dict[Evidence, Rung]:
+    """Return the reports of the events with these keys, a few of each, with the event's rung."""
+    chosen = (event for event in events if event.key in keys)
+    return {
+        report: event.rung for event in chosen for report in islice(event.reports, MOST_REPORTS)
+    }
