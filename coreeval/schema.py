@@ -190,9 +190,11 @@ class EntityQuery(Value):
     """Other names and content words of the sample, which settle whom an ambiguous name means."""
 
 
-NoEvidence = Literal["no_news", "not_covered", "throttled", "rejected", "unavailable"]
+NoEvidence = Literal[
+    "no_news", "not_covered", "throttled", "rejected", "unavailable", "reused"
+]  # fmt: skip
 """Why there is nothing: the source was asked and has none; it does not hold the window; it is asked
-too often; it refuses the question; it cannot be reached."""
+too often; it refuses the question; it cannot be reached; what it has carries other samples."""
 
 
 class Coverage(Value):

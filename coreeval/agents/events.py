@@ -10,10 +10,9 @@ run offers every sample the same.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 
 from coreeval.agents.queries import LADDER
 from coreeval.agents.text.words import count_words, find_content_words, stem
@@ -51,13 +50,8 @@ class NewsEvent:
     """At least one, best first."""
     rung: Rung
     """The best rung of the ladder that found one of them."""
-
-    @property
-    def key(self) -> str:
-        """Identifies the event: its cluster in the index, or its earliest report."""
-        clusters = sorted(one.cluster for one in self.reports if one.cluster)
-        first = min(self.reports, key=lambda one: (one.published_at, one.id))
-        return clusters[0] if clusters else first.id
+    key: str
+    """Identifies the event: its cluster in the index, or else one of its reports."""
 
 
 def bundle_reports(found: Mapping[Evidence, Rung]) -> list[NewsEvent]:
@@ -78,7 +72,12 @@ def bundle_reports(found: Mapping[Evidence, Rung]) -> list[NewsEvent]:
 
 def _make_event(bundle: Sequence[Evidence], found: Mapping[Evidence, Rung]) -> NewsEvent:
     best = min((found[one] for one in bundle), key=LADDER.index)
-    return NewsEvent(reports=tuple(bundle), rung=best)
+    return NewsEvent(reports=tuple(bundle), rung=best, key=_find_key(bundle))
+
+
+def _find_key(bundle: Sequence[Evidence]) -> str:
+    clusters = sorted(one.cluster for one in bundle if one.cluster)
+    return clusters[0] if clusters else min(one.id for one in bundle)
 
 
 def _tells_same(report: Evidence, bundle: Sequence[Evidence]) -> bool:
@@ -189,7 +188,12 @@ def _repeats(own: frozenset[str], told: Iterable[frozenset[str]]) -> bool:
 
 
 def deal_events(
-    wanted: Mapping[str, Sequence[str]], *, reuse: int, each: int, seed: int
+    wanted: Mapping[str, Sequence[str]],
+    *,
+    reuse: int,
+    each: int,
+    seed: int,
+    taken: Iterable[str] = (),
 ) -> dict[str, list[str]]:
     """Deal events to samples so that no event is offered to more than `reuse` of them.
 
@@ -201,26 +205,19 @@ def deal_events(
         reuse: The most samples that one event may be offered to.
         each: The most events for one sample.
         seed: The run's seed.
+        taken: The events that other samples were dealt before, as often as they were.
     """
-    taken, dealt = Counter[str](), {sample: list[str]() for sample in wanted}
+    counts, dealt = Counter(taken), {sample: list[str]() for sample in wanted}
     order = sorted(wanted, key=lambda sample: _rank(seed, sample))
     left: dict[str, Iterator[str]] = {sample: iter(keys) for sample, keys in wanted.items()}
     for _ in range(each):
         for sample in order:
-            key = next((one for one in left[sample] if taken[one] < reuse), None)
+            key = next((one for one in left[sample] if counts[one] < reuse), None)
             if key is not None:
-                taken[key] += 1
+                counts[key] += 1
                 dealt[sample].append(key)
     return dealt
 
 
 def _rank(seed: int, sample: str) -> bytes:
     return hashlib.sha256(f"{seed}\0{sample}".encode()).digest()
-
-
-def offer_reports(events: Iterable[NewsEvent], keys: Collection[str]) -> dict[Evidence, Rung]:
-    """Return the reports of the events with these keys, a few of each, with the event's rung."""
-    chosen = (event for event in events if event.key in keys)
-    return {
-        report: event.rung for event in chosen for report in islice(event.reports, MOST_REPORTS)
-    }

@@ -105,8 +105,11 @@ class KnowledgeConfig(Value):
     window: WindowConfig = WindowConfig()
     min_precision: Precision = "cluster"
     """The least certain kind of publication time that is accepted."""
-    candidates: Annotated[int, Field(ge=1, le=100)] = 20
-    """The number of evidence items shown to the replacer (research: pilot §2)."""
+    candidates: Annotated[int, Field(ge=1, le=100)] = 8
+    """The number of events offered to a sample, up to three reports of each (research:
+    reading_trial_2)."""
+    reuse: Annotated[int, Field(ge=1)] | None = 2
+    """The most samples that one event may be offered to; None for no limit."""
     cutoffs: str | None = None
     """A file of model cutoffs and release dates that overrides the built-in ones."""
     takedown: str | None = None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from coreeval.config import Config
 from coreeval.errors import DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
-from coreeval.graph.node_context import Retrieve, build_retrieve
+from coreeval.graph.event_offers import EventOffers
+from coreeval.graph.node_context import Retrieve
 from coreeval.graph.setup import Setup
 from coreeval.runs.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval, Sample, Task
@@ -153,7 +154,7 @@ class InputSource(Protocol):
         ...
 
     def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
-        """Return the function that retrieves news for one sample."""
+        """Return the function that offers news to one sample; an `EventOffers` deals it first."""
         ...
 
     def train(self, job: "RunContext") -> list[Sample]:
@@ -177,10 +178,17 @@ class FileInputs:
         return open_news(job.setup, job.workspace, job)
 
     def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
-        """Return the function that queries the backends."""
-        setup = job.setup
-        candidates = setup.config.knowledge.candidates
-        return build_retrieve(knowledge, setup.window, candidates=candidates, rules=setup.rules)
+        """Return the function that offers the run's events."""
+        setup, chosen = job.setup, job.setup.config.knowledge
+        return EventOffers(
+            knowledge=knowledge,
+            window=setup.window,
+            store=job.store,
+            rules=setup.rules,
+            offered=chosen.candidates,
+            reuse=chosen.reuse,
+            seed=setup.config.run.seed,
+        )
 
     def train(self, job: "RunContext") -> list[Sample]:
         """Return the first samples of the train split; see `load_train_examples`."""

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from coreeval.agents import queries
 from coreeval.agents.roles import Team
 from coreeval.agents.safety import SafetyRules
 from coreeval.graph.state import Json
@@ -44,22 +43,6 @@ Retrieve = Callable[[RetrievalRequest], Awaitable[RetrievalResult]]
 """Searches news for one sample."""
 
 
-def build_retrieve(
-    knowledge: KnowledgeSource, window: Window, *, candidates: int, rules: SafetyRules
-) -> Retrieve:
-    """Return the function that queries a news source and merges its answers (paper eq. 2)."""
-
-    async def offer(looking: RetrievalRequest) -> RetrievalResult:
-        asked = looking.queries
-        found = await knowledge.fetch(asked, window, candidates)
-        items = queries.merge_results(
-            found, asked, limit=candidates, exclude=looking.tried, forbids=rules.takedown.forbids
-        )
-        return RetrievalResult(asked=queries.describe_queries(asked, found), items=items)
-
-    return offer
-
-
 @dataclass(frozen=True, kw_only=True)
 class TaskTeam:
     """A sample's task and the team that works on it."""
@@ -80,8 +63,6 @@ class NodeContext:
     window: Window
     store: RunStore
     rules: SafetyRules
-    candidates: int
-    """Number of evidence items shown to the replacer."""
     max_attempts: int
     newest: Mapping[str, datetime] = field(default_factory=dict)
     """The newest evidence of each text that is kept unless there is newer news, by sample."""

@@ -141,6 +141,11 @@ class SampleNodes:
         drafts = queries.plan_queries(_parse_extraction(state), task)
         return [query for query in drafts if not any(taken_down(query.text))]
 
+    async def describe_need(self, state: SampleState) -> str:
+        """Return a sample's text, and the kind of news that it needs."""
+        sample, _, _ = await self._sample(state)
+        return "\n".join([*sample.fields.values(), _parse_extraction(state).need])
+
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3).
 

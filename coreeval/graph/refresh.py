@@ -17,6 +17,7 @@ from coreeval.agents.team import TeamInputs
 from coreeval.errors import KnowledgeError, ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
+from coreeval.graph.event_offers import REPORTS_PER_QUERY, EventOffers
 from coreeval.graph.inputs import NewsSources, describe_news
 from coreeval.graph.monitor import Progress
 from coreeval.graph.node_context import NodeContext, TaskTeam
@@ -26,6 +27,7 @@ from coreeval.graph.recorder import build_recorder
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper
 from coreeval.graph.setup import Setup, check_models
+from coreeval.graph.state import SampleState
 from coreeval.graph.threads import SampleThreads
 from coreeval.graph.window import CONTROL_KEY
 from coreeval.models import close_models, open_model_pool
@@ -37,13 +39,17 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.trust import load_trusted_endpoints
 
 
-async def gather_news(
-    job: RunContext, context: NodeContext, threads: SampleThreads, pending: Sequence[str]
+async def find_news(
+    job: RunContext,
+    context: NodeContext,
+    offers: EventOffers,
+    threads: SampleThreads,
+    pending: Sequence[str],
 ) -> None:
-    """Advance all samples to the point where they look for news, and ask for all news at once.
+    """Advance all samples to the point where they look for news, find it, and deal the events.
 
-    Their own questions are then answered from the gathered news. Returns early if the run is told
-    to stop.
+    A remote source is asked once for the news of all samples; each sample's own search is then
+    answered from what came. Returns early if the run is told to stop.
 
     Raises:
         CoreEvalError: something that no sample could survive.
@@ -51,21 +57,38 @@ async def gather_news(
     nodes, asked = SampleNodes(context), dict[str, EntityQuery]()
     ranks, done = itertools.count(), itertools.count(1)
 
+    async def note_queries(sample_id: str, state: SampleState) -> None:
+        asked.update({_query_key(query): query for query in await nodes.build_queries(state)})
+
+    async def search(sample_id: str, state: SampleState) -> None:
+        text = await nodes.describe_need(state)
+        await offers.search(sample_id, await nodes.build_queries(state), text)
+
     async def bring(sample_id: str) -> None:
         reached = await threads.to_news(sample_id, next(ranks))
         if reached is not None and not isinstance(reached, Result):
-            asked.update({_query_key(query): query for query in await nodes.build_queries(reached)})
+            await (note_queries if context.knowledge.remote else search)(sample_id, reached)
         job.watch(Progress(stage="extract", done=next(done), total=len(pending)))
 
     concurrency = job.config.run.concurrency
     await run_pool(pending, bring, concurrency=concurrency, stop=job.stop, context=job.context)
     if asked and not job.stop.asked:
-        job.tell("gather", total=len(asked))
-        numbered = [
-            query.model_copy(update={"id": f"g{number}"})
-            for number, query in enumerate(asked.values(), start=1)
-        ]
-        await context.knowledge.fetch(numbered, context.window, context.candidates)
+        await _gather_news(job, context, list(asked.values()))
+        for sample_id in await asyncio.to_thread(job.store.pending):
+            reached = await threads.to_news(sample_id)
+            if reached is not None and not isinstance(reached, Result):
+                await search(sample_id, reached)
+    if not job.stop.asked:
+        await asyncio.to_thread(offers.deal)
+
+
+async def _gather_news(job: RunContext, context: NodeContext, asked: Sequence[EntityQuery]) -> None:
+    """Ask a remote source for the news of all samples at once."""
+    job.tell("gather", total=len(asked))
+    numbered = [
+        query.model_copy(update={"id": f"g{number}"}) for number, query in enumerate(asked, start=1)
+    ]
+    await context.knowledge.fetch(numbered, context.window, REPORTS_PER_QUERY)
 
 
 def _query_key(query: EntityQuery) -> str:
@@ -83,8 +106,8 @@ async def refresh_samples(job: RunContext) -> None:
         pending, counts = await asyncio.to_thread(_open_samples, job)
         context = await asyncio.to_thread(open_node_context, job, stack)
         threads = await _open_threads(job, context, stack)
-        if context.knowledge.remote:
-            await gather_news(job, context, threads, pending)
+        if isinstance(context.retrieve, EventOffers):
+            await find_news(job, context, context.retrieve, threads, pending)
             pending, counts = await asyncio.to_thread(_open_samples, job)
         total = len(pending) + counts.total()
 
@@ -176,7 +199,6 @@ def build_node_context(
         window=window,
         store=job.store,
         rules=job.setup.rules,
-        candidates=job.config.knowledge.candidates,
         max_attempts=job.config.run.max_attempts,
         newest=_find_newest_dates(job),
     )

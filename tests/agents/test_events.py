@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 
 from coreeval.agents.events import (
     LEAST_MATERIAL,
-    MOST_REPORTS,
     bundle_reports,
     choose_passages,
     deal_events,
-    offer_reports,
     rank_events,
     split_passages,
 )
@@ -89,7 +87,28 @@ def test_passages_keep_the_lead_and_what_the_sample_is_about_in_the_order_of_the
     assert count_words(chosen["e1"]) <= LEAST_MATERIAL
 
 
-NOUNS = ["bakery", "mill", "school", "bridge", "ferry", "chapel", "library", "station", "orchard", "quarry", "museum", "market", "tannery", "brewery", "theatre", "stable", "forge", "dairy", "cannery", "shipyard"]  # fmt: skip
+NOUNS = [
+    "bakery",
+    "mill",
+    "school",
+    "bridge",
+    "ferry",
+    "chapel",
+    "library",
+    "station",
+    "orchard",
+    "quarry",
+    "museum",
+    "market",
+    "tannery",
+    "brewery",
+    "theatre",
+    "stable",
+    "forge",
+    "dairy",
+    "cannery",
+    "shipyard",
+]
 
 
 def test_long_originals_get_more_material() -> None:
@@ -130,10 +149,3 @@ def test_no_event_is_dealt_to_more_samples_than_allowed(
 def test_a_thousand_samples_share_one_event_only_as_often_as_allowed() -> None:
     dealt = deal_events({f"s{n}": ["e"] for n in range(1000)}, reuse=2, each=8, seed=7)
     assert sum(map(bool, dealt.values())) == 2
-
-
-def test_a_few_reports_of_the_chosen_events_are_offered() -> None:
-    same = [news(n, "Fire destroys harbour warehouse in Oslo", day=n % 3) for n in range(10, 16)]
-    events = bundle_reports(dict.fromkeys([*same, STRIKE], "sibling"))
-    offered = offer_reports(events, {events[0].key})
-    assert list(offered) == same[:MOST_REPORTS]

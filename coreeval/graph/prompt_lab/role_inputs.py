@@ -241,7 +241,6 @@ class RecordedInputs:
                 window=setup.window,
                 store=store,
                 rules=setup.rules,
-                candidates=setup.config.knowledge.candidates,
                 max_attempts=setup.config.run.max_attempts,
             )
         )

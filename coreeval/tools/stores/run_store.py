@@ -27,6 +27,7 @@ from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
+from coreeval.tools.stores.run_events import RunEvents
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks, to_fact_row, to_result_row
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
@@ -55,6 +56,7 @@ class RunStore:
         self.carry_over = RunCarryOver(file)
         self.history = RunHistory(file, self.carry_over)
         self.train = RunTrain(file)
+        self.events = RunEvents(file)
         self.figures = RunFigures(file)
         self.inputs = RunInputs(file)
 

@@ -175,6 +175,15 @@ kept_evidence = Table(
     Column("body", JSON, nullable=False),
     Column("snippet_sha256", String, nullable=False),
 )
+searches = Table(
+    "searches",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("asked", JSON, nullable=False),
+    Column("events", JSON, nullable=False),
+    Column("dealt", JSON(none_as_null=True)),
+)
+"""The news found for each sample, by event; `dealt` has the events that it may be offered."""
 steps = Table(
     "steps",
     metadata,

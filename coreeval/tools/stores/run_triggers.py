@@ -169,5 +169,5 @@ def _create(connection: Connection) -> None:
         connection.exec_driver_sql(made)
 
 
-RUN_SCHEMA: Final = Schema(version=10, create=_create)
+RUN_SCHEMA: Final = Schema(version=11, create=_create)
 """The schema of run.db."""

@@ -1,0 +1,151 @@
+"""The news of a run by event: found for every sample, dealt once, and offered to each its own.
+
+All samples search before any is offered news: only then is it known who wants which event. What is
+found and dealt is stored with the run, so that a resumed run offers the same.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coreeval.agents import queries
+from coreeval.agents.events import (
+    MOST_REPORTS,
+    NewsEvent,
+    Similarity,
+    bundle_reports,
+    deal_events,
+    rank_events,
+)
+from coreeval.agents.safety import SafetyRules
+from coreeval.graph.node_context import RetrievalRequest, RetrievalResult
+from coreeval.schema import EntityQuery, Evidence, Retrieval, Rung, Window
+from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.stores.run_events import NewsSearch, StoredEvent
+from coreeval.tools.stores.run_store import RunStore
+
+REPORTS_PER_QUERY = 20
+"""The number of reports that each query returns at most (research: pilot §2, top 20)."""
+MOST_FOUND = 60
+"""The most reports that are bundled for one sample (own choice: 20 events of three reports)."""
+SPARE = 2
+"""The events dealt to a sample for each one that it is offered at first: a retry with other news
+needs some that no other sample has taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventOffers:
+    """Finds, deals and offers the events of a run."""
+
+    knowledge: KnowledgeSource
+    window: Window
+    store: RunStore
+    rules: SafetyRules
+    offered: int
+    """The number of events offered at a time."""
+    reuse: int | None
+    """The most samples that one event may be offered to; None for no limit."""
+    seed: int
+    similarity: Similarity | None = None
+
+    async def search(self, sample_id: str, asked: Sequence[EntityQuery], text: str) -> None:
+        """Store the events found for a sample, unless its news was found before.
+
+        Args:
+            sample_id: The sample.
+            asked: Its queries.
+            text: Its text, and the kind of news that it needs.
+        """
+        if await asyncio.to_thread(self.store.events.find, sample_id) is None:
+            await self._search(sample_id, asked, text)
+
+    async def _search(self, sample_id: str, asked: Sequence[EntityQuery], text: str) -> NewsSearch:
+        found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
+        events = await asyncio.to_thread(self._rank, found, asked, text)
+        reports = [report for event in events for report in event.reports]
+        await self.store.history.add_evidence(reports)
+        search = NewsSearch(
+            asked=queries.describe_queries(asked, found),
+            events=[
+                StoredEvent(
+                    key=event.key, rung=event.rung, reports=tuple(one.id for one in event.reports)
+                )
+                for event in events
+            ],
+        )
+        await self.store.events.add(sample_id, search)
+        return search
+
+    def _rank(
+        self, found: Retrieval, asked: Sequence[EntityQuery], text: str
+    ) -> Sequence[NewsEvent]:
+        items = queries.merge_results(
+            found, asked, limit=MOST_FOUND, exclude=(), forbids=self.rules.takedown.forbids
+        )
+        ranked = rank_events(bundle_reports(items), text, similarity=self.similarity)
+        return [
+            NewsEvent(reports=event.reports[:MOST_REPORTS], rung=event.rung, key=event.key)
+            for event in ranked
+        ]
+
+    def deal(self) -> None:
+        """Deal events to the samples that have searched and were dealt none."""
+        wanted, before = dict[str, Sequence[str]](), list[Sequence[str]]()
+        for sample_id, keys, dealt in self.store.events.iter_wanted():
+            if dealt is None:
+                wanted[sample_id] = keys
+            else:
+                before.append(dealt)
+        if wanted:
+            self.store.events.deal(self._deal(wanted, before))
+
+    def _deal(
+        self, wanted: Mapping[str, Sequence[str]], before: Iterable[Sequence[str]]
+    ) -> Mapping[str, Sequence[str]]:
+        if self.reuse is None:
+            return wanted
+        return deal_events(
+            wanted,
+            reuse=self.reuse,
+            each=SPARE * self.offered,
+            seed=self.seed,
+            taken=[key for keys in before for key in keys],
+        )
+
+    async def __call__(self, request: RetrievalRequest) -> RetrievalResult:
+        """Return the best events of a sample none of whose reports was tried.
+
+        A sample that has not searched, as in Studio, searches now and may have any event.
+        """
+        search = await asyncio.to_thread(self.store.events.find, request.sample_id)
+        if search is None:
+            text = " ".join(query.text for query in request.queries)
+            search = await self._search(request.sample_id, request.queries, text)
+        chosen = self._choose(search, set(request.tried))
+        reports = await asyncio.to_thread(
+            self.store.history.evidence, [one for event in chosen for one in event.reports]
+        )
+        items: dict[Evidence, Rung] = {
+            reports[one]: event.rung for event in chosen for one in event.reports if one in reports
+        }
+        return RetrievalResult(asked=_explain_reuse(search, items), items=items)
+
+    def _choose(self, search: NewsSearch, tried: set[str]) -> Sequence[StoredEvent]:
+        allowed = {each.key for each in search.events} if search.dealt is None else search.dealt
+        left = (
+            each
+            for each in search.events
+            if each.key in allowed and not tried.intersection(each.reports)
+        )
+        return [each for each, _ in zip(left, range(self.offered), strict=False)]
+
+
+def _explain_reuse(
+    search: NewsSearch, items: Mapping[Evidence, Rung]
+) -> Sequence[dict[str, object]]:
+    """Return the queries; those whose results all went to other samples say so."""
+    spent = not items and search.dealt == []
+    return [
+        {**row, "why_none": "reused"} if spent and row["found"] else dict(row)
+        for row in search.asked
+    ]

@@ -1,0 +1,88 @@
+"""The news found for each sample, by event, and which of these events it was dealt."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, select, update
+
+from coreeval.schema import Rung
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_file import RunFile, chunks
+from coreeval.tools.stores.sqlite import Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredEvent:
+    """An event that was found for a sample."""
+
+    key: str
+    rung: Rung
+    reports: tuple[str, ...]
+    """The ids of its reports, best first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewsSearch:
+    """What was found for a sample."""
+
+    asked: Sequence[Mapping[str, Any]]
+    """The queries, with the number of results or the reason that there are none."""
+    events: Sequence[StoredEvent]
+    """Best first."""
+    dealt: Sequence[str] | None = None
+    """The keys of the events that the sample may be offered; None before they are dealt."""
+
+
+class RunEvents:
+    """The news searches of a run.
+
+    Args:
+        file: The run's run.db.
+    """
+
+    def __init__(self, file: RunFile) -> None:
+        self._file = file
+
+    async def add(self, sample_id: str, search: NewsSearch) -> None:
+        """Store a search; an earlier one of the sample is replaced, unless it was dealt events."""
+        row = {
+            "sample_id": sample_id,
+            "asked": list(search.asked),
+            "events": [[each.key, each.rung, list(each.reports)] for each in search.events],
+            "dealt": search.dealt,
+        }
+        await asyncio.wrap_future(self._file.submit([(self._file.put[t.searches], [row])]))
+
+    def find(self, sample_id: str) -> NewsSearch | None:
+        """Return the search of a sample; None if there was none."""
+        query = select(t.searches).where(t.searches.c.sample_id == sample_id)
+        return next(map(_to_search, self._file.rows(query)), None)
+
+    def iter_wanted(self) -> Iterator[tuple[str, Sequence[str], Sequence[str] | None]]:
+        """Yield each searched sample with the keys of its events, best first, and those dealt."""
+        known = t.searches.c
+        for key, events, dealt in self._file.tuples(
+            select(known.sample_id, known.events, known.dealt)
+        ):
+            yield key, [event for event, _, _ in events], dealt
+
+    def deal(self, dealt: Mapping[str, Sequence[str]]) -> None:
+        """Store the events that samples were dealt, in one commit."""
+        rows = [{"sample": key, "keys": list(keys)} for key, keys in dealt.items()]
+        known = t.searches.c
+        write = update(t.searches).where(known.sample_id == bindparam("sample"))
+        with self._file.engine.begin() as connection:
+            for some in chunks(rows):
+                connection.execute(write.values(dealt=bindparam("keys")), some)
+
+
+def _to_search(row: Row) -> NewsSearch:
+    return NewsSearch(
+        asked=row["asked"],
+        events=[
+            StoredEvent(key=key, rung=rung, reports=tuple(ids)) for key, rung, ids in row["events"]
+        ],
+        dealt=row["dealt"],
+    )
