@@ -6,7 +6,7 @@ no message repeats them. So are parameters that CoreEval sends itself.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, Self, get_args
 from urllib.parse import SplitResult, urlsplit
 
@@ -168,6 +168,12 @@ class ModelConfig(Value):
     @classmethod
     def _short_form(cls, value: object) -> object:
         return {"model": value} if isinstance(value, str) else value
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths of `replay:FILE` and of `ca_file`."""
+        path = f"replay:{at(self.name)}" if self.provider == "replay" else self.model
+        ca_file = at(self.ca_file) if self.ca_file else None
+        return self.model_copy(update={"model": path, "ca_file": ca_file})
 
     @property
     def provider(self) -> str:

@@ -7,7 +7,7 @@ with what, and who judges what they cost.
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Final, Literal, Self, get_args
 
@@ -115,6 +115,21 @@ class DefencesConfig(Value):
         if self.judge and self.second_judge and self.judge.model == self.second_judge.model:
             raise ValueError(f"both judges are {self.judge.model}: scores are kept by that name")
         return self
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return them with absolute paths of texts, questions and judges."""
+        names, suffixes = (
+            tuple(
+                one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each
+            )
+            for each in (self.names, self.suffixes)
+        )
+        changes: dict[str, object] = {"names": names, "suffixes": suffixes}
+        if self.questions:
+            changes["questions"] = at(self.questions)
+        judges = {"judge": self.judge, "second_judge": self.second_judge}
+        changes |= {role: model.resolve(at) for role, model in judges.items() if model}
+        return self.model_copy(update=changes)
 
     @property
     def measures_utility(self) -> bool:
@@ -247,3 +262,12 @@ class NumleakConfig(Value):
         if "value" not in self.probes:
             raise ValueError("probes must have 'value': all others are held against it")
         return self
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths of series and their files."""
+        named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in self.series]
+        files = {series: at(path) for series, path in self.files.items()}
+        changes: dict[str, object] = {"series": tuple(named), "files": files}
+        if self.defences:
+            changes["defences"] = self.defences.resolve(at)
+        return self.model_copy(update=changes)

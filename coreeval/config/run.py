@@ -4,6 +4,7 @@
 they hold.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
@@ -145,10 +146,24 @@ class DetectConfig(Value):
         defences = self.numleak.defences if self.numleak else None
         return defences.judges if defences else ()
 
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths."""
+        return self.model_copy(update={"numleak": self.numleak and self.numleak.resolve(at)})
+
+    @property
+    def compares_splits(self) -> bool:
+        """Return whether PCR compares the train split with the test split."""
+        return self.pcr is not None
+
+    @property
+    def asks_series(self) -> bool:
+        """Return whether NumLeak asks about series."""
+        return self.numleak is not None
+
     @property
     def asks_targets(self) -> bool:
         """Return whether anything is measured that requires asking targets."""
-        return self.evaluate or self.pcr is not None or self.numleak is not None
+        return self.evaluate or self.compares_splits or self.asks_series
 
 
 class Config(Value):
@@ -176,3 +191,15 @@ class Config(Value):
         """Return the train split that PCR draws from."""
         asked = self.detect.pcr
         return (asked and asked.train_split) or self.dataset.train_split
+
+    @property
+    def pcr_split_key(self) -> str:
+        """Return the key that names the train split that PCR draws from."""
+        asked = self.detect.pcr
+        return f"{'detect.pcr' if asked and asked.train_split else 'dataset'}.train_split"
+
+    @property
+    def pcr_samples(self) -> int:
+        """Return the most train items that PCR draws; 0 if it is not measured, or of no target."""
+        asked = self.detect.pcr
+        return asked.samples if asked and self.models.targets else 0

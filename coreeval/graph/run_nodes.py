@@ -5,18 +5,16 @@ looking up a call by its key, an indexed read that would take twice as long in a
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
 
-from coreeval.config import TargetConfig
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.graph.pcr.split_questions import ask_about_splits
 from coreeval.graph.refresh import refresh_control, refresh_samples
 from coreeval.graph.report import gather_findings
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper
 from coreeval.graph.state import RunState, RunUpdate
-from coreeval.graph.target_questions import Chunk, iter_arm_chunks, iter_split_chunks, put_to_target
-from coreeval.graph.train_split import reword_train
+from coreeval.graph.target_questions import iter_arm_chunks, put_to_targets
 from coreeval.releases.sample_tables import read_evidence_dates
 from coreeval.runs.arms import write_arms, write_control
 from coreeval.runs.card import write_card
@@ -109,45 +107,8 @@ async def evaluate_targets(job: RunContext) -> list[str]:
     """
     done = await asyncio.to_thread(job.store.stage, "evaluate")
     if done is None:
-        done = await _ask_targets(job, "evaluate", job.label_targets, iter_arm_chunks)
+        done = await put_to_targets(job, "evaluate", job.label_targets, iter_arm_chunks)
     return list(done["targets"])
-
-
-async def ask_about_splits(job: RunContext) -> list[str]:
-    """Reword items of the train split and ask the targets about them, where PCR is to be measured.
-
-    Without a target to compare nothing is reworded. Returns the targets that were asked.
-
-    Raises:
-        CoreEvalError: what no item could survive; a target that cannot be used, or that left
-            questions without an answer.
-    """
-    if not job.pcr_targets:
-        return []
-    done = await asyncio.to_thread(job.store.stage, "pcr")
-    if done is None:
-        await reword_train(job)
-        done = await _ask_targets(job, "pcr", job.pcr_targets, iter_split_chunks)
-    return list(done["targets"])
-
-
-async def _ask_targets(
-    job: RunContext,
-    stage: str,
-    targets: Sequence[TargetConfig],
-    chunks: Callable[[RunContext], Iterator[Chunk]],
-) -> dict[str, list[str]]:
-    """Ask one target after the other, and note that the stage is done unless told to stop."""
-    asked = list[str]()
-    for target in targets:
-        if not job.stop.asked:
-            await put_to_target(job, target, lambda: chunks(job), stage=stage)
-        if job.stop.asked:
-            return {"targets": asked}
-        asked.append(target.model)
-    done = {"targets": asked}
-    await asyncio.to_thread(job.store.finish_stage, stage, done)
-    return done
 
 
 class RunNodes:

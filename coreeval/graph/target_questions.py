@@ -37,7 +37,6 @@ from coreeval.graph.campaign import Campaign, ModelConnection, open_campaign
 from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.train_split import list_reworded_test
 from coreeval.models import CallRef, record_calls
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
@@ -74,6 +73,25 @@ async def put_to_target(
         await asyncio.to_thread(_put_to_embedded, job, target, chunks, tally)
     else:
         await _put_to_model(job, target, chunks, tally)
+
+
+async def put_to_targets(
+    job: RunContext,
+    stage: str,
+    targets: Sequence[TargetConfig],
+    chunks: Callable[[RunContext], Iterator[Chunk]],
+) -> dict[str, list[str]]:
+    """Ask one target after the other, and note that the stage is done unless told to stop."""
+    asked = list[str]()
+    for target in targets:
+        if not job.stop.asked:
+            await put_to_target(job, target, lambda: chunks(job), stage=stage)
+        if job.stop.asked:
+            return {"targets": asked}
+        asked.append(target.model)
+    done = {"targets": asked}
+    await asyncio.to_thread(job.store.finish_stage, stage, done)
+    return done
 
 
 class _Tally:
@@ -281,38 +299,32 @@ def iter_arm_chunks(job: RunContext) -> Iterator[Chunk]:
 
 
 def _iter_store_chunks(store: RunStore, arms: Mapping[Arm, ArmTexts]) -> Iterator[Chunk]:
-    for ended in _iter_batches(store.sample_results()):
+    for ended in iter_batches(store.sample_results()):
         for arm, texts in arms.items():
             samples = [
-                _replace_fields(one.sample, fields) for one in ended if (fields := texts(one))
+                replace_fields(one.sample, fields) for one in ended if (fields := texts(one))
             ]
             if samples:
                 yield arm, samples
 
 
-def iter_split_chunks(job: RunContext) -> Iterator[Chunk]:
-    """Yield the items of both splits that PCR compares, original and reworded."""
-    yield from iter_train_chunks(job)
-    for ended in _iter_batches(list_reworded_test(job)):
-        yield "original", [one.sample for one in ended]
-        yield "semantic", [_replace_fields(one.sample, one.result.semantic or {}) for one in ended]
-
-
 def iter_train_chunks(job: RunContext) -> Iterator[Chunk]:
     """Yield the items of the train split, original and reworded."""
-    for items in _iter_batches(job.store.train.rewordings()):
+    for items in iter_batches(job.store.train.rewordings()):
         yield "train", [one.sample for one in items]
         yield (
             "train_semantic",
-            [_replace_fields(one.sample, one.end.semantic or {}) for one in items],
+            [replace_fields(one.sample, one.end.semantic or {}) for one in items],
         )
 
 
-def _iter_batches(rows: Iterable[T]) -> Iterator[list[T]]:
+def iter_batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield rows in lists of at most `CHUNK`."""
     every = iter(rows)
     while some := list(itertools.islice(every, CHUNK)):
         yield some
 
 
-def _replace_fields(sample: Sample, fields: Mapping[str, str]) -> Sample:
+def replace_fields(sample: Sample, fields: Mapping[str, str]) -> Sample:
+    """Return a sample with other texts in its fields."""
     return sample.model_copy(update={"fields": dict(fields)})

@@ -1,6 +1,6 @@
 """What a detector of memory asks and finds, and how its finding is shown and gated.
 
-There are two kinds. Those of the run graph (`arms`, `pcr`, `numleak`) have nodes that ask, and
+There are two kinds. Those with a `config_key` are of the run graph: nodes ask for them, and
 report.json has a part for each. Every other detector has `questions` and `score`: `coreeval detect
 NAME RUN` puts the questions to the run's targets through graph/campaign, `score` turns the answers
 into a document, and report, gates, findings and agreement take it from there.
@@ -67,6 +67,15 @@ class ReportSection(NamedTuple):
     """Sections are shown in the order of their places."""
 
 
+class AxisMarks(NamedTuple):
+    """What a detector draws on an axis of its own, whose middle is 0."""
+
+    shown: Sequence[Json]
+    """Values with the ends of their intervals."""
+    least: float
+    """The axis reaches at least this far from 0."""
+
+
 class SampleTexts(NamedTuple):
     """A sample, and its texts in each arm that has it."""
 
@@ -125,6 +134,12 @@ class Detector:
     """What the parts of its findings are called, if it has several for a target."""
     column: str = ""
     """Its name in the agreement of report.json and in calibration.json, if it is another."""
+    terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Terms of the report that it adds: what a page calls each, and what it is."""
+    axis: Callable[[Json], AxisMarks | None] | None = None
+    """Returns what report.html draws on the axis of its name; None of a report without it."""
+    report_key: str = ""
+    """The key of its part of report.json, if that is null where it was not asked for."""
     sections: Sequence[ReportSection] = ()
     """Its own sections of the report; a detector with a document has one without saying so."""
     questions: Callable[[DetectorInputs], Iterable[DetectorQuestion]] | None = None

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from coreeval.evaluation.detectors import TARGET_DETECTORS
-from coreeval.evaluation.detectors.base import DOCUMENTS, Detector
+from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
 from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
@@ -179,20 +179,18 @@ def list_not_run(document: Json) -> list[Detector]:
 
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
     """Return the axes shared by several targets."""
-    pcr, targets = document["pcr"], document["arms"]["targets"]
-    apart = document["decomposition"]["targets"]
+    targets, apart = document["arms"]["targets"], document["decomposition"]["targets"]
     return {
         "share": (0.0, 1.0),
         "r": (-1.0, 1.0),
         "lost": axis_round([*_ends(_losses(apart))], 0.05),
         "drop": axis_round([*_ends(_drops(targets))], 0.05),
-        "pcr": axis_round(
-            [*_ends(each["adjusted"] or each["difference"] for each in pcr["targets"])]
-            if pcr
-            else [],
-            1.2 * pcr["settings"]["margin"] if pcr else 0.05,
-        ),
+        **{each.name: _own_axis(each.axis(document)) for each in TARGET_DETECTORS if each.axis},
     }
+
+
+def _own_axis(marks: AxisMarks | None) -> tuple[float, float]:
+    return axis_round([*_ends(iter(marks.shown))], marks.least) if marks else axis_round([], 0.05)
 
 
 def _drops(targets: list[Json]) -> Iterator[Json]:

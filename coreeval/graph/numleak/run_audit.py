@@ -4,19 +4,27 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.replies import read_replies
-from coreeval.graph.campaign import Campaign, CampaignStopped
-from coreeval.graph.item_campaign import file_names
+from coreeval.graph.campaign import Campaign, CampaignStopped, file_names
 from coreeval.graph.numleak.defence_trials import ask_utility
-from coreeval.graph.numleak.plan import SeriesSet, TargetAudit, iter_notes, plan_run_audits
+from coreeval.graph.numleak.plan import (
+    SeriesSet,
+    TargetAudit,
+    iter_notes,
+    load_signals,
+    open_series_set,
+    plan_run_audits,
+)
 from coreeval.graph.numleak.series_questions import ask_series, missing_logprobs_notes
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.target_questions import build_step, open_run_campaign, record_asking
 from coreeval.models import record_calls
+from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 
 AUDIT_STAGE = "numleak"
 
@@ -77,6 +85,38 @@ def read_run_utility(job: RunContext, targets: Sequence[TargetConfig]) -> list[U
 def _utility_file(replies: Path) -> Path:
     """Return the file of answers to ordinary questions that belongs to a file of replies."""
     return replies.with_name(f"{replies.stem}.utility.jsonl")
+
+
+def audit_answers(job: RunContext) -> dict[str, Any] | None:
+    """Audit the targets' answers about series; return None if the config names no series."""
+    from coreeval.evaluation.numleak.audit import numleak_document
+    from coreeval.evaluation.numleak.defences.effects import defence_replies_document
+    from coreeval.evaluation.numleak.statistics import AuditSettings
+
+    asked = job.config.detect.numleak
+    if asked is None:
+        return None
+    base, targets = Path(job.manifest.source.path).parent, job.config.models.targets
+    universe = open_series_set(asked, base=base, cache=job.workspace.series)
+    files = list_reply_files(job, targets).values()
+    table = load_run_cutoffs(job.config)
+    stated = {target.model: find_target_dates(target, table).cutoff for target in targets}
+    replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
+    series = {one.definition.id: one for one in universe.all}
+    cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}
+    found = numleak_document(
+        replies,
+        series,
+        AuditSettings(seed=job.config.run.seed),
+        cutoffs,
+        notes=list_run_notes(job),
+        signals=load_signals(asked, base),
+    )
+    return found | {
+        "defences": defence_replies_document(
+            replies, read_run_utility(job, targets), series, cutoffs
+        )
+    }
 
 
 async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
