@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, show, size_words
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_number, format_price, format_size
 
 if TYPE_CHECKING:
     from coreeval.runs.open import CallReferences
@@ -252,7 +253,7 @@ def stats_lines(document: Document) -> Iterator[str]:
 
     damaged = document["damaged"]
     where = brief(Path(document["store"]).resolve())
-    yield f"{where}: {document['calls']:,} calls, {size_words(document['bytes'])}"
+    yield f"{where}: {document['calls']:,} calls, {format_size(document['bytes'])}"
     if document["models"]:
         yield from _table(document)
     yield from _payer_lines(document["payers"])
@@ -269,7 +270,7 @@ def _table(document: Document) -> Iterator[str]:
     )
     total = {**document, "model": "all", "role": ""}
     for row in (*rows, *([total] if len(rows) > 1 else [])):
-        share = "" if row["cached_share"] is None else f"{row['cached_share']:.0%}"
+        share = format_number(row["cached_share"], ".0%", "")
         wrong = ", ".join(f"{kind} {number}" for kind, number in row["invalid"].items())
         line = (
             f"{_cut(row['model'], wide):<{wide}}  {row['role']:<12}{row['calls']:>9,}"
@@ -293,7 +294,7 @@ def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:
 
 
 def _payer_line(one: Document) -> str:
-    usd = "of unknown price" if one["usd"] is None else f"{one['usd']:.4f} USD"
+    usd = format_price(one["usd"], 4)
     told = f"{one_line(one['payer']) or UNKNOWN_PAYER}: {one['calls']:,} calls, {usd}"
     open_ = one["reserved_usd"]
     return f"{told}, {open_:.4f} USD of requests that nobody knows the end of" if open_ else told
@@ -352,7 +353,7 @@ def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
         return
     yield "deleted:" if document["deleted"] else "not deleted:"
     yield from waste_lines(waste)
-    before, after = size_words(document["bytes_before"]), size_words(document["bytes_after"])
+    before, after = format_size(document["bytes_before"]), format_size(document["bytes_after"])
     yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 

@@ -11,6 +11,7 @@ import typer
 from coreeval.cli.output import AsJson, Document, brief, command, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_interval, format_number
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -77,7 +78,7 @@ def _pcr_lines(pcr: Document) -> Iterator[str]:
     for one in pcr["targets"]:
         splits, gap = one["splits"], one["adjusted"]
         each = "".join(f"{splits[name]['pcr']:>10.3f}" for name in ("train", "test"))
-        span = f"{gap['ci_low']:+.3f} … {gap['ci_high']:+.3f}"
+        span = format_interval(gap["ci_low"], gap["ci_high"], "+.3f", joint=" … ")
         verdict = one["verdict"].replace("_", " ")
         yield f"{one['name']:<22}{each}{gap['estimate']:>+12.3f}  {span:<18}{verdict}"
     yield "One small classifier three times: without a memory, with one of train, with one of test."
@@ -92,10 +93,8 @@ def _numleak_lines(numleak: Document) -> Iterator[str]:
     yield "Are numbers remembered? NumLeak on a SYNTHETIC series, by examples/synthetic_numbers.py:"
     yield f"{'target':<26}{'answered':>9}{'Pearson r':>11}{'within 0.25':>13}  verdict"
     for one in numleak["series"]:
-        numbers = (one[name]["estimate"] for name in ("parse_rate", "pearson_r"))
-        answered, r = ("n/a" if each is None else f"{each:.2f}" for each in numbers)
-        within = one["within_tolerance"]["estimate"]
-        hits = "n/a" if within is None else f"{within:.2f}"
+        names = ("parse_rate", "pearson_r", "within_tolerance")
+        answered, r, hits = (format_number(one[name]["estimate"], ".2f") for name in names)
         verdict = one["verdict"].replace("_", " ")
         yield f"{one['model']:<26}{answered:>9}{r:>11}{hits:>13}  {verdict}"
     yield "Small models that learned its values by heart, by halves, roughly, or not at all."

@@ -11,6 +11,7 @@ from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import BudgetOption, RunArgument, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.meanings import STATES
+from coreeval.tools.formatting import describe_price, format_interval
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -90,7 +91,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     yield from _order_lines(document["arms"]["ranking"])
     yield from _pcr_lines(document["pcr"])
     cost = document["cost"]
-    usd = "of unknown price" if cost["billed_usd"] is None else f"for {cost['billed_usd']:.2f} USD"
+    usd = describe_price(cost["billed_usd"])
     yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
     yield f"report:  {brief(run / 'report.html')}"
 
@@ -145,6 +146,5 @@ def _figure(score: Document, sign: str = "") -> str:
     """Return a score with its interval and its n, in columns."""
     if score["estimate"] is None:
         return f"{'n/a':>9}  {'':<18}{score['n']:>7}"
-    ends = (score["ci_low"], score["ci_high"])
-    known = "" if None in ends else " … ".join(format(end, f"{sign}.3f") for end in ends)
+    known = format_interval(score["ci_low"], score["ci_high"], f"{sign}.3f", joint=" … ")
     return f"{score['estimate']:>{sign}9.3f}  {known:<18}{score['n']:>7}"

@@ -11,6 +11,7 @@ import typer
 
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, format_date, one_line, show
+from coreeval.tools.formatting import describe_price, format_number
 
 if TYPE_CHECKING:
     from coreeval.config import Config, PriceConfig
@@ -192,7 +193,7 @@ def _table_lines(found: Sequence[Document]) -> Iterator[str]:
     for one in found:
         name = one_line(one["model"])
         name = name if len(name) <= wide else f"{name[: wide - 1]}…"
-        seconds = "" if one["seconds"] is None else f"{one['seconds']:.2f}"
+        seconds = format_number(one["seconds"], ".2f", "")
         line = (
             f"{name:<{wide}}  {_format_state(one):<10}  {one['structured'] or '':<16}  {seconds:>7}"
         )
@@ -272,7 +273,7 @@ def _date(one: Document, kind: str) -> str:
 
 
 def _cost_line(cost: Document) -> str:
-    usd = "of unknown price" if cost["usd"] is None else f"for {cost['usd']:.6f} USD"
+    usd = describe_price(cost["usd"], 6)
     tokens = f"{cost['prompt_tokens']} tokens in, {cost['completion_tokens']} out"
     return f"the check: {cost['calls']} answers {usd}, {tokens}"
 

@@ -19,7 +19,6 @@ from coreeval.evaluation.numleak.audit_tables import (
     control_rows,
     control_sentences,
     describe_settings,
-    format_value,
     further_rows,
     signature_rows,
     variant_rows,
@@ -39,6 +38,7 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.schema import BadRow
+from coreeval.tools.formatting import format_measure
 
 _DEFENCE_WIDTH: Final = 100
 _HEADS: Final = DefenceRow(
@@ -200,10 +200,10 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
     yield f"{'':<{wide}}  {'series':<{_SERIES}}{heads}"
     for one in found:
         figures = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
-        parse, r, within = map(format_value, figures)
+        parse, r, within = map(format_measure, figures)
         yield (
             f"{cut_text(one['model'], wide):<{wide}}  {cut_text(one['series'], _SERIES):<{_SERIES}}"
-            f"{parse:>10}{r:>11}{within:>11}  {format_value(one['p_adjusted']):>10}"
+            f"{parse:>10}{r:>11}{within:>11}  {format_measure(one['p_adjusted']):>10}"
             f"  {verdict_words(one['verdict'])}"
         )
     yield ""

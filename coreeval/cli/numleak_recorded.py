@@ -27,7 +27,7 @@ from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.benchmarks.files import Records
 from coreeval.evaluation.numleak.audit import as_json, infer_series
-from coreeval.evaluation.numleak.audit_tables import describe_settings, format_value, make_row
+from coreeval.evaluation.numleak.audit_tables import describe_settings, make_row
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
 from coreeval.evaluation.numleak.periods import Frequency, Period
@@ -47,6 +47,7 @@ from coreeval.evaluation.numleak.statistics.logprobs import (
 from coreeval.evaluation.statistics import LEVEL
 from coreeval.schema import BadRow
 from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
+from coreeval.tools.formatting import format_measure, format_p_value
 from coreeval.tools.workspace import workspace_for
 
 
@@ -326,11 +327,9 @@ def _sentence(one: Document) -> str:
     low = one["top1"]["ci_low"]
     above = low is not None and low > one["chance"]
     words = "more often than by chance" if above else "not shown to be more often than by chance"
-    p = one["p_value"]
-    small = "p < 0.001" if p < 0.001 else f"p {p:.3f}"
     return (
         f"the true value is the most probable of {one['candidates']:g} on {first} of {one['n']} "
-        f"dates, {words} ({one['chance']:.2f}; {small})"
+        f"dates, {words} ({one['chance']:.2f}; p {format_p_value(one['p_value'])})"
     )
 
 
@@ -340,7 +339,7 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
     for one in found:
         metrics = (one["top1"]["estimate"], one["chance"], one["mean_rank"]["estimate"],
                    one["mean_gap"]["estimate"])  # fmt: skip
-        cells = "".join(f"{format_value(each):>9}" for each in metrics)
+        cells = "".join(f"{format_measure(each):>9}" for each in metrics)
         yield f"{cut_text(_ranking_name(one), wide):<{wide}}{one['n']:>8}{cells}"
     yield ""
 

@@ -17,6 +17,7 @@ from coreeval.evaluation.pcr.comparison_document import (
 )
 from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Ablation, PcrSettings
+from coreeval.tools.formatting import format_interval, format_number
 
 SHOWN = 5
 """Bad lines of a file that are listed; `--json` has them all."""
@@ -245,10 +246,8 @@ def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[
 
 def _points(found: Document) -> str:
     """Return a performance difference with its interval."""
-    values = (found["estimate"], found["ci_low"], found["ci_high"])
-    if None in values:
-        return "undefined"
-    return "{:+.1f} points ({:+.1f} to {:+.1f})".format(*values)
+    ends = format_interval(found["ci_low"], found["ci_high"], "+.1f")
+    return f"{found['estimate']:+.1f} points ({ends})" if ends else "undefined"
 
 
 def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
@@ -309,7 +308,7 @@ def _gap_name(settings: Document) -> str:
 
 
 def _number(value: float | None, sign: str = "") -> str:
-    return "undefined" if value is None else f"{value:{sign}.4f}"
+    return format_number(value, f"{sign}.4f", "undefined")
 
 
 def _interval(found: Document, sign: str = "") -> str:

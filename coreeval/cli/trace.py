@@ -30,6 +30,7 @@ from coreeval.cli.output import (
 from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_number
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
@@ -111,7 +112,7 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
     yield f"{'sample':<{wide}}  {'outcome':<19}  attempts  {'usd':>9}  reason"
     for sample, row in zip(ids, rows, strict=True):
-        usd = "unknown" if row["usd"] is None else f"{row['usd']:.4f}"
+        usd = format_number(row["usd"], ".4f", "unknown")
         reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
         start = f"{sample:<{wide}}  {row['outcome']:<19}  {row['attempts']:>8}"
         yield f"{start}  {usd:>9}  {reason}".rstrip()

@@ -5,7 +5,7 @@ If people rated its texts, a part of the card says what they found.
 
 from collections.abc import Iterator
 
-from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDifference
+from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.evaluation.scores import Score
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
@@ -23,6 +23,7 @@ from coreeval.runs.card import (
 )
 from coreeval.runs.quality import LabelShare, Overlap, Quality, RungCoverage
 from coreeval.schema import Task
+from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_share
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
 from coreeval.tools.text import visible_line
@@ -56,22 +57,14 @@ _ONE_RATER = "One rater: there is no agreement to measure."
 
 
 def _mean_row(one: CriterionResult) -> str:
-    arms = (_format_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
+    arms = (_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
     scale = f"{one.values[0]} to {one.values[-1]}"
-    difference = _format_difference(one.difference)
+    difference = format_estimate(one.difference, "+.2f")
     return f"| {escape(one.criterion)}, {scale} | {' | '.join(arms)} | {difference} |"
 
 
-def _format_mean(score: Score | None) -> str:
-    if score is None or score.estimate is None:
-        return "not rated"
-    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f}, n = {score.n})"
-
-
-def _format_difference(found: RatingDifference) -> str:
-    if found.estimate is None:
-        return "not measured"
-    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+def _mean(score: Score | None) -> str:
+    return format_estimate(score, ".2f", n=score.n if score else None, undefined="not rated")
 
 
 def _agreement_rows(said: PublishedRatings) -> str:
@@ -83,18 +76,12 @@ def _agreement_rows(said: PublishedRatings) -> str:
 
 def _agreement_row(one: CriterionResult) -> str:
     found = one.reliability
-    share = found.agreement.estimate
-    pairs = "not measured" if share is None else f"{share:.1%}"
-    return (
-        f"| {escape(one.criterion)} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
+    pairs = format_number(found.agreement.estimate, ".1%", NOT_MEASURED)
+    kappa, alpha = (
+        format_estimate(score, ".3f", ends=".2f", n=score.n, undefined="not defined")
+        for score in (found.kappa, found.alpha)
     )
-
-
-def _chance(score: Score) -> str:
-    if score.estimate is None:
-        return "not defined"
-    ends = "" if score.ci_low is None else f"{score.ci_low:.2f} to {score.ci_high:.2f}, "
-    return f"{score.estimate:.3f} ({ends}n = {score.n})"
+    return f"| {escape(one.criterion)} | {pairs} | {kappa} | {alpha} |"
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
@@ -157,6 +144,10 @@ def _originals(manifest: ReleaseManifest) -> str:
 def _quality(quality: Quality) -> str:
     noise = quality.label_noise
     refused = "new texts that did not read as their label to a blind judge, and were tried again"
+    shift, bound = (
+        format_number(value, undefined=NOT_MEASURED)
+        for value in (quality.balance_shift, noise.bound)
+    )
     labels = "\n".join(map(_label_row, quality.by_label))
     rungs = "\n".join(map(_rung_row, quality.rungs))
     return f"""## Quality
@@ -165,12 +156,12 @@ Shares with 95 % Wilson intervals.
 
 | | |
 |---|---|
-| samples accepted | {_share(quality.acceptance)} |
-| samples for which news was found | {_share(quality.evidence)} |
-| shift of the labels' balance, 0 to 1 | {_number(quality.balance_shift)} |
-| originals to which a blind judge gave another label | {_share(noise.original)} |
-| {refused} or rejected | {_share(noise.updated)} |
-| updated texts whose label may be wrong, at most | {_number(noise.bound)} |
+| samples accepted | {format_share(quality.acceptance)} |
+| samples for which news was found | {format_share(quality.evidence)} |
+| shift of the labels' balance, 0 to 1 | {shift} |
+| originals to which a blind judge gave another label | {format_share(noise.original)} |
+| {refused} or rejected | {format_share(noise.updated)} |
+| updated texts whose label may be wrong, at most | {bound} |
 | word 5-grams of updated texts that stand in their original | {_overlap(quality.overlap)} |
 
 The last line holds if the judge errs no more often on new texts than it disagrees with originals.
@@ -185,28 +176,19 @@ The last line holds if the judge errs no more often on new texts than it disagre
 
 
 def _label_row(one: LabelShare) -> str:
-    after = "" if one.updated_share is None else f"{one.updated_share:.1%}"
-    return f"| {escape(one.label)} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
+    after = format_number(one.updated_share, ".1%", "")
+    told = (escape(one.label), format_share(one.accepted), f"{one.original_share:.1%}", after)
+    return f"| {' | '.join(told)} |"
 
 
 def _rung_row(one: RungCoverage) -> str:
     return f"| {one.rung} | {one.samples} | {one.accepted} |"
 
 
-def _share(score: Score) -> str:
-    if score.estimate is None:
-        return "not measured"
-    return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
-
-
 def _overlap(found: Overlap | None) -> str:
     if found is None or found.share is None:
         return "not measured"
     return f"{found.share:.1%} of {found.grams}"
-
-
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.3f}"
 
 
 def _origin(manifest: ReleaseManifest) -> str:

@@ -25,6 +25,7 @@ from coreeval.releases.verify import verify
 from coreeval.runs.quality import Findings, read_findings
 from coreeval.schema import Value
 from coreeval.tools.files import replacing
+from coreeval.tools.formatting import format_estimate
 from coreeval.tools.workspace import command
 
 GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
@@ -318,12 +319,8 @@ def format_value(found: GateFinding) -> str:
     if found.verdict:
         return found.verdict
     score = found.score
-    if score is None or score.estimate is None:
-        return "not measured"
-    told = f"{score.estimate:.4g}"
-    if score.ci_low is None or score.ci_high is None:
-        return told
-    return f"{told} ({score.ci_low:.4g} to {score.ci_high:.4g}, n = {score.n})"
+    shown = score and score.ci_low is not None
+    return format_estimate(score, ".4g", n=score.n if score and shown else None)
 
 
 def format_finding(found: GateFinding) -> str:
