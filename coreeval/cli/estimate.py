@@ -25,6 +25,7 @@ from coreeval.tools.formatting import (
     format_expected_time,
     format_expected_usd,
 )
+from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range
@@ -153,36 +154,39 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
 
 def _sum_lines(estimate: "CostEstimate") -> Iterator[str]:
     totals = estimate.totals
-    yield f"{'':<22}{'low':>12}{'likely':>12}{'high':>12}"
-    yield _figure_row("calls", totals.calls, "{:,.0f}".format)
-    yield _figure_row("prompt tokens", totals.prompt_tokens, format_amount)
-    yield _figure_row("answer tokens", totals.completion_tokens, format_amount)
+    money = [_figure_row("USD", totals.usd, format_expected_usd)]
     if totals.usd is None:
-        yield f"{'USD':<22}{UNKNOWN:>12}{UNKNOWN:>12}{UNKNOWN:>12}"
-        yield _figure_row("USD, priced models", totals.priced_usd, format_expected_usd)
-    else:
-        yield _figure_row("USD", totals.usd, format_expected_usd)
+        money.append(_figure_row("USD, priced models", totals.priced_usd, format_expected_usd))
     at_once = f"at most {estimate.concurrency} requests at a time to a model"
-    yield f"{_figure_row('time', estimate.seconds, format_expected_time)}   {at_once}"
+    rows = [
+        _figure_row("calls", totals.calls, "{:,.0f}".format),
+        _figure_row("prompt tokens", totals.prompt_tokens, format_amount),
+        _figure_row("answer tokens", totals.completion_tokens, format_amount),
+        *money,
+        (*_figure_row("time", estimate.seconds, format_expected_time), at_once),
+    ]
+    ends = (numbers(end, 12) for end in ("low", "likely", "high"))
+    yield from text_lines(Table((texts(width=22), *ends, texts(gap=3)), rows))
 
 
-def _figure_row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
-    ends = (written(each) for each in (figures.low, figures.likely, figures.high))
-    return f"{name:<22}" + "".join(f"{end:>12}" for end in ends)
+def _figure_row(name: str, figures: "Range | None", written: Callable[[float], str]) -> Row:
+    if figures is None:
+        return (name, *3 * [UNKNOWN])
+    return (name, *map(written, (figures.low, figures.likely, figures.high)))
 
 
 def _role_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
     names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
     role = max(13, *(len(name) + 2 for name in names))
-    heads = "".join(f"{head:>10}" for head in ("calls", "prompt", "answers", "USD"))
-    yield f"{'likely':<{role}}{'model':<{wide}}{heads}"
-    for name, line in zip(names, lines, strict=True):
-        tokens = (line.prompt_tokens, line.completion_tokens)
-        counted = "".join(f"{format_amount(each.likely):>10}" for each in tokens)
-        usd = UNKNOWN if line.usd is None else format_expected_usd(line.usd.likely)
-        who = f"{name:<{role}}{line.model:<{wide}}"
-        yield f"{who}{line.calls.likely:>10,.0f}{counted}{usd:>10}"
+    heads = (numbers(head, 10) for head in ("calls", "prompt", "answers", "USD"))
+    rows = [
+        (name, line.model, f"{line.calls.likely:,.0f}", format_amount(line.prompt_tokens.likely),
+         format_amount(line.completion_tokens.likely),
+         UNKNOWN if line.usd is None else format_expected_usd(line.usd.likely))
+        for name, line in zip(names, lines, strict=True)
+    ]  # fmt: skip
+    yield from text_lines(Table((texts("likely", role), texts("model", wide), *heads), rows))
 
 
 # -- money, and what everything rests on ----------------------------------------------------------

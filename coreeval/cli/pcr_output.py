@@ -18,6 +18,16 @@ from coreeval.evaluation.pcr.comparison_document import (
 from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Ablation, PcrSettings
 from coreeval.tools.formatting import format_interval, format_number
+from coreeval.tools.tables import (
+    Column,
+    Row,
+    Table,
+    cut_line,
+    intervals,
+    numbers,
+    text_lines,
+    texts,
+)
 
 SHOWN = 5
 """Bad lines of a file that are listed; `--json` has them all."""
@@ -169,17 +179,15 @@ def _question_lines(asked: Document) -> Iterator[str]:
 
 def _split_table(one: Document, settings: Document) -> Iterator[str]:
     metric, consistency = settings["metric"], settings["consistency"]
-    wide = max(11, len(consistency))
-    yield (
-        f"  {'split':<12}{'n':>7}{'scored':>8}  {metric:>17}  {consistency:>{wide}}"
-        f"{'PCR':>9}  {'95 % interval'}"
-    )
-    for name, split in one["splits"].items():
-        yield (
-            f"  {_cut(name, 12):<12}{split['n']:>7}{split['scored']:>8}"
-            f"  {_number(split['performance']):>17}  {_number(split['consistency']):>{wide}}"
-            f"{_number(split['pcr']):>9}  {_interval(split)}"
-        )
+    columns = (texts("split", 12, most=12), numbers("n", 7), numbers("scored", 8),
+               numbers(metric, 17, gap=2), numbers(consistency, max(11, len(consistency)), gap=2),
+               numbers("PCR", 9), intervals())  # fmt: skip
+    rows = [
+        (name, split["n"], split["scored"], _number(split["performance"]),
+         _number(split["consistency"]), _number(split["pcr"]), _interval(split))
+        for name, split in one["splits"].items()
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, rows), "  ")
 
 
 def _difference_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
@@ -263,33 +271,43 @@ def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
 
 
 def _ablation_lines(ablation: Document, settings: Document) -> Iterator[str]:
-    head = f"{_gap_name(settings):<26}{'95 % interval':<20}  verdict"
-    yield f"  ablation: {'scale':<9}{'alpha':>6}  {head}"
-    for cell in ablation["forms"]:
-        yield f"            {cell['scale']:<9}{cell['alpha']:>6g}  {_cell_words(cell)}"
+    first, shared = texts("ablation:", 10), _found_columns(_gap_name(settings))
+    forms = [("", c["scale"], f"{c['alpha']:g}", *_found_cells(c)) for c in ablation["forms"]]
+    columns = (first, texts("scale", 9), numbers("alpha", 6), *shared)
+    yield from text_lines(Table(columns, forms), "  ")
     if ablation["thresholds"]:
-        yield f"  ablation: {'threshold':<15}  {head}"
-    for cell in ablation["thresholds"]:
-        same = ", ".join(f"{name} {_number(c)}" for name, c in cell["consistency"].items())
-        yield f"            {cell['threshold']:<15g}  {_cell_words(cell)}; consistency {same}"
+        cells = [_threshold_row(cell) for cell in ablation["thresholds"]]
+        yield from text_lines(Table((first, texts("threshold", 15), *shared), cells), "  ")
 
 
-def _cell_words(cell: Document) -> str:
+def _found_columns(gap_name: str) -> Sequence[Column]:
+    return (texts(gap_name, 26, gap=2), intervals(20, gap=0), texts("verdict", gap=2))
+
+
+def _found_cells(cell: Document) -> tuple[str, str, str]:
     verdict = cell["verdict"].replace("_", " ")
-    return f"{_number(cell['difference'], '+'):<26}{_interval(cell, '+'):<20}  {verdict}"
+    return (_number(cell["difference"], "+"), _interval(cell, "+"), verdict)
+
+
+def _threshold_row(cell: Document) -> Row:
+    same = ", ".join(f"{name} {_number(c)}" for name, c in cell["consistency"].items())
+    *found, verdict = _found_cells(cell)
+    return ("", f"{cell['threshold']:g}", *found, f"{verdict}; consistency {same}")
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
-    wide = min(_NAME, max(len(one["name"]) for one in found))
-    yield f"{'':<{wide}}  {'difference':>10}  {'95 % interval':<20}  {'adjusted p':>10}  verdict"
+    columns = (texts(most=_NAME), numbers("difference", 10, gap=2), intervals(20),
+               numbers("adjusted p", 10, gap=2), texts("verdict", gap=2))  # fmt: skip
+    rows: list[Row] = [*map(_summary_row, found)]
     if any(one["adjusted"] for one in found):
-        yield f"{'':<{wide}}  beyond the references where there are any"
-    for one in found:
-        each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
-        yield (
-            f"{_cut(one['name'], wide):<{wide}}  {_number(each['estimate'], '+'):>10}"
-            f"  {_interval(each, '+'):<20}  {_number(one['test']['p_adjusted']):>10}  {verdict}"
-        )
+        rows.insert(0, ("", "beyond the references where there are any"))
+    yield from text_lines(Table(columns, rows))
+
+
+def _summary_row(one: Document) -> Row:
+    each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
+    p = _number(one["test"]["p_adjusted"])
+    return (one["name"], _number(each["estimate"], "+"), _interval(each, "+"), p, verdict)
 
 
 def _settings_line(settings: Document) -> str:
@@ -303,7 +321,7 @@ def _settings_line(settings: Document) -> str:
 
 
 def _gap_name(settings: Document) -> str:
-    first, second = (_cut(settings[f"{name}_split"], 12) for name in ("train", "test"))
+    first, second = (cut_line(settings[f"{name}_split"], 12) for name in ("train", "test"))
     return f"PCR({first}) - PCR({second})"
 
 
@@ -313,11 +331,6 @@ def _number(value: float | None, sign: str = "") -> str:
 
 def _interval(found: Document, sign: str = "") -> str:
     return f"{_number(found['ci_low'], sign)} to {_number(found['ci_high'], sign)}"
-
-
-def _cut(text: str, wide: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
 def _wrapped(text: str, indent: str = "    ") -> list[str]:

@@ -15,6 +15,7 @@ from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_tria
 from coreeval.prompts import Prompt, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.prompt_lab.assessment import Assessment
@@ -73,12 +74,14 @@ def _built_in(name: str) -> Task:
 
 def list_lines(document: Document) -> Iterator[str]:
     """Yield a line for each prompt, then where the tasks' lines are."""
-    yield f"{'role':<13}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
+    columns = (texts("role", 13), texts("version", 14), numbers("words", 6), numbers("~tokens", 9),
+               texts("task lines (words)", gap=2))  # fmt: skip
+    rows: list[Row] = []
     for one in document["prompts"]:
         lines = ", ".join(f"{name} {line['words']}" for name, line in one["lines"].items())
-        head = f"{one['role']:<13}{one['version']:<14}{one['words']:>6}{one['tokens']:>9}"
-        yield f"{head}  {lines or 'none'}"
-        yield f"{'':<13}{one['file']}: {' '.join('$' + name for name in one['variables'])}"
+        rows.append((one["role"], one["version"], one["words"], one["tokens"], lines or "none"))
+        rows.append(("", f"{one['file']}: {' '.join('$' + name for name in one['variables'])}"))
+    yield from text_lines(Table(columns, rows))
 
 
 # -- show -----------------------------------------------------------------------------------------
@@ -238,8 +241,7 @@ def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
 
 
 def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
-    yield f"{'':<22}" + "".join(f"{letter:>9}" for letter, _ in zip(LETTERS, columns, strict=False))
-    rows = {
+    named = {
         "samples": "samples",
         "valid": "valid answers",
         "clean": "nothing found",
@@ -249,11 +251,14 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
         "completion_tokens": "tokens out",
         "paid_tokens": "tokens paid now",
     }
-    for key, title in rows.items():
-        yield f"{title:<22}" + "".join(f"{column[key]:>9}" for column in columns)
-    for check in sorted({name for column in columns for name in column["checks"]}):
-        cells = (column["checks"].get(check, 0) for column in columns)
-        yield f"found {check:<16}" + "".join(f"{number:>9}" for number in cells)
+    checks = sorted({name for column in columns for name in column["checks"]})
+    rows = [
+        *((title, *(column[key] for column in columns)) for key, title in named.items()),
+        *((f"found {check}", *(column["checks"].get(check, 0) for column in columns))
+          for check in checks),
+    ]  # fmt: skip
+    letters = (numbers(letter, 9) for letter, _ in zip(LETTERS, columns, strict=False))
+    yield from text_lines(Table((texts(width=22), *letters), rows))
 
 
 # -- shared ---------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """The numbers of an audited series as rows for people, made from its JSON document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from coreeval.tools.formatting import format_interval, format_measure, format_number
+from coreeval.tools.tables import Table, intervals, numbers, texts
 
 Json = Mapping[str, Any]
 """A document, or a part of one."""
@@ -32,6 +33,14 @@ class AuditRow(NamedTuple):
     span: str
     """The 95 % interval, or the range of 95 % of permutations."""
     n: str
+
+
+_COLUMNS: Final = (texts(width=58, most=58), numbers("value", 10), intervals(19), numbers("n", 8))
+
+
+def audit_table(rows: Iterable[AuditRow], title: str = "") -> Table:
+    """Return measurements as a table, for a terminal and for a page."""
+    return Table(_COLUMNS, [*rows], title)
 
 
 def signature_rows(one: Json) -> Iterator[AuditRow]:

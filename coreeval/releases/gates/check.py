@@ -26,6 +26,7 @@ from coreeval.runs.quality import Findings, read_findings
 from coreeval.schema import Value
 from coreeval.tools.files import replacing
 from coreeval.tools.formatting import format_estimate
+from coreeval.tools.tables import markdown_table
 from coreeval.tools.workspace import command
 
 GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
@@ -350,11 +351,11 @@ def format_summary(gated: GateResult) -> str:
 def _summary_lines(gated: GateResult) -> Iterator[str]:
     yield f"## {'✅' if gated.passed else '❌'} {_text(format_verdict(gated))}"
     yield ""
-    yield "| | gate | found | wanted |"
-    yield "|---|---|---|---|"
-    for each in gated.gates:
-        cells = (f"`{each.gate}`", _text(format_finding(each)), _text(each.limit))
-        yield f"| {_SIGN[each.status]} | {' | '.join(cells)} |"
+    rows = (
+        (_SIGN[each.status], f"`{each.gate}`", _text(format_finding(each)), _text(each.limit))
+        for each in gated.gates
+    )
+    yield from markdown_table("", "gate", "found", "wanted", rows=rows).splitlines()
     yield ""
     yield f"Release `{gated.digest}`."
 
