@@ -19,7 +19,6 @@ from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Ablation, PcrSettings
 from coreeval.tools.formatting import format_interval, format_number
 from coreeval.tools.tables import (
-    Column,
     Row,
     Table,
     cut_line,
@@ -271,28 +270,20 @@ def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
 
 
 def _ablation_lines(ablation: Document, settings: Document) -> Iterator[str]:
-    first, shared = texts("ablation:", 10), _found_columns(_gap_name(settings))
-    forms = [("", c["scale"], f"{c['alpha']:g}", *_found_cells(c)) for c in ablation["forms"]]
-    columns = (first, texts("scale", 9), numbers("alpha", 6), *shared)
-    yield from text_lines(Table(columns, forms), "  ")
+    head = f"{_gap_name(settings):<26}{'95 % interval':<20}  verdict"
+    yield f"  ablation: {'scale':<9}{'alpha':>6}  {head}"
+    for cell in ablation["forms"]:
+        yield f"            {cell['scale']:<9}{cell['alpha']:>6g}  {_cell_words(cell)}"
     if ablation["thresholds"]:
-        cells = [_threshold_row(cell) for cell in ablation["thresholds"]]
-        yield from text_lines(Table((first, texts("threshold", 15), *shared), cells), "  ")
+        yield f"  ablation: {'threshold':<15}  {head}"
+    for cell in ablation["thresholds"]:
+        same = ", ".join(f"{name} {_number(c)}" for name, c in cell["consistency"].items())
+        yield f"            {cell['threshold']:<15g}  {_cell_words(cell)}; consistency {same}"
 
 
-def _found_columns(gap_name: str) -> Sequence[Column]:
-    return (texts(gap_name, 26, gap=2), intervals(20, gap=0), texts("verdict", gap=2))
-
-
-def _found_cells(cell: Document) -> tuple[str, str, str]:
+def _cell_words(cell: Document) -> str:
     verdict = cell["verdict"].replace("_", " ")
-    return (_number(cell["difference"], "+"), _interval(cell, "+"), verdict)
-
-
-def _threshold_row(cell: Document) -> Row:
-    same = ", ".join(f"{name} {_number(c)}" for name, c in cell["consistency"].items())
-    *found, verdict = _found_cells(cell)
-    return ("", f"{cell['threshold']:g}", *found, f"{verdict}; consistency {same}")
+    return f"{_number(cell['difference'], '+'):<26}{_interval(cell, '+'):<20}  {verdict}"
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:

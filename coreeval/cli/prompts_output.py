@@ -15,10 +15,10 @@ from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_tria
 from coreeval.prompts import Prompt, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
-from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
-    from coreeval.graph.prompt_lab.assessment import Assessment
+    pass
 
 
 WIDTH = 100
@@ -74,14 +74,12 @@ def _built_in(name: str) -> Task:
 
 def list_lines(document: Document) -> Iterator[str]:
     """Yield a line for each prompt, then where the tasks' lines are."""
-    columns = (texts("role", 13), texts("version", 14), numbers("words", 6), numbers("~tokens", 9),
-               texts("task lines (words)", gap=2))  # fmt: skip
-    rows: list[Row] = []
+    yield f"{'role':<13}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
     for one in document["prompts"]:
         lines = ", ".join(f"{name} {line['words']}" for name, line in one["lines"].items())
-        rows.append((one["role"], one["version"], one["words"], one["tokens"], lines or "none"))
-        rows.append(("", f"{one['file']}: {' '.join('$' + name for name in one['variables'])}"))
-    yield from text_lines(Table(columns, rows))
+        head = f"{one['role']:<13}{one['version']:<14}{one['words']:>6}{one['tokens']:>9}"
+        yield f"{head}  {lines or 'none'}"
+        yield f"{'':<13}{one['file']}: {' '.join('$' + name for name in one['variables'])}"
 
 
 # -- show -----------------------------------------------------------------------------------------
@@ -172,14 +170,10 @@ def _trial_document(trial: PromptTrial) -> Document:
         "error": trial.error,
         "answer": answer.model_dump(mode="json") if answer is not None else None,
         "said": trial.said,
-        "looked": _assessment_document(trial.looked) if trial.looked else None,
-        "judged": {name: _assessment_document(looked) for name, looked in trial.judged.items()},
+        "looked": asdict(trial.looked) if trial.looked else None,
+        "judged": {name: asdict(looked) for name, looked in trial.judged.items()},
         "calls": [call.model_dump(mode="json") for call in trial.calls],
     }
-
-
-def _assessment_document(looked: "Assessment") -> Document:
-    return asdict(looked)
 
 
 def try_lines(document: Document) -> Iterator[str]:
@@ -251,12 +245,9 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
         "completion_tokens": "tokens out",
         "paid_tokens": "tokens paid now",
     }
-    checks = sorted({name for column in columns for name in column["checks"]})
-    rows = [
-        *((title, *(column[key] for column in columns)) for key, title in named.items()),
-        *((f"found {check}", *(column["checks"].get(check, 0) for column in columns))
-          for check in checks),
-    ]  # fmt: skip
+    rows = [(title, *(column[key] for column in columns)) for key, title in named.items()]
+    for check in sorted({name for column in columns for name in column["checks"]}):
+        rows.append((f"found {check}", *(column["checks"].get(check, 0) for column in columns)))
     letters = (numbers(letter, 9) for letter, _ in zip(LETTERS, columns, strict=False))
     yield from text_lines(Table((texts(width=22), *letters), rows))
 

@@ -31,7 +31,7 @@ from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.formatting import format_number
-from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
@@ -96,11 +96,6 @@ REASON = 80
 """Characters of a reason that fit into the list."""
 
 
-def _list_cells(row: Document) -> Row:
-    reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
-    return (row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"), reason)
-
-
 def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Iterator[str]:
     """Yield a line for each sample of a list, and how to see the others.
 
@@ -118,7 +113,11 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
     columns = (texts("sample", wide), texts("outcome", 19, gap=2), numbers("attempts", 8, gap=2),
                numbers("usd", 9, gap=2), texts("reason", gap=2))  # fmt: skip
-    cells = [(sample, *_list_cells(row)) for sample, row in zip(ids, rows, strict=True)]
+    cells = [
+        (sample, row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"),
+         textwrap.shorten(row["reason"], REASON, placeholder=" …"))
+        for sample, row in zip(ids, rows, strict=True)
+    ]  # fmt: skip
     yield from text_lines(Table(columns, cells))
     last = offset + len(rows)
     if last < total or offset:
