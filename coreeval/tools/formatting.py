@@ -63,6 +63,11 @@ def format_measure(value: float | None) -> str:
     return format_number(value, form, "undefined")
 
 
+def format_name(name: str) -> str:
+    """Return an internal name as words: `rejected_facts` becomes "rejected facts"."""
+    return name.replace("_", " ")
+
+
 # -- shares ---------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,13 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from coreeval.tools.formatting import format_count, format_dollars, format_duration, format_percent
+from coreeval.tools.formatting import (
+    format_count,
+    format_dollars,
+    format_duration,
+    format_name,
+    format_percent,
+)
 from coreeval.tools.text import find_unseen
 
 _RELATIVE_PARTS = {"", ".", ".."}
@@ -56,11 +62,6 @@ def format_time(stamp: str | datetime) -> str:
     """Return a time in UTC to the minute; empty if there is none."""
     moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) and stamp else stamp
     return f"{moment:%Y-%m-%d %H:%M}" if isinstance(moment, datetime) else ""
-
-
-def format_name(name: str) -> str:
-    """Return an internal name as words: `rejected_facts` becomes "rejected facts"."""
-    return name.replace("_", " ")
 
 
 def isolate_text(text: str) -> Markup:

@@ -70,6 +70,10 @@ def test_a_number_reads_well(write: Callable[[float], str], texts: dict[float, s
     assert {value: write(value) for value in texts} == texts
 
 
+def test_an_internal_name_reads_as_words() -> None:
+    assert f.format_name("rejected_facts") == "rejected facts"
+
+
 def test_a_form_may_be_a_function() -> None:
     assert f.format_number(0.25, f.format_percent) == "25.0 %"
     assert f.format_interval(0.25, 0.5, f.format_points, joint=" … ") == "+25.0 … +50.0"

@@ -16,6 +16,7 @@ from coreeval.tools.formatting import (
     Form,
     format_count,
     format_interval,
+    format_name,
     format_number,
     format_p_value,
     format_percent,
@@ -46,11 +47,6 @@ def figure_span(found: IntervalJson, sign: str = "") -> str:
 def span(found: IntervalJson, form: Form) -> str:
     """Format the ends of an interval, or return "" if there is none (one sample)."""
     return format_interval(found["ci_low"], found["ci_high"], form, joint=" … ")
-
-
-def words(name: str) -> str:
-    """Format an internal name as words."""
-    return name.replace("_", " ")
 
 
 def place(value: float, axis: tuple[float, float]) -> str:
@@ -170,7 +166,7 @@ def _environment() -> "Environment":
         "strip": lambda entropy: Markup(strip_svg(entropy)),  # numbers alone
         "tradeoffs": tradeoff_sketches,
         "usd": format_usd,
-        "words": words,
+        "words": format_name,
     }
     told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
     made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
