@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -278,13 +279,9 @@ def _feed_document(feed: "FeedCoverage") -> Json:
         "bad": dict(feed.bad),
         "expected": feed.batch_count,
         "present": feed.present,
-        "days": [
-            {"day": day.day, "expected": day.expected, "present": day.present,
-             "articles": day.articles}
-            for day in feed.days
-        ],
+        "days": [asdict(day) for day in feed.days],
         "gaps": [_gap_document(gap) for gap in feed.gaps],
-    }  # fmt: skip
+    }
 
 
 def _gap_document(gap: "Gap") -> Json:

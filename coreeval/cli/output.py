@@ -18,6 +18,7 @@ import typer
 
 from coreeval.errors import CoreEvalError
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_rate, format_span
 
 if TYPE_CHECKING:
     from coreeval.runs.history import ArmDiff
@@ -103,15 +104,6 @@ def command(name: str, *arguments: str | Path) -> str:
     return shlex.join(["coreeval", name, *words])
 
 
-def size_words(size: float) -> str:
-    """Return a number of bytes in the largest unit that fits."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
 def _print_json(document: Document) -> None:
     # ASCII only: valid in every encoding, and no character is left that a terminal would obey.
     _write(sys.stdout, json.dumps(document, indent=2))
@@ -171,22 +163,10 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
-def format_span(seconds: float) -> str:
-    """Return a time span in the largest unit that fits it twice."""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def _format_rate(per_minute: float) -> str:
-    return f"{per_minute:.0f}" if per_minute >= 100 else f"{per_minute:.3g}"
-
-
 def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
     """Yield rate and remaining time, requests in flight, and the slowest role."""
     if pulse.per_minute is not None:
-        yield f"{_format_rate(pulse.per_minute)}/min"
+        yield f"{format_rate(pulse.per_minute)}/min"
     if pulse.left_s:
         yield f"{format_span(pulse.left_s)} left"
     if pulse.sent:

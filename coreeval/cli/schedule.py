@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -226,9 +227,7 @@ def _result_document(done: "ScheduleResult") -> Document:
         "release": done.release,
         "counts": dict(done.counts),
         "trouble": done.trouble and done.trouble.model_dump(),
-        "hooks": [
-            {"hook": told.hook, "tries": told.tries, "problem": told.problem} for told in done.told
-        ],
+        "hooks": [asdict(told) for told in done.told],
         "note": done.note,
     }
 

@@ -30,6 +30,8 @@ from coreeval.cli.output import (
 from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_number
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
@@ -109,12 +111,14 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
         return
     ids = [one_line(row["sample"]) for row in rows]
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
-    yield f"{'sample':<{wide}}  {'outcome':<19}  attempts  {'usd':>9}  reason"
-    for sample, row in zip(ids, rows, strict=True):
-        usd = "unknown" if row["usd"] is None else f"{row['usd']:.4f}"
-        reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
-        start = f"{sample:<{wide}}  {row['outcome']:<19}  {row['attempts']:>8}"
-        yield f"{start}  {usd:>9}  {reason}".rstrip()
+    columns = (texts("sample", wide), texts("outcome", 19, gap=2), numbers("attempts", 8, gap=2),
+               numbers("usd", 9, gap=2), texts("reason", gap=2))  # fmt: skip
+    cells = [
+        (sample, row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"),
+         textwrap.shorten(row["reason"], REASON, placeholder=" …"))
+        for sample, row in zip(ids, rows, strict=True)
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, cells))
     last = offset + len(rows)
     if last < total or offset:
         more = f"; the next: --offset {last}" if last < total else ""

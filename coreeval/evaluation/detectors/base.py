@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from coreeval.schema import AnswerKind, Arm, Sample, Task
-from coreeval.tools.tables import Table
+from coreeval.tools.tables import Foreign, Table, texts
 
 Json = Mapping[str, Any]
 MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
@@ -191,8 +191,12 @@ class Detector:
         """Return the tables that show the detector's document."""
         if self.tables:
             return self.tables(document)
-        rows = [(each["target"], each["verdict"], each["reason"]) for each in document["targets"]]
-        return [Table(self.question, ("target", "verdict", "why"), rows)]
+        columns = [texts(head, gap=2, most=40) for head in ("target", "verdict")]
+        rows = [
+            (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+            for each in document["targets"]
+        ]
+        return [Table([*columns, texts("why", gap=2)], rows, self.question)]
 
 
 def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:
