@@ -11,7 +11,7 @@ from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, ModelClient, OutputSchema, record_calls
 from coreeval.models.client import LENGTH_FACTOR, Draw
 from coreeval.schema import Value
-from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_records import CallRecord, call_key
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeAsker
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
@@ -333,3 +333,30 @@ def test_the_next_chain_begins_with_the_plain_question_and_counts_on() -> None:
 def test_no_two_draws_of_a_chain_are_the_same_request() -> None:
     sent = [str(draw.messages) for draw in chain("empty", "empty", "empty")]
     assert len(set(sent)) == 4
+
+
+@pytest.mark.parametrize(("logprobs", "told"), [(0, {}), (5, {"logprobs": 5})])
+async def test_the_key_is_made_of_what_it_always_was(
+    make_asker: MakeAsker,
+    server: LLMServer,
+    store: CallStore,
+    logprobs: int,
+    told: dict[str, int],
+) -> None:
+    """One word more in a request, and every stored call is asked and paid for again."""
+    server.answers = script("no", GOOD)
+    sender = make_asker(seed=7, max_tokens=50).sender
+    await ModelClient(sender, store, role="extractor", logprobs=logprobs).ask(ASKED, SHAPE)
+    first, second = sorted(store.records(), key=lambda record: record.draw)
+    asked = {
+        "provider": "openai",
+        "endpoint": server.url,
+        "model": "stub",
+        "parameters": {"structured": "auto", "seed": 7, "max_tokens": 50, **told},
+        "schema": {"name": "answer", "schema": SHAPE.schema},
+        "messages": ASKED,
+        "draw": 0,
+    }
+    assert json.loads(first.request) == asked
+    assert json.loads(second.request) | {"messages": ASKED} == asked | {"draw": 1}
+    assert [call_key(each.request) for each in (first, second)] == [first.key, second.key]

@@ -204,7 +204,7 @@ async def test_an_answer_of_unknown_price_still_costs_what_was_put_aside(path: P
 
 
 @pytest.mark.parametrize(
-    "change", ["response = X'00'", "valid = 0", "usd = 0.125", "checksum = ''"]
+    "change", ["response = X'00'", "valid = 0", "usd = 0.125", "usd = 1000", "checksum = ''"]
 )
 async def test_what_a_damaged_row_cost_stays_spent_when_it_is_asked_again(
     path: Path, change: str
@@ -232,6 +232,7 @@ async def test_what_cannot_be_a_price_is_not_carried_over(path: Path, usd: str) 
     await store.put(record(usd=0.5))
     store.close()
     assert spent(path) == SpendingTotal(billed_usd=0.5, unknown_usd=0.0)
+    assert open_in(path) == []
 
 
 async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path) -> None:
