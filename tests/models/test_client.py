@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def last_words(request: Request) -> str:
 async def test_a_valid_answer_is_stored_and_reused(
     make_asker: MakeAsker, server: LLMServer, store: CallStore
 ) -> None:
-    server.answers = script(GOOD)
+    server.answers, begun = script(GOOD), time.monotonic()
     with record_calls() as first:
         assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
     with record_calls() as second:
@@ -51,6 +52,7 @@ async def test_a_valid_answer_is_stored_and_reused(
         "stop",
     )
     assert kept.prompt_tokens > 0 and kept.completion_tokens > 0
+    assert 0 < kept.seconds <= time.monotonic() - begun
     for call in first + second:
         for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "seconds", "method"):
             assert getattr(call, name) == getattr(kept, name)

@@ -138,6 +138,22 @@ def test_a_parent_that_left_its_place_is_found_beside_its_child(second: Path) ->
     assert verify(second).chain == ("1",)
 
 
+def test_a_parent_that_stood_elsewhere_is_looked_for_beside_its_child(second: Path) -> None:
+    parent = json.loads((second / "release.json").read_text())["parent"]
+    rewrite(second, parent={**parent, "path": None})
+    assert verify(second).chain == ("1",)
+
+
+def test_of_a_changed_file_it_is_told_whether_its_size_changed(second: Path) -> None:
+    size = (second / "README.md").stat().st_size
+    flip(second / "README.md")
+    (problem,) = verify(second).problems
+    assert problem.message == "the file has other bytes of its size"
+    (second / "README.md").write_text("xyz")
+    (problem,) = verify(second).problems
+    assert problem.message == f"the file has 3 bytes, not {size}"
+
+
 def test_a_whole_release_is_opened_and_any_other_is_refused_with_its_first_problem(
     second: Path,
 ) -> None:
@@ -179,3 +195,15 @@ def test_a_snapshot_of_the_hubs_cache_is_told_as_such(second: Path, tmp_path: Pa
     shutil.rmtree(second)
     shutil.copytree(snapshot, second)  # follows the links
     assert verify(second).ok
+
+
+def test_only_links_in_the_hubs_cache_are_told_as_its_snapshot(
+    second: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "blobs").mkdir()
+    plain = Path(shutil.copytree(second, tmp_path / "snapshots" / "2"))
+    assert verify(plain, chain=False).ok
+    (second / "release.json").rename(tmp_path / "elsewhere.json")
+    (second / "release.json").symlink_to(tmp_path / "elsewhere.json")
+    (problem,) = verify(second).problems
+    assert problem.kind == "manifest" and "a link" in problem.message

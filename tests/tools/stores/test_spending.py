@@ -1,5 +1,6 @@
 """Money put aside: committed before it is spent, settled with the call, counted after a kill."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
+from typing import IO
 
 import pytest
 
@@ -64,6 +66,21 @@ async def test_a_reservation_is_in_the_file_before_anything_is_sent(
         await store.ledger.reserve(KEY, 0.5)
     assert open_in(path) == [("run", KEY, 0.5)] * 2
     assert store.ledger.spent() == SpendingTotal(billed_usd=0.0, unknown_usd=1.0)
+
+
+async def test_a_reservation_is_on_the_disk_before_anything_is_sent(
+    store: CallStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a power cut took it, the next process would spend the same money again."""
+    flushed, flush = list[str](), os.fsync
+
+    def noted(file: IO[bytes]) -> None:
+        flush(file)
+        flushed.append(file.name)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    await store.ledger.reserve(KEY, 0.5)
+    assert flushed == [f"{path}-wal"]
 
 
 KILLED = """
