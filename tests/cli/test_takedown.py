@@ -33,6 +33,7 @@ from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import LLMServer
+from tests.support.odd_rows import odd_row
 from tests.viewer.kit import served
 
 NAME = "Taco Bell"
@@ -237,6 +238,7 @@ def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     one_less = shell("status", emotion, "--json").document
     assert one_less["counts"]["total"] == counts[emotion]["total"] - 1
     assert "taken down" in one_less["bad_rows"][-1]["reason"]
+    assert odd_row(rte) == odd_row(emotion) == ""
     for run in (rte, emotion):
         assert shell("trace", run, "--json").code == 0
         refused = shell("release", run, "--version", "2")
@@ -245,6 +247,7 @@ def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     for run in (rte, emotion):
         resumed = shell("resume", run)
         assert resumed.code == 0, resumed.err
+        assert odd_row(run) == ""
     assert shell("status", rte, "--json").document["counts"]["pending"] == 0
     assert shell("release", rte, "--version", "2").code == 0
     release = folder / ".coreeval" / "releases" / "rte" / "2"
