@@ -208,8 +208,8 @@ def test_paths_start_at_the_config_and_names_stay(tmp_path: Path) -> None:
 )
 def test_any_integer_is_a_seed(tmp_path: Path, given: int, seed: int) -> None:
     """NumPy takes none below 0, scikit-learn none from 2^32."""
-    assert load_config(written(tmp_path, BASE | {"run": {"seed": given}})).run.seed == seed
-    alone = written(tmp_path, ALONE | {"run": {"seed": given}})
+    assert load_config(written(tmp_path, {**BASE, "run": {"seed": given}})).run.seed == seed
+    alone = written(tmp_path, {**ALONE, "run": {"seed": given}})
     assert load_series_config(alone).run.seed == seed
 
 
