@@ -172,7 +172,9 @@ def export(
     form: Annotated[
         Literal["csv", "xlsx", "page"], typer.Option("--format", help="Of the sheets.")
     ] = "csv",
-    seed: Annotated[int, typer.Option(help="Of all that is left to chance.")] = 7,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Of all that is left to chance.")
+    ] = 7,
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:

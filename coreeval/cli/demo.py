@@ -165,13 +165,15 @@ def init(
 ) -> None:
     """Write a commented config to start from."""
     path = folder / NAME
-    if path.exists():
+    template = resources.files("coreeval.cli").joinpath("coreeval.yaml")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:  # follows no link, not even a dangling one
+            file.write(template.read_text(encoding="utf-8"))
+    except FileExistsError:
         raise UsageError(
             "there is a config here already", where=str(path), hint="edit it, or name another DIR"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    template = resources.files("coreeval.cli").joinpath("coreeval.yaml")
-    path.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+        ) from None
     show(
         {"config": str(path)},
         as_json,

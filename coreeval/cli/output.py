@@ -10,7 +10,9 @@ import re
 import shlex
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
 Document = Mapping[str, Any]
+DEBUG_ASKED = ContextVar("DEBUG_ASKED", default=False)
+"""Whether the command line asked for tracebacks."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters that move the cursor, colour text, or reorder what a terminal shows."""
 REMOVED, ADDED, END = "\ue000", "\ue001", "\ue002"
@@ -91,6 +95,12 @@ def show_error(error: CoreEvalError, as_json: bool) -> None:
         _print_json({"error": error.as_dict()})
     else:
         note(f"error: {error}")
+
+
+def note_traceback(error: BaseException) -> None:
+    """Write the traceback of an error to stderr if the command line asked for it."""
+    if DEBUG_ASKED.get():
+        note("".join(traceback.format_exception(error)))
 
 
 def brief(path: Path) -> Path:

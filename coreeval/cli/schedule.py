@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.options import TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, outcome_lines, say, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    note,
+    note_traceback,
+    one_line,
+    outcome_lines,
+    say,
+    show,
+)
 from coreeval.errors import UsageError
 from coreeval.tools.extras import require_extra
 
@@ -199,6 +209,9 @@ DAY = "%a %Y-%m-%d %H:%M %Z"
 
 def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
     """Print the results of schedules; errors go to stderr."""
+    for each in done:
+        if each.error:
+            note_traceback(each.error)
     if as_json:
         show(due_document(done), as_json, str)
         return

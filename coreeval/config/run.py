@@ -13,7 +13,7 @@ from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Policy, Value
+from coreeval.schema import Flag, Policy, Seed, Value
 
 
 class TelemetryConfig(Value):
@@ -66,7 +66,7 @@ class RunConfig(Value):
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    seed: int = 7
+    seed: Seed = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"
     budget_usd: Annotated[float, Field(gt=0)] | None = None
@@ -89,7 +89,7 @@ class StandaloneRunConfig(Value):
     """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    seed: int = 7
+    seed: Seed = 7
     """The seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
     """The most that asking under this config's name may cost, including all earlier cost."""

@@ -41,7 +41,7 @@ from coreeval.models import CallRef, record_calls
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.stores.run_tables import SampleResult, StepRecord
+from coreeval.tools.stores.run_tables import TARGET_SUBJECT, SampleResult, StepRecord
 
 Chunk = tuple[str, Sequence[Sample]]
 """The name of a source, and samples with that source's texts in their fields."""
@@ -268,7 +268,7 @@ def build_step(
 ) -> StepRecord:
     """Return the step record of one chunk of questions."""
     return StepRecord(
-        sample_id=f"target {target}",
+        sample_id=TARGET_SUBJECT + target,
         attempt=number,
         node=source,
         started_at=datetime.now(UTC).isoformat(timespec="microseconds"),

@@ -202,6 +202,17 @@ def test_paths_start_at_the_config_and_names_stay(tmp_path: Path) -> None:
     assert changed.detect.numleak.series == ("fama-french", "unrate")
 
 
+@pytest.mark.parametrize(
+    ("given", "seed"),
+    [(0, 0), (2**32 - 1, 2**32 - 1), (2**32, 0), (-1, 2**32 - 1), (20261123162712, 1762427480)],
+)
+def test_any_integer_is_a_seed(tmp_path: Path, given: int, seed: int) -> None:
+    """NumPy takes none below 0, scikit-learn none from 2^32."""
+    assert load_config(written(tmp_path, {**BASE, "run": {"seed": given}})).run.seed == seed
+    alone = written(tmp_path, {**ALONE, "run": {"seed": given}})
+    assert load_series_config(alone).run.seed == seed
+
+
 def test_the_part_of_a_run_is_asked_in_the_same_way(tmp_path: Path) -> None:
     run = {
         **BASE,

@@ -23,7 +23,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.stores.run_tables import CallRow, SampleResult
+from coreeval.tools.stores.run_tables import TARGET_SUBJECT, CallRow, SampleResult
 from coreeval.tools.workspace import RunFiles, Workspace
 
 MOST_CALLS = 300
@@ -263,7 +263,7 @@ class _UsageReader:
 
     def _mean_of(self, target: ModelConfig) -> Usage:
         """Return the mean usage of one question to a target."""
-        found = [one for _, one in self._calls_of(f"target {target.model}")]
+        found = [one for _, one in self._calls_of(TARGET_SUBJECT + target.model)]
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
     def _calls_of(self, sample_id: str) -> Iterator[tuple[RolePair, Usage]]:
