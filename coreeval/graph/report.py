@@ -36,7 +36,7 @@ _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 """The text that a pass of the run writes for a sample, by arm."""
 
 
-def compare_arms(job: RunContext) -> "ArmTable":
+def compare_arms(run: RunContext) -> "ArmTable":
     """Score the stored answers and compare arms on the samples that both have."""
     from coreeval.evaluation import arms  # numpy, for the end of a run
     from coreeval.evaluation.answer_codes import find_clusters
@@ -44,25 +44,25 @@ def compare_arms(job: RunContext) -> "ArmTable":
 
     gold: dict[str, str] = {}
     unrecoverable: set[str] = set()
-    for sample_id, label, outcome in job.store.labels():
+    for sample_id, label, outcome in run.store.labels():
         gold[sample_id] = label
         if outcome == "label_unrecoverable":
             unrecoverable.add(sample_id)
     return arms.compare_arms(
         (
-            (target.model, job.store.answers(target.model, ARMS))
-            for target in job.config.models.targets
+            (target.model, run.store.answers(target.model, ARMS))
+            for target in run.config.models.targets
         ),
         gold=gold,
-        labels=[label.name for label in job.task.labels],
+        labels=[label.name for label in run.task.labels],
         unrecoverable=unrecoverable,
-        clusters=find_clusters(job.store.clusters()),
-        seed=job.config.run.seed,
+        clusters=find_clusters(run.store.clusters()),
+        seed=run.config.run.seed,
     )
 
 
 def gather_memory_evidence(
-    job: RunContext, noise: float | None, others: Mapping[str, Any]
+    run: RunContext, noise: float | None, others: Mapping[str, Any]
 ) -> "MemoryEvidence":
     """Return the evidence of memory in the stored answers and the other detectors."""
     from coreeval.evaluation import agreement  # numpy
@@ -70,25 +70,25 @@ def gather_memory_evidence(
     from coreeval.evaluation.decomposition import compare_arm_texts
     from coreeval.evaluation.scores import ARMS
 
-    targets = [target.model for target in job.config.models.targets]
-    clusters = find_clusters(job.store.clusters())
+    targets = [target.model for target in run.config.models.targets]
+    clusters = find_clusters(run.store.clusters())
     return agreement.find_memory_evidence(
-        [target.model for target in job.config.models.measured_targets],
+        [target.model for target in run.config.models.measured_targets],
         code_answers(
-            ((target, job.store.answers(target, ARMS)) for target in targets),
-            gold={sample_id: label for sample_id, label, _ in job.store.labels()},
-            labels=[label.name for label in job.task.labels],
+            ((target, run.store.answers(target, ARMS)) for target in targets),
+            gold={sample_id: label for sample_id, label, _ in run.store.labels()},
+            labels=[label.name for label in run.task.labels],
             clusters=clusters,
         ),
-        texts=compare_arm_texts(_collect_arm_texts(job), clusters) if job.control else None,
-        references=[each.model for each in job.config.models.targets if each.role == "reference"],
+        texts=compare_arm_texts(_collect_arm_texts(run), clusters) if run.control else None,
+        references=[each.model for each in run.config.models.targets if each.role == "reference"],
         noise=noise,
-        seed=job.config.run.seed,
+        seed=run.config.run.seed,
         others=others,
     )
 
 
-def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
+def _collect_arm_texts(run: RunContext) -> "dict[Arm, dict[str, str]]":
     """Return the texts by arm and sample, for the samples accepted in both passes.
 
     At most as many samples as are compared are drawn, always the same; only their texts are in
@@ -96,12 +96,12 @@ def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
     """
     from coreeval.evaluation.covariates import MOST
 
-    control = job.control.store if job.control else job.store
+    control = run.control.store if run.control else run.store
     there = {key for key, _, outcome in control.labels() if outcome == "accepted"}
-    both = (key for key, _, outcome in job.store.labels() if outcome == "accepted" and key in there)
-    drawn = set(draw_lowest(both, MOST, id_of=str, seed=job.config.run.seed))
+    both = (key for key, _, outcome in run.store.labels() if outcome == "accepted" and key in there)
+    drawn = set(draw_lowest(both, MOST, id_of=str, seed=run.config.run.seed))
     texts: dict[Arm, dict[str, str]] = {arm: {} for arm in get_args(Arm)}
-    for store, arms in ((job.store, _FIRST_PASS), (control, _SECOND_PASS)):
+    for store, arms in ((run.store, _FIRST_PASS), (control, _SECOND_PASS)):
         for ended in store.sample_results(("accepted",)):
             for arm, fields_of in arms.items():
                 fields = fields_of(ended) if ended.sample.id in drawn else None
@@ -110,39 +110,39 @@ def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
     return texts
 
 
-def gather_findings(job: RunContext) -> ReportInput:
+def gather_findings(run: RunContext) -> ReportInput:
     """Return the run's findings so far."""
-    store, manifest = job.store, job.current_manifest()
-    quality = measure_quality(store, job.task, withheld=(), followed=_read_parent_quality(job))
-    arms, parts = compare_arms(job), score_answers(job)
-    documents = read_documents(job.files)
+    store, manifest = run.store, run.current_manifest()
+    quality = measure_quality(store, run.task, withheld=(), followed=_read_parent_quality(run))
+    arms, parts = compare_arms(run), score_answers(run)
+    documents = read_documents(run.files)
     return ReportInput(
         manifest=manifest.model_dump(mode="json"),
-        config=job.config,
-        task=job.task,
+        config=run.config,
+        task=run.task,
         quality=quality.model_dump(mode="json"),
         overview=store.listing.overview(),
         attempts=store.figures.attempts(),
         evidence=summarize_evidence(store.figures.evidence_uses(), manifest.window),
         worth=find_highlights(
-            store, [target.model for target in job.config.models.measured_targets]
+            store, [target.model for target in run.config.models.measured_targets]
         ),
         arms=arms,
         parts=parts,
         documents=documents,
         levels=gather_memory_evidence(
-            job, quality.label_noise.bound, {**parts, DOCUMENTS: documents}
+            run, quality.label_noise.bound, {**parts, DOCUMENTS: documents}
         ),
     )
 
 
-def _read_parent_quality(job: RunContext) -> Quality | None:
+def _read_parent_quality(run: RunContext) -> Quality | None:
     """Return the quality of the release that samples were kept from, if it still exists."""
-    parent = job.manifest.parent
+    parent = run.manifest.parent
     if parent is None:
         return None
     try:
-        release = find_parent("latest", job.config.name, (), followed=parent)
+        release = find_parent("latest", run.config.name, (), followed=parent)
     except ReleaseError:  # what was kept then has no bound, and the report says so
         return None
     return release.manifest.quality if release else None

@@ -23,9 +23,9 @@ def check_detectors(setup: Setup, *, source: Path, workspace: Workspace) -> None
         check_series(setup.config, source=source, workspace=workspace, today=setup.now.date())
 
 
-def score_answers(job: RunContext) -> dict[str, dict[str, Any] | None]:
+def score_answers(run: RunContext) -> dict[str, dict[str, Any] | None]:
     """Return each detector's part of the report, or None if the config does not ask for it."""
     from coreeval.graph.numleak.run_audit import audit_answers
     from coreeval.graph.pcr.split_comparison import compare_splits
 
-    return {"pcr": compare_splits(job), "numleak": audit_answers(job)}
+    return {"pcr": compare_splits(run), "numleak": audit_answers(run)}

@@ -343,7 +343,7 @@ def test_a_run_made_while_the_question_stands_is_worked_on_too(
     rte = run_of(folder, "rte")
 
     class Terminal(io.StringIO):
-        def readline(self, *_: object) -> str:
+        def readline(self, *_: object) -> str:  # type: ignore[override]
             shutil.copytree(rte, rte.with_name("second"))
             return "y\n"
 

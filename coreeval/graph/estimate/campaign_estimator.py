@@ -63,19 +63,22 @@ class CampaignEstimator:
             ConfigError: the file of prices cannot be used.
             RunCorrupt: the call store is damaged.
         """
-        cast, seen = assign_targets(self.config, self.asked), load_recent_calls(self.workspace)
-        lines = tuple(lines_of(cast, seen))
+        assignments, past_calls = (
+            assign_targets(self.config, self.asked),
+            load_recent_calls(self.workspace),
+        )
+        lines = tuple(lines_of(assignments, past_calls))
         budget = self.config.run.budget_usd
         return build_estimate(
             self.config,
-            cast,
+            assignments,
             lines,
             task=self.task,
             source=self.source,
             samples=self.samples,
             budget_usd=None if budget is None else max(0.0, budget - self._spent()),
             now=now(),
-            notes=(*self.notes, *self._hints(lines, seen)),
+            notes=(*self.notes, *self._hints(lines, past_calls)),
         )
 
     def _spent(self) -> float:
@@ -85,8 +88,10 @@ class CampaignEstimator:
             spent = calls.ledger.spent()
         return spent.billed_usd + spent.unknown_usd
 
-    def _hints(self, lines: Sequence[EstimateLine], seen: Sequence[CallUsage]) -> Iterator[str]:
+    def _hints(
+        self, lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]
+    ) -> Iterator[str]:
         if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
             yield ANSWER_LENGTH_NOTE.format(key=self.fewer)
-        if {line.model for line in lines} & {one.model for one in seen}:
+        if {line.model for line in lines} & {one.model for one in past_calls}:
             yield REUSED_NOTE

@@ -54,13 +54,15 @@ def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> CostEstimate
         fewer="detect.numleak.dates",
         notes=[*plan.universe.notes(), *plan.notes()],
     )
-    return asking.estimate(lambda cast, seen: audit_lines(plan.audits, cast, seen), now=now)
+    return asking.estimate(
+        lambda assignments, past_calls: audit_lines(plan.audits, assignments, past_calls), now=now
+    )
 
 
 def audit_lines(
     audits: Iterable[TargetAudit],
-    cast: RoleAssignments,
-    seen: Sequence[CallUsage],
+    assignments: RoleAssignments,
+    past_calls: Sequence[CallUsage],
     *,
     stage: Stage = "run",
 ) -> Iterator[EstimateLine]:
@@ -76,12 +78,12 @@ def audit_lines(
                     calls,
                     _measure_series(questions),
                     len(questions),
-                    cast,
-                    seen,
+                    assignments,
+                    past_calls,
                     stage=stage,
                 )
         if audit.judged:
-            yield from _utility_lines(audit, audit.judged, cast, seen, stage)
+            yield from _utility_lines(audit, audit.judged, assignments, past_calls, stage)
 
 
 def _group_questions(audit: TargetAudit) -> dict[tuple[str, int], list[SeriesQuestion]]:
@@ -110,8 +112,8 @@ def _list_judges(plan: NumleakPlan) -> list[ModelConfig]:
 def _utility_lines(
     audit: TargetAudit,
     judged: UtilityPlan,
-    cast: RoleAssignments,
-    seen: Sequence[CallUsage],
+    assignments: RoleAssignments,
+    past_calls: Sequence[CallUsage],
     stage: Stage,
 ) -> Iterator[EstimateLine]:
     """Yield the cost of ordinary questions and of scoring their answers."""
@@ -122,14 +124,16 @@ def _utility_lines(
         sizes = [measure_prompt(one.messages, {}) for one in texts.values()]
         size = PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
         yield estimate_line(
-            UTILITY_ROLE, audit.target, once, size, len(texts), cast, seen, stage=stage
+            UTILITY_ROLE, audit.target, once, size, len(texts), assignments, past_calls, stage=stage
         )
     own = sum(one.key(audit.target.model) in judged.again for one in judged.questions)
     for judge, answers in ((judged.judge, len(texts)), (judged.second_judge, own)):
         if judge and answers and not judge.is_rule_based:
             shown = _measure_judge(judged)
             tries = KnownRange(range=between(1, 1, JUDGE_DRAWS), basis=basis)
-            yield estimate_line(JUDGE_ROLE, judge, tries, shown, answers, cast, seen, stage=stage)
+            yield estimate_line(
+                JUDGE_ROLE, judge, tries, shown, answers, assignments, past_calls, stage=stage
+            )
 
 
 def _measure_judge(judged: UtilityPlan) -> PromptSize:
@@ -143,13 +147,15 @@ def _measure_judge(judged: UtilityPlan) -> PromptSize:
     )
 
 
-def series_lines(lab: PromptLab, cast: RoleAssignments, memory: PastFigures) -> list[EstimateLine]:
+def series_lines(
+    lab: PromptLab, assignments: RoleAssignments, memory: PastFigures
+) -> list[EstimateLine]:
     """Return the cost of asking about series and of judging the answers given under defences."""
     config, setup = lab.setup.config, lab.setup
-    if config.detect.numleak is None or not (cast.targets or cast.judges):
+    if config.detect.numleak is None or not (assignments.targets or assignments.judges):
         return []
     chosen = [target for target in config.models.targets if not is_classifier(target.model)]
     _, audits = plan_run_audits(
         config, chosen, source=lab.config, workspace=lab.workspace, today=setup.now.date()
     )
-    return list(audit_lines(audits, cast, memory.seen, stage="numleak"))
+    return list(audit_lines(audits, assignments, memory.past_calls, stage="numleak"))

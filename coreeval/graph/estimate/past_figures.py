@@ -21,7 +21,7 @@ from coreeval.schema import Arm, RoleName
 class PastFigures:
     """Figures from earlier runs, and the most attempts that a run may make."""
 
-    seen: Sequence[CallUsage]
+    past_calls: Sequence[CallUsage]
     earlier: PastRuns
     max_attempts: int
 

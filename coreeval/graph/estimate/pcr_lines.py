@@ -51,34 +51,40 @@ def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
         fewer="detect.pcr.samples",
         notes=[] if plan.twins else [_PARAPHRASE_NOTE],
     )
-    return asking.estimate(lambda cast, seen: _item_lines(plan, cast, seen), now=now)
+    return asking.estimate(
+        lambda assignments, past_calls: _item_lines(plan, assignments, past_calls), now=now
+    )
 
 
 _PARAPHRASE_NOTE = "items whose paraphrase fails are not asked about; the estimate pays for all"
 
 
 def _item_lines(
-    plan: ItemPlan, cast: RoleAssignments, seen: Sequence[CallUsage]
+    plan: ItemPlan, assignments: RoleAssignments, past_calls: Sequence[CallUsage]
 ) -> Iterator[EstimateLine]:
     items = [item for each in plan.drawn for item in each.items]
     rewriter = plan.config.models.rewriter
     if rewriter in plan.models and rewriter is not None:
         told = len(load_built_in_prompt("paraphraser").text)
         calls = KnownRange(range=REPEATED_QUESTIONS, basis=STATED_BASIS)
-        size = _measure_items(rewriter, items, seen, fixed=told)
-        yield estimate_line(PARAPHRASE_ROLE, rewriter, calls, size, len(items), cast, seen)
+        size = _measure_items(rewriter, items, past_calls, fixed=told)
+        yield estimate_line(
+            PARAPHRASE_ROLE, rewriter, calls, size, len(items), assignments, past_calls
+        )
     for target in plan.config.models.targets:
         basis = FigureBasis(origin="the benchmark's items and their twins", n=plan.items)
         calls = KnownRange(range=exactly(2), basis=basis)
-        size = _measure_items(target, items, seen)
-        yield estimate_line(ITEM_ROLE, target, calls, size, plan.items, cast, seen)
+        size = _measure_items(target, items, past_calls)
+        yield estimate_line(ITEM_ROLE, target, calls, size, plan.items, assignments, past_calls)
 
 
 def _measure_items(
-    model: ModelConfig, items: Sequence[Item], seen: Sequence[CallUsage], *, fixed: int = 0
+    model: ModelConfig, items: Sequence[Item], past_calls: Sequence[CallUsage], *, fixed: int = 0
 ) -> PromptSize:
     """Return the length of the questions about items; their twins are about as long."""
-    wide = 1 if find_recorded_name(model) in {one.model for one in seen} else CHARACTERS_PER_WIDE
+    wide = (
+        1 if find_recorded_name(model) in {one.model for one in past_calls} else CHARACTERS_PER_WIDE
+    )
     sizes = [len(item.input) + (wide - 1) * _count_wide(item.input) for item in items]
     basis = FigureBasis(origin="the benchmark's items", n=len(items))
     return PromptSize(fixed=fixed, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
@@ -91,7 +97,7 @@ def _count_wide(text: str) -> int:
 
 def rewording_lines(
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     memory: PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
@@ -99,23 +105,23 @@ def rewording_lines(
     return [
         estimate_line(
             role,
-            cast.roles[role],
+            assignments.roles[role],
             memory.rewordings(role),
             sizes[role],
             counted.train,
-            cast,
-            memory.seen,
+            assignments,
+            memory.past_calls,
             stage="pcr",
         )
         for role in REWORDING_CALLS
-        if role in cast.roles and counted.train
+        if role in assignments.roles and counted.train
     ]
 
 
 def split_lines(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     memory: PastFigures,
     size: PromptSize,
 ) -> list[EstimateLine]:
@@ -131,6 +137,6 @@ def split_lines(
     questions = share.range.times(len(lab.setup.task.templates) * texts)
     calls = share.model_copy(update={"range": questions})
     return [
-        estimate_line("target", model, calls, size, 1, cast, memory.seen, stage="pcr")
-        for model in cast.targets
+        estimate_line("target", model, calls, size, 1, assignments, memory.past_calls, stage="pcr")
+        for model in assignments.targets
     ]

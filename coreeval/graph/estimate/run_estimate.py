@@ -67,16 +67,16 @@ def estimate(
     lineage, lab = build_lineage(parent, stale_after), open_lab(config, overrides)
     before = find_followed_release(lineage, lab.setup, lab.workspace) if lineage else None
     keeper = open_keeper(before, lab.setup) if before else None
-    counted, cast = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
+    counted, assignments = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
     memory = PastFigures(
-        seen=load_recent_calls(lab.workspace),
+        past_calls=load_recent_calls(lab.workspace),
         earlier=load_past_runs(lab.workspace, lab.setup.task.name),
         max_attempts=lab.setup.config.run.max_attempts,
     )
-    lines = tuple(asyncio.run(_run_lines(lab, counted, cast, memory)))
+    lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
-    notes = [*told, *_list_notes(lab, lines, memory.seen)]
-    made = estimate_lab(lab, counted, cast, lines, now=now, notes=notes)
+    notes = [*told, *_list_notes(lab, lines, memory.past_calls)]
+    made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)
     return made
 
@@ -84,7 +84,7 @@ def estimate(
 def estimate_lab(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     lines: tuple[EstimateLine, ...],
     *,
     now: Clock,
@@ -94,7 +94,7 @@ def estimate_lab(
     config = lab.setup.config
     return build_estimate(
         config,
-        cast,
+        assignments,
         lines,
         task=lab.setup.task.name,
         source=lab.config,
@@ -109,29 +109,35 @@ def estimate_lab(
 
 
 async def _run_lines(
-    lab: PromptLab, counted: SampleCount, cast: RoleAssignments, memory: PastFigures
+    lab: PromptLab, counted: SampleCount, assignments: RoleAssignments, memory: PastFigures
 ) -> list[EstimateLine]:
-    sizes = {role: await measure_role(lab, role, counted.drawn) for role in cast.roles}
+    sizes = {role: await measure_role(lab, role, counted.drawn) for role in assignments.roles}
     lines = [
         estimate_line(
-            role, model, memory.calls(role), sizes[role], counted.refresh_count, cast, memory.seen
+            role,
+            model,
+            memory.calls(role),
+            sizes[role],
+            counted.refresh_count,
+            assignments,
+            memory.past_calls,
         )
-        for role, model in cast.roles.items()
+        for role, model in assignments.roles.items()
     ]
-    rewording = rewording_lines(counted, cast, memory, sizes)
-    lines += _control_lines(lab, counted, cast, memory, sizes)
-    audit = await asyncio.to_thread(series_lines, lab, cast, memory)
-    if not cast.targets:
+    rewording = rewording_lines(counted, assignments, memory, sizes)
+    lines += _control_lines(lab, counted, assignments, memory, sizes)
+    audit = await asyncio.to_thread(series_lines, lab, assignments, memory)
+    if not assignments.targets:
         return [*lines, *rewording, *audit]
     size = measure_target(lab, counted.drawn)
-    return [*lines, *_evaluation_lines(lab, counted, cast, memory, size), *rewording,
-            *split_lines(lab, counted, cast, memory, size), *audit]  # fmt: skip
+    return [*lines, *_evaluation_lines(lab, counted, assignments, memory, size), *rewording,
+            *split_lines(lab, counted, assignments, memory, size), *audit]  # fmt: skip
 
 
 def _evaluation_lines(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     memory: PastFigures,
     size: PromptSize,
 ) -> list[EstimateLine]:
@@ -141,23 +147,25 @@ def _evaluation_lines(
     templates, samples = len(lab.setup.task.templates), counted.samples
     questions = memory.questions(templates)
     lines = [
-        estimate_line("target", model, questions, size, samples, cast, memory.seen)
-        for model in cast.targets
+        estimate_line("target", model, questions, size, samples, assignments, memory.past_calls)
+        for model in assignments.targets
     ]
     if lab.setup.control is None:
         return lines
     share = memory.share("updated")  # the same pipeline writes the control arm
     more = share.model_copy(update={"range": share.range.times(templates)})
     return lines + [
-        estimate_line("target", model, more, size, samples, cast, memory.seen, stage="control")
-        for model in cast.targets
+        estimate_line(
+            "target", model, more, size, samples, assignments, memory.past_calls, stage="control"
+        )
+        for model in assignments.targets
     ]
 
 
 def _control_lines(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     memory: PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
@@ -177,18 +185,25 @@ def _control_lines(
     ]
     return [
         estimate_line(
-            role, cast.roles[role], calls, sizes[role], number, cast, memory.seen, stage="control"
+            role,
+            assignments.roles[role],
+            calls,
+            sizes[role],
+            number,
+            assignments,
+            memory.past_calls,
+            stage="control",
         )
         for role, calls, number in asked
-        if role in cast.roles
+        if role in assignments.roles
     ]
 
 
 def _list_notes(
-    lab: PromptLab, lines: Sequence[EstimateLine], seen: Sequence[CallUsage]
+    lab: PromptLab, lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]
 ) -> Iterator[str]:
     yield from rules_note(lab.setup.config)
     if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
         yield REASONING_NOTE
-    if {line.model for line in lines} & {one.model for one in seen}:
+    if {line.model for line in lines} & {one.model for one in past_calls}:
         yield REUSED_NOTE

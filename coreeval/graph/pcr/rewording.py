@@ -34,50 +34,50 @@ TRACED_AS = "reword train item"
 """Name of an item's trace in LangSmith."""
 
 
-async def reword_train(job: RunContext) -> None:
+async def reword_train(run: RunContext) -> None:
     """Bring every drawn item to its end; return early if the run is told to stop.
 
     Raises:
         CoreEvalError: something that no item could survive, such as a refused key.
     """
-    pending, counts = await asyncio.to_thread(_open_items, job)
+    pending, counts = await asyncio.to_thread(_open_items, run)
     if not pending:
         return
     async with AsyncExitStack() as stack:
-        context = await asyncio.to_thread(open_node_context, job, stack)
+        context = await asyncio.to_thread(open_node_context, run, stack)
         stack.push_async_callback(close_models)
-        in_flight = job.monitor.in_flight
-        wrap = build_recorder(job.store, in_flight, job.now, job.payer, job.observer)
+        in_flight = run.monitor.in_flight
+        wrap = build_recorder(run.store, in_flight, run.now, run.payer, run.observer)
         app = build_rewording_graph(SampleNodes(context), wrap).compile()
-        runner = _ItemThreads(job, app, in_flight)
+        runner = _ItemThreads(run, app, in_flight)
         total, ranks = len(pending) + counts.total(), itertools.count()
 
         async def work(item_id: str) -> None:
             end = await runner.reword(item_id, next(ranks))
             counts.update([end.status] if end else [])
             done = counts.total()
-            job.watch(Progress(stage=REWORD_STAGE, done=done, total=total, counts=dict(counts)))
+            run.watch(Progress(stage=REWORD_STAGE, done=done, total=total, counts=dict(counts)))
 
-        at_once = job.config.run.concurrency
-        await run_pool(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
+        at_once = run.config.run.concurrency
+        await run_pool(pending, work, concurrency=at_once, stop=run.stop, context=run.context)
 
 
-def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
+def _open_items(run: RunContext) -> tuple[list[str], Counter[str]]:
     """Return the open items and the counts of the others; draw items if none have been drawn."""
-    if not job.store.train.counts():
-        job.tell(REWORD_STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
-        job.store.train.add(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
-    counts = Counter(job.store.train.counts())
+    if not run.store.train.counts():
+        run.tell(REWORD_STAGE, note=f"drawing items of the split {run.config.pcr_train_split!r}")
+        run.store.train.add(draw_train(run.setup, max_train_items(run.config, run.manifest.limit)))
+    counts = Counter(run.store.train.counts())
     if counts.pop("open", 0):
-        check_models(job.setup, job.workspace)
-    return job.store.train.open_ids(), counts
+        check_models(run.setup, run.workspace)
+    return run.store.train.open_ids(), counts
 
 
 @dataclass(frozen=True)
 class _ItemThreads:
     """The threads that reword items, one for each item."""
 
-    job: RunContext
+    run: RunContext
     app: SampleApp
     in_flight: InFlight
 
@@ -90,14 +90,14 @@ class _ItemThreads:
             return None
         finally:
             self.in_flight.leave(item_id)
-        await self.job.store.train.end(item_id, end)
-        self.job.observer.on_end(item_id, end)
+        await self.run.store.train.end(item_id, end)
+        self.run.observer.on_end(item_id, end)
         return end
 
     async def _end(self, item_id: str) -> TrainEnd:
-        seconds = self.job.config.run.sample_timeout_s
+        seconds = self.run.config.run.sample_timeout_s
         try:
-            with self.job.stop.control() as control:
+            with self.run.stop.control() as control:
                 async with asyncio.timeout(seconds):
                     state = await self.app.ainvoke(
                         start_sample(item_id), {"run_name": TRACED_AS}, control=control
