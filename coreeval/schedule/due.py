@@ -108,6 +108,8 @@ def _run_config(config: Path, dependencies: Dependencies) -> Iterator[ScheduleRe
             yield from ScheduleCheck(plan, dependencies).run()
     except Exception as error:  # noqa: BLE001 - not even a fault of ours may stop other configs
         told = to_coreeval_error(error)
+        if told is not error:
+            told.where = ", ".join(filter(None, [str(config), told.where]))
         yield ScheduleResult(
             config=config,
             name="",

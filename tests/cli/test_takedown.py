@@ -342,15 +342,14 @@ def test_a_run_made_while_the_question_stands_is_worked_on_too(
 ) -> None:
     rte = run_of(folder, "rte")
 
-    class Terminal(io.StringIO):
-        def readline(self, *_: object) -> str:  # type: ignore[override]
-            shutil.copytree(rte, rte.with_name("second"))
-            return "y\n"
+    def answer(*_: object) -> str:
+        shutil.copytree(rte, rte.with_name("second"))
+        return "y\n"
 
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr("sys.stdin", Terminal())
+    typed = io.StringIO()
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(typed, "readline", answer)
+    monkeypatch.setattr("sys.stdin", typed)
     said = shell("takedown", NAME)
     assert said.code == 0
     assert said.out.count("samples in flight") == 2

@@ -372,6 +372,7 @@ def test_a_fault_while_a_config_is_read_keeps_no_other_waiting(
     done = list(run_due([other.config, office.config], office.dependencies()))
     assert [each.ending for each in done] == ["failed", "released"]
     assert done[0].trouble and "fault of CoreEval" in done[0].trouble.message
+    assert str(other.config) in done[0].trouble.where
 
 
 def test_two_configs_of_one_name_are_refused(office: FakeSchedule, tmp_path: Path) -> None:
