@@ -166,6 +166,11 @@ class TableColumns:
     cluster: str | None = None
     """None if the table does not say which rows belong together."""
 
+    @property
+    def names(self) -> set[str]:
+        """Return the names of all of them."""
+        return {*self.fields.values(), self.label} | {self.id, self.cluster} - {None}
+
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
     ) -> SourceRow:
