@@ -169,7 +169,8 @@ class TableColumns:
     @property
     def names(self) -> set[str]:
         """Return the names of all of them."""
-        return {*self.fields.values(), self.label} | {self.id, self.cluster} - {None}
+        optional = (name for name in (self.id, self.cluster) if name is not None)
+        return {*self.fields.values(), self.label, *optional}
 
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
