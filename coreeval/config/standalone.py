@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.models import (
     ModelConfig,
     TargetConfig,
@@ -12,13 +13,12 @@ from coreeval.config.models import (
 )
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.run import StandaloneRunConfig
-from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
 
 
-class ItemDatasetConfig(Value):
+class ItemDatasetConfig(Section):
     """The location of the items, and how to read them."""
 
     format: ItemFormat
@@ -26,7 +26,7 @@ class ItemDatasetConfig(Value):
     """A folder with a file for each split, relative to the config."""
 
 
-class ItemModelsConfig(Value):
+class ItemModelsConfig(Section):
     """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -50,12 +50,12 @@ class ItemModelsConfig(Value):
         return self
 
 
-class ItemPcrConfig(Value):
+class ItemPcrConfig(Section):
     """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
     test_split: str | None = None
-    samples: Annotated[int, Field(ge=1)] = 500
+    samples: Count = 500
     """The most items of each split that are asked about."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
     modified: str | None = None
@@ -83,13 +83,13 @@ class ItemPcrConfig(Value):
         return self
 
 
-class ItemDetectConfig(Value):
+class ItemDetectConfig(Section):
     """What is measured."""
 
     pcr: ItemPcrConfig = ItemPcrConfig()
 
 
-class ItemConfig(Value):
+class ItemConfig(Section):
     """All settings for asking about items."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -99,7 +99,7 @@ class ItemConfig(Value):
     detect: ItemDetectConfig = ItemDetectConfig()
 
 
-class SeriesModelsConfig(Value):
+class SeriesModelsConfig(Section):
     """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -111,13 +111,13 @@ class SeriesModelsConfig(Value):
         return self
 
 
-class SeriesDetectConfig(Value):
+class SeriesDetectConfig(Section):
     """What is measured."""
 
     numleak: NumleakConfig
 
 
-class SeriesConfig(Value):
+class SeriesConfig(Section):
     """All settings for asking about series."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
