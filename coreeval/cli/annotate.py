@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
@@ -180,13 +181,18 @@ def export(
         ),
     ],
     samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts of each arm, if there are as many.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=LARGEST_COUNT, help="Texts of each arm, if there are as many."
+        ),
     ] = 50,
     raters: Annotated[int, typer.Option(metavar="N", min=1, max=99, help="Sheets.")] = 3,
     form: Annotated[
         Literal["csv", "xlsx", "page"], typer.Option("--format", help="Of the sheets.")
     ] = "csv",
-    seed: Annotated[int, typer.Option(help="Of all that is left to chance.")] = 7,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of all that is left to chance.")
+    ] = 7,
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:

@@ -9,6 +9,8 @@ import typer
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.options import (
+    LARGEST_SEED,
+    MOST_DRAWS,
     BudgetOption,
     RunArgument,
     SetOption,
@@ -105,8 +107,12 @@ def pcr(
     interval: Annotated[
         Literal["percentile", "bca"], typer.Option(help="Which bootstrap interval.")
     ] = "percentile",
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws and permutations.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=100, max=MOST_DRAWS, help="Bootstrap draws and permutations.")
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random numbers.")
+    ] = 0,
     ablation: Annotated[
         bool, typer.Option("--ablation", help="Again under other alphas, scales, thresholds.")
     ] = False,
