@@ -9,6 +9,7 @@ import typer
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.options import (
+    LARGEST_COUNT,
     LARGEST_SEED,
     MOST_DRAWS,
     BudgetOption,
@@ -83,7 +84,11 @@ def pcr(
     ] = "",
     alpha: Annotated[
         float,
-        typer.Option(min=0.0, help="What keeps the ratio finite; 0.001 where consistency is tiny."),
+        typer.Option(
+            min=0.0,
+            max=LARGEST_COUNT,
+            help="What keeps the ratio finite; 0.001 where consistency is tiny.",
+        ),
     ] = 0.01,
     scale: Annotated[
         Literal["tanh", "linear", "sigmoid"], typer.Option(help="What the ratio goes through.")
@@ -102,7 +107,11 @@ def pcr(
     ] = "test",
     margin: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Differences within it count as none; else 0.03 (of tanh)."),
+        typer.Option(
+            min=0.0,
+            max=LARGEST_COUNT,
+            help="Differences within it count as none; else 0.03 (of tanh).",
+        ),
     ] = None,
     interval: Annotated[
         Literal["percentile", "bca"], typer.Option(help="Which bootstrap interval.")

@@ -48,7 +48,7 @@ def overlap(
         typer.Option("--field", metavar="NAME", help="Compare this field only; repeatable."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option(help="Least resemblance of a near hit, between 0 and 1.")
+        float, typer.Option(min=0.0, max=1.0, help="Least resemblance of a near hit.")
     ] = 0.4,
     embeddings: Annotated[
         str | None,

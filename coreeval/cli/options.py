@@ -83,6 +83,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="USD",
         min=0.0,
+        max=LARGEST_COUNT,
         help="Most that the run may cost in all; it stops before (exit 3) and can be resumed.",
     ),
 ]

@@ -56,7 +56,10 @@ AttemptsOption = Annotated[
     typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="List those of N attempts or more."),
 ]
 CostOption = Annotated[
-    float | None, typer.Option(metavar="USD", min=0.0, help="List those that cost it or more.")
+    float | None,
+    typer.Option(
+        metavar="USD", min=0.0, max=LARGEST_COUNT, help="List those that cost it or more."
+    ),
 ]
 CauseOption = Annotated[
     str | None, typer.Option(metavar="CAUSE", help="List those that were left for this cause.")
