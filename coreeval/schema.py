@@ -65,8 +65,8 @@ class Value(BaseModel):
 class Label(Value):
     """One class of a task's label space."""
 
-    id: int
-    """The integer that the benchmark's files use."""
+    id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    """The integer that the benchmark's files use; within 64 bits, as SQLite keeps it."""
     name: str
     """The name shown to people and models, e.g. `joy`."""
     meaning: str

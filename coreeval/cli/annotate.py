@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number
 from coreeval.tools.tables import Row, Table, text_lines, texts
@@ -166,14 +167,17 @@ def export(
         ),
     ],
     samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts of each arm, if there are as many.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=LARGEST_COUNT, help="Texts of each arm, if there are as many."
+        ),
     ] = 50,
     raters: Annotated[int, typer.Option(metavar="N", min=1, max=99, help="Sheets.")] = 3,
     form: Annotated[
         Literal["csv", "xlsx", "page"], typer.Option("--format", help="Of the sheets.")
     ] = "csv",
     seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of all that is left to chance.")
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of all that is left to chance.")
     ] = 7,
     originals: OriginalsOption = None,
     as_json: AsJson = False,

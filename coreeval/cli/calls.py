@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
@@ -81,7 +82,14 @@ def export(
 @calls.command("gc")
 def gc(
     older_than: Annotated[
-        int, typer.Option("--older-than", metavar="DAYS", min=0, help="Least age of what goes.")
+        int,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            min=0,
+            max=MOST_DAYS_BACK,
+            help="Least age of what goes.",
+        ),
     ] = DAYS,
     keep_runs: Annotated[
         bool,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
@@ -37,7 +38,10 @@ def diff(
         str | None, typer.Option(metavar="SAMPLE", help="Only this one, with all its texts.")
     ] = None,
     most: Annotated[
-        int, typer.Option("--show", metavar="N", min=0, help="Most samples that are shown.")
+        int,
+        typer.Option(
+            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Most samples that are shown."
+        ),
     ] = 10,
     stale_after: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.options import (
+    LARGEST_COUNT,
     ConfigArgument,
     FromOption,
     SetOption,
@@ -34,11 +35,17 @@ if TYPE_CHECKING:
 def estimate(
     config: ConfigArgument,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
     ] = None,
     preview: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="Refresh the first N for real, and learn from them."),
+        typer.Option(
+            metavar="N",
+            min=2,
+            max=LARGEST_COUNT,
+            help="Refresh the first N for real, and learn from them.",
+        ),
     ] = None,
     setting: SetOption = None,
     release: FromOption = None,

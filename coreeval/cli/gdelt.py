@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coreeval.cli.gdelt_query import find_store, query
+from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
 
@@ -42,7 +43,10 @@ _FEEDS = (
 @gdelt.command("sync")
 def sync(
     days: Annotated[
-        int | None, typer.Option("--days", metavar="N", min=1, help="Fetch the last N days.")
+        int | None,
+        typer.Option(
+            "--days", metavar="N", min=1, max=MOST_DAYS_BACK, help="Fetch the last N days."
+        ),
     ] = None,
     since: Annotated[
         str | None,

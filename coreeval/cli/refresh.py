@@ -8,6 +8,7 @@ import typer
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import (
+    LARGEST_COUNT,
     BudgetOption,
     ConfigArgument,
     FromOption,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 def refresh(
     config: ConfigArgument,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
     ] = None,
     run_dir: Annotated[
         Path | None,

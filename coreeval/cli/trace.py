@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coreeval.cli.options import RunArgument
+from coreeval.cli.options import LARGEST_COUNT, RunArgument
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -54,10 +54,14 @@ LabelOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="List those with this label.")
 ]
 AttemptsOption = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="List those of N attempts or more.")
+    int | None,
+    typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="List those of N attempts or more."),
 ]
 CostOption = Annotated[
-    float | None, typer.Option(metavar="USD", min=0.0, help="List those that cost it or more.")
+    float | None,
+    typer.Option(
+        metavar="USD", min=0.0, max=LARGEST_COUNT, help="List those that cost it or more."
+    ),
 ]
 CauseOption = Annotated[
     str | None, typer.Option(metavar="CAUSE", help="List those that were left for this cause.")
@@ -70,10 +74,17 @@ SortOption = Annotated[
     str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
 ]
 DescendingOption = Annotated[bool, typer.Option("--desc", help="The most or the last first.")]
-OffsetOption = Annotated[int, typer.Option(metavar="N", min=0, help="Leave out the first N.")]
+OffsetOption = Annotated[
+    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Leave out the first N.")
+]
 LimitOption = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help=f"At most so many; {SHOWN}, or all with --json[l]."),
+    typer.Option(
+        metavar="N",
+        min=1,
+        max=LARGEST_COUNT,
+        help=f"At most so many; {SHOWN}, or all with --json[l].",
+    ),
 ]
 CallsOption = Annotated[
     bool, typer.Option("--calls", help="With SAMPLE: show prompts and answers.")

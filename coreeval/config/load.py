@@ -299,7 +299,7 @@ def _key_path(place: Sequence[int | str]) -> list[str]:
     return [part for part in parts if "[" not in part and part not in _UNION_TAGS]
 
 
-_UNION_TAGS = {"datetime", "literal"}
+_UNION_TAGS = {"datetime", "literal", "dict", "list", "float"}
 """Parts that pydantic adds to the location of a value of a union type."""
 
 

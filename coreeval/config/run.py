@@ -9,14 +9,15 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Policy, Seed, Value
+from coreeval.schema import Flag, Policy, Seed
 
 
-class TelemetryConfig(Value):
+class TelemetryConfig(Section):
     """Where spans are sent; nowhere by default."""
 
     otlp: PlainUrl | None = None
@@ -27,7 +28,7 @@ class TelemetryConfig(Value):
     """
 
 
-class LicenceConfig(Value):
+class LicenceConfig(Section):
     """The terms on which a benchmark's texts may be redistributed, as stated by their owner."""
 
     name: str
@@ -36,7 +37,7 @@ class LicenceConfig(Value):
     """Whether a release may contain the original texts."""
 
 
-class DatasetConfig(Value):
+class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
     format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
@@ -61,7 +62,7 @@ class DatasetConfig(Value):
         return self
 
 
-class RunConfig(Value):
+class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
@@ -85,7 +86,7 @@ class RunConfig(Value):
     control arm."""
 
 
-class StandaloneRunConfig(Value):
+class StandaloneRunConfig(Section):
     """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
@@ -99,7 +100,7 @@ class StandaloneRunConfig(Value):
     """A file of prices that override the built-in ones."""
 
 
-class SafetyConfig(Value):
+class SafetyConfig(Section):
     """What to do with a flagged sample; a flag that is absent keeps its default."""
 
     abuse: Policy | None = None
@@ -118,12 +119,12 @@ class SafetyConfig(Value):
         return {flag: policy for flag in flags if (policy := getattr(self, flag))}
 
 
-class PcrConfig(Value):
+class PcrConfig(Section):
     """Whether scores come from memory: CAP's PCR of the train split against the test split."""
 
     train_split: str | None = None
     """None: the dataset's train split."""
-    samples: Annotated[int, Field(ge=1)] = 500
+    samples: Count = 500
     """The number of train items that are drawn and reworded."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
@@ -131,7 +132,7 @@ class PcrConfig(Value):
     """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
 
 
-class DetectConfig(Value):
+class DetectConfig(Section):
     """What is measured after the refresh."""
 
     evaluate: bool = True
@@ -166,7 +167,7 @@ class DetectConfig(Value):
         return self.evaluate or self.compares_splits or self.asks_series
 
 
-class Config(Value):
+class Config(Section):
     """All settings of a run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.models import (
     ModelConfig,
     TargetConfig,
@@ -14,7 +15,6 @@ from coreeval.config.models import (
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.run import Config, StandaloneRunConfig
 from coreeval.errors import ConfigError
-from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
@@ -22,7 +22,7 @@ RUN_KEYS = {"task", "knowledge"}
 """Keys that only the config of a run has."""
 
 
-class ItemDatasetConfig(Value):
+class ItemDatasetConfig(Section):
     """The location of the items, and how to read them."""
 
     format: ItemFormat
@@ -30,7 +30,7 @@ class ItemDatasetConfig(Value):
     """A folder with a file for each split, relative to the config."""
 
 
-class ItemModelsConfig(Value):
+class ItemModelsConfig(Section):
     """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -54,12 +54,12 @@ class ItemModelsConfig(Value):
         return self
 
 
-class ItemPcrConfig(Value):
+class ItemPcrConfig(Section):
     """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
     test_split: str | None = None
-    samples: Annotated[int, Field(ge=1)] = 500
+    samples: Count = 500
     """The most items of each split that are asked about."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
     modified: str | None = None
@@ -87,7 +87,7 @@ class ItemPcrConfig(Value):
         return self
 
 
-class ItemDetectConfig(Value):
+class ItemDetectConfig(Section):
     """What is measured."""
 
     pcr: ItemPcrConfig = ItemPcrConfig()
@@ -100,7 +100,7 @@ class ItemDetectConfig(Value):
         return self.model_copy(update={"pcr": modified})
 
 
-class ItemConfig(Value):
+class ItemConfig(Section):
     """All settings for asking about items."""
 
     command: ClassVar[str] = "coreeval detect pcr"
@@ -113,7 +113,7 @@ class ItemConfig(Value):
     detect: ItemDetectConfig = ItemDetectConfig()
 
 
-class SeriesModelsConfig(Value):
+class SeriesModelsConfig(Section):
     """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -125,7 +125,7 @@ class SeriesModelsConfig(Value):
         return self
 
 
-class SeriesDetectConfig(Value):
+class SeriesDetectConfig(Section):
     """What is measured."""
 
     numleak: NumleakConfig
@@ -135,7 +135,7 @@ class SeriesDetectConfig(Value):
         return SeriesDetectConfig(numleak=self.numleak.resolve(at))
 
 
-class SeriesConfig(Value):
+class SeriesConfig(Section):
     """All settings for asking about series."""
 
     command: ClassVar[str] = "coreeval detect numleak"
