@@ -30,6 +30,8 @@ Not among them is what goes wrong with one call, which fails one sample:
   - NotRecorded             an answer is wanted of a recording that has none
 """
 
+import errno
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -199,6 +201,39 @@ class Interrupted(CoreEvalError):
 
     exit_code = 130
     kind = "interrupted"
+
+
+DEBUG = "--debug"
+"""The option of all commands that shows tracebacks."""
+_NO_ROOM = "the disk is full: make room on it, then give the same command again"
+_NO_PERMISSION = "let this user read and write there, or copy the folder to where you may"
+_HINTS = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: "nothing can be written there: copy the folder to where you may write, or name "
+    "another workspace: COREEVAL_HOME=DIR",
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+}
+"""What to do if the system refuses an operation of a command, by errno."""
+
+
+def to_coreeval_error(error: BaseException) -> CoreEvalError:
+    """Return any error as one that is meant for the user.
+
+    What the system refuses is a RunError; what nobody foresaw is told as a fault of CoreEval.
+    """
+    if isinstance(error, CoreEvalError):
+        return error
+    if isinstance(error, OSError):
+        hint = _HINTS.get(error.errno or 0, "")
+        return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return CoreEvalError(
+        f"this is a fault of CoreEval, not yours: {type(error).__name__}: {error}",
+        where=f"{Path(last.filename).name}, line {last.lineno}",
+        hint=f"please report it with what the same command says with {DEBUG}",
+    )
 
 
 class ModelCallError(Exception):

@@ -6,7 +6,14 @@ No logic lives here. Everything is frozen, refuses unknown keys and turns into p
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 RoleName = Literal["extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge"]
 Outcome = Literal[
@@ -41,6 +48,9 @@ DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated", "control"]
 AnswerKind = Literal["answered", "refused", "truncated", "unparsed"]
 Text = Annotated[str, StringConstraints(min_length=1)]
+Seed = Annotated[int, AfterValidator(lambda given: given % 2**32)]
+"""The seed of all that is drawn, in the range that NumPy and scikit-learn take; any other integer
+stands for its remainder, so that runs begun with one can be finished."""
 
 
 class Value(BaseModel):
@@ -55,8 +65,8 @@ class Value(BaseModel):
 class Label(Value):
     """One class of a task's label space."""
 
-    id: int
-    """The integer that the benchmark's files use."""
+    id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
+    """The integer that the benchmark's files use; within 64 bits, as SQLite keeps it."""
     name: str
     """The name shown to people and models, e.g. `joy`."""
     meaning: str

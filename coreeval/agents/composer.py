@@ -47,22 +47,22 @@ class LLMComposer(LLMRole):
             ComposedAnswer, name="composition", records={"fields": task.fields}
         )
 
-    async def __call__(self, brief: CompositionRequest) -> Composition:
+    async def __call__(self, request: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts in the original's voice."""
         messages = self._messages(
-            item=item_data(self.task, brief.sample)
+            item=item_data(self.task, request.sample)
             | {
-                "read_by": brief.read_by,
-                "locked": locked_data(firm_locks(self.task, brief.extraction)),
-                "habits": habits(brief.sample.fields),
-                "words": word_limits(self.task, brief.sample.fields, brief.plan),
+                "read_by": request.read_by,
+                "locked": locked_data(firm_locks(self.task, request.extraction)),
+                "habits": habits(request.sample.fields),
+                "words": word_limits(self.task, request.sample.fields, request.plan),
             },
-            plan=plan_data(brief.plan),
-            news=news_data(brief.evidence),
-            drafts={"substituted": brief.substituted, "reworded": brief.reworded},
-            feedback={"previous": brief.previous, "defects": feedback_data(brief.feedback)},
+            plan=plan_data(request.plan),
+            news=news_data(request.evidence),
+            drafts={"substituted": request.substituted, "reworded": request.reworded},
+            feedback={"previous": request.previous, "defects": feedback_data(request.feedback)},
         )
         answer = await self._client.ask(messages, self._schema, check=check_not_blank)
-        known = range(len(brief.plan.replacements))
+        known = range(len(request.plan.replacements))
         used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
         return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

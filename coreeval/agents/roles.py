@@ -86,7 +86,7 @@ class CompositionRequest:
 class Composer(Protocol):
     """A role that writes D-hat (paper eq. 5)."""
 
-    async def __call__(self, brief: CompositionRequest) -> Composition:
+    async def __call__(self, request: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts in the original's voice."""
         ...
 

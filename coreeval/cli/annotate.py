@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number
+from coreeval.tools.tables import Row, Table, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.evaluation.annotation.ratings import (
         Annotation,
         CriterionResult,
         Disagreement,
-        RatingDifference,
         RatingProblem,
         Reliability,
     )
-    from coreeval.evaluation.scores import Score
     from coreeval.releases.annotation_scores import SheetScores
     from coreeval.releases.annotation_sheets import SheetExport
 
@@ -88,48 +89,34 @@ def _problems(problems: Sequence["RatingProblem"]) -> Iterator[str]:
 
 def _means(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
     arms = list(dict.fromkeys(arm for each in criteria for arm in each.arms))
-    yield f"{'mean':<12}" + "".join(f"{arm:<22}" for arm in arms) + "updated - original"
-    for each in criteria:
-        means = "".join(f"{_score(each.arms.get(arm)):<22}" for arm in arms)
-        yield f"{each.criterion:<12}{means}{_difference(each.difference)}"
-    sizes = "".join(f"{criteria[0].arms[arm].n:<22}" for arm in arms)
-    yield f"{'texts':<12}{sizes}".rstrip()
-
-
-def _score(score: "Score | None") -> str:
-    if score is None or score.estimate is None:
-        return "not measured"
-    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})"
-
-
-def _difference(found: "RatingDifference") -> str:
-    if found.estimate is None:
-        return "not measured"
-    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+    columns = (texts("mean", 12), *(texts(arm, 22) for arm in arms), texts("updated - original"))
+    means = [
+        (each.criterion, *(format_estimate(each.arms.get(arm), ".2f") for arm in arms),
+         format_estimate(each.difference, "+.2f"))
+        for each in criteria
+    ]  # fmt: skip
+    sizes: Row = ("texts", *(criteria[0].arms[arm].n for arm in arms))
+    yield from text_lines(Table(columns, [*means, sizes]))
 
 
 def _agreement(said: "Annotation") -> Iterator[str]:
     if len(said.raters) < 2:
         yield "one rater: there are means, and no agreement; have another one rate the same texts"
         return
-    yield f"{'agreement':<12}{'same, of pairs':<22}{'Fleiss kappa':<34}Krippendorff alpha"
-    yield from (f"{each.criterion:<12}{_reliability(each.reliability)}" for each in said.criteria)
-    yield "on the updated texts alone"
-    yield from (f"{each.criterion:<12}{_reliability(each.of_updated)}" for each in said.criteria)
+    columns = (texts("agreement", 12), texts("same, of pairs", 22), texts("Fleiss kappa", 34),
+               texts("Krippendorff alpha"))  # fmt: skip
+    whole = [_reliability_row(each.criterion, each.reliability) for each in said.criteria]
+    updated = [_reliability_row(each.criterion, each.of_updated) for each in said.criteria]
+    yield from text_lines(Table(columns, [*whole, ("on the updated texts alone",), *updated]))
 
 
-def _reliability(found: "Reliability") -> str:
-    share = found.agreement.estimate
-    pairs = "not measured" if share is None else f"{share:.1%}"
-    return f"{pairs:<22}{_chance(found.kappa):<34}{_chance(found.alpha)}"
-
-
-def _chance(score: "Score") -> str:
-    if score.estimate is None:
-        return f"not defined, n = {score.n}"
-    if score.ci_low is None:
-        return f"{score.estimate:.3f}, n = {score.n}"
-    return f"{score.estimate:.3f} ({score.ci_low:.2f} to {score.ci_high:.2f}), n = {score.n}"
+def _reliability_row(criterion: str, found: "Reliability") -> Row:
+    pairs = format_number(found.agreement.estimate, ".1%", NOT_MEASURED)
+    chances = (
+        f"{format_estimate(score, '.3f', ends='.2f', undefined='not defined')}, n = {score.n}"
+        for score in (found.kappa, found.alpha)
+    )
+    return (criterion, pairs, *chances)
 
 
 def _notes(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
@@ -180,13 +167,18 @@ def export(
         ),
     ],
     samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts of each arm, if there are as many.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=LARGEST_COUNT, help="Texts of each arm, if there are as many."
+        ),
     ] = 50,
     raters: Annotated[int, typer.Option(metavar="N", min=1, max=99, help="Sheets.")] = 3,
     form: Annotated[
         Literal["csv", "xlsx", "page"], typer.Option("--format", help="Of the sheets.")
     ] = "csv",
-    seed: Annotated[int, typer.Option(help="Of all that is left to chance.")] = 7,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of all that is left to chance.")
+    ] = 7,
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:

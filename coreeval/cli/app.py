@@ -4,25 +4,27 @@
 """
 
 import atexit
-import errno
 import gc
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from coreeval.cli.output import note, show_error
-from coreeval.errors import CoreEvalError, Interrupted, RunError, UsageError
+from coreeval.cli.output import DEBUG_ASKED, note, note_traceback, show_error
+from coreeval.errors import (
+    DEBUG,
+    CoreEvalError,
+    Interrupted,
+    UsageError,
+    to_coreeval_error,
+)
 
 NAME = "coreeval"
-DEBUG = "--debug"
 COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
     "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export", "push",
@@ -41,17 +43,6 @@ HOMES = {
 
 
 _STOPPED = "stopped by Ctrl-C"
-_NO_ROOM = "the disk is full: make room on it, then give the same command again"
-_NO_PERMISSION = "let this user read and write there, or copy the folder to where you may"
-_HINTS = {
-    errno.ENOSPC: _NO_ROOM,
-    errno.EDQUOT: _NO_ROOM,
-    errno.EROFS: "nothing can be written there: copy the folder to where you may write, or name "
-    "another workspace: COREEVAL_HOME=DIR",
-    errno.EACCES: _NO_PERMISSION,
-    errno.EPERM: _NO_PERMISSION,
-}
-"""What to do if the system refuses an operation of a command, by errno."""
 
 
 def _version(wanted: bool) -> None:
@@ -127,17 +118,17 @@ def _build_program(names: tuple[str, ...]) -> Callable[..., int | None]:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    as_json, debug = "--json" in given, DEBUG in given
+    as_json, debug = "--json" in given, DEBUG_ASKED.set(DEBUG in given)
     given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
     try:
         return app(given)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
-        if debug:
-            note("".join(traceback.format_exception(error)))
+        note_traceback(error)
         told = _to_coreeval_error(error)
         show_error(told, as_json)
         return told.exit_code
     finally:
+        DEBUG_ASKED.reset(debug)
         _close_tracing()
 
 
@@ -150,14 +141,9 @@ def _close_tracing() -> None:
 
 def _to_coreeval_error(error: BaseException) -> CoreEvalError:
     """Return any error as one that is meant for the user."""
-    if isinstance(error, CoreEvalError):
-        return error
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted(_STOPPED)
-    if isinstance(error, OSError):
-        hint = _HINTS.get(error.errno or 0, "")
-        return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
-    return _usage_error(error) or _internal_error(error)
+    return _usage_error(error) or to_coreeval_error(error)
 
 
 def _usage_error(error: BaseException) -> UsageError | None:
@@ -168,16 +154,6 @@ def _usage_error(error: BaseException) -> UsageError | None:
     context = getattr(error, "ctx", None)
     where = context.command_path if context else NAME
     return UsageError(str(message()), where=where, hint=f"see: {where} --help")
-
-
-def _internal_error(error: BaseException) -> CoreEvalError:
-    """Return an internal error as one message."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return CoreEvalError(
-        f"this is a fault of CoreEval, not yours: {type(error).__name__}: {error}",
-        where=f"{Path(last.filename).name}, line {last.lineno}",
-        hint=f"please report it with what the same command says with {DEBUG}",
-    )
 
 
 @contextmanager

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, show, size_words
+from coreeval.cli.options import MOST_DAYS_BACK
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_number, format_price, format_size
+from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.open import CallReferences
@@ -79,7 +82,14 @@ def export(
 @calls.command("gc")
 def gc(
     older_than: Annotated[
-        int, typer.Option("--older-than", metavar="DAYS", min=0, help="Least age of what goes.")
+        int,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            min=0,
+            max=MOST_DAYS_BACK,
+            help="Least age of what goes.",
+        ),
     ] = DAYS,
     keep_runs: Annotated[
         bool,
@@ -252,31 +262,35 @@ def stats_lines(document: Document) -> Iterator[str]:
 
     damaged = document["damaged"]
     where = brief(Path(document["store"]).resolve())
-    yield f"{where}: {document['calls']:,} calls, {size_words(document['bytes'])}"
+    yield f"{where}: {document['calls']:,} calls, {format_size(document['bytes'])}"
     if document["models"]:
-        yield from _table(document)
+        total = {**document, "model": "all", "role": ""}
+        rows = [*document["models"], *([total] if len(document["models"]) > 1 else [])]
+        yield from text_lines(Table(_COLUMNS, [*map(_tally_row, rows)]))
     yield from _payer_lines(document["payers"])
     if damaged:
         yield describe_damage(damaged)
 
 
-def _table(document: Document) -> Iterator[str]:
-    rows = document["models"]
-    wide = min(WIDEST_MODEL, max(len(row["model"]) for row in rows))
-    yield (
-        f"{'model':<{wide}}  {'role':<12}{'calls':>9}{'answers':>9}{'tokens in':>13}"
-        f"{'cached':>8}{'out':>11}{'USD':>12}  no answers"
+_COLUMNS = (
+    texts("model", most=WIDEST_MODEL), texts("role", 12, gap=2), numbers("calls", 9),
+    numbers("answers", 9), numbers("tokens in", 13), numbers("cached", 8), numbers("out", 11),
+    numbers("USD", 12), texts("no answers", gap=2),
+)  # fmt: skip
+
+
+def _tally_row(row: Document) -> Row:
+    return (
+        row["model"],
+        row["role"],
+        f"{row['calls']:,}",
+        f"{row['valid']:,}",
+        f"{row['prompt_tokens']:,}",
+        format_number(row["cached_share"], ".0%", ""),
+        f"{row['completion_tokens']:,}",
+        _format_usd(row),
+        ", ".join(f"{kind} {number}" for kind, number in row["invalid"].items()),
     )
-    total = {**document, "model": "all", "role": ""}
-    for row in (*rows, *([total] if len(rows) > 1 else [])):
-        share = "" if row["cached_share"] is None else f"{row['cached_share']:.0%}"
-        wrong = ", ".join(f"{kind} {number}" for kind, number in row["invalid"].items())
-        line = (
-            f"{_cut(row['model'], wide):<{wide}}  {row['role']:<12}{row['calls']:>9,}"
-            f"{row['valid']:>9,}{row['prompt_tokens']:>13,}{share:>8}"
-            f"{row['completion_tokens']:>11,}{_format_usd(row):>12}  {wrong}"
-        )
-        yield line.rstrip()
 
 
 def _format_usd(row: Document) -> str:
@@ -293,7 +307,7 @@ def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:
 
 
 def _payer_line(one: Document) -> str:
-    usd = "of unknown price" if one["usd"] is None else f"{one['usd']:.4f} USD"
+    usd = format_price(one["usd"], 4)
     told = f"{one_line(one['payer']) or UNKNOWN_PAYER}: {one['calls']:,} calls, {usd}"
     open_ = one["reserved_usd"]
     return f"{told}, {open_:.4f} USD of requests that nobody knows the end of" if open_ else told
@@ -352,7 +366,7 @@ def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
         return
     yield "deleted:" if document["deleted"] else "not deleted:"
     yield from waste_lines(waste)
-    before, after = size_words(document["bytes_before"]), size_words(document["bytes_after"])
+    before, after = format_size(document["bytes_before"]), format_size(document["bytes_after"])
     yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 
@@ -365,8 +379,3 @@ def waste_lines(waste: "Garbage") -> Iterator[str]:
     yield f"  {len(waste.damaged):>9,} damaged rows"
     yield f"  {len(waste.texts):>9,} shared texts that no call refers to"
     yield f"  {sum(waste.payers.values()):>9,} reservations of runs that are gone"
-
-
-def _cut(text: str, wide: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= wide else f"{line[: wide - 1]}…"

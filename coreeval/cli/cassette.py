@@ -10,8 +10,9 @@ import typer
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import RunArgument
-from coreeval.cli.output import AsJson, Document, brief, command, one_line, show, size_words
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import RunError
+from coreeval.tools.formatting import format_size
 
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.record import RecordResult
@@ -122,7 +123,7 @@ def export_lines(document: Document) -> Iterator[str]:
     path = Path(document["cassette"])
     yield (
         f"{brief(path)}: {document['samples']:,} samples, {document['answers']:,} answers, "
-        f"{size_words(document['bytes'])}"
+        f"{format_size(document['bytes'])}"
     )
     yield f"digest:  {document['digest']}"
     yield from _licence(document)

@@ -11,6 +11,8 @@ import typer
 from coreeval.cli.output import AsJson, Document, brief, command, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.formatting import format_interval, format_number
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -77,7 +79,7 @@ def _pcr_lines(pcr: Document) -> Iterator[str]:
     for one in pcr["targets"]:
         splits, gap = one["splits"], one["adjusted"]
         each = "".join(f"{splits[name]['pcr']:>10.3f}" for name in ("train", "test"))
-        span = f"{gap['ci_low']:+.3f} … {gap['ci_high']:+.3f}"
+        span = format_interval(gap["ci_low"], gap["ci_high"], "+.3f", joint=" … ")
         verdict = one["verdict"].replace("_", " ")
         yield f"{one['name']:<22}{each}{gap['estimate']:>+12.3f}  {span:<18}{verdict}"
     yield "One small classifier three times: without a memory, with one of train, with one of test."
@@ -89,16 +91,19 @@ def _pcr_lines(pcr: Document) -> Iterator[str]:
 
 def _numleak_lines(numleak: Document) -> Iterator[str]:
     """Yield NumLeak's findings on six small models that were taught a made-up series."""
-    yield "Are numbers remembered? NumLeak on a SYNTHETIC series, by examples/synthetic_numbers.py:"
-    yield f"{'target':<26}{'answered':>9}{'Pearson r':>11}{'within 0.25':>13}  verdict"
-    for one in numleak["series"]:
-        numbers = (one[name]["estimate"] for name in ("parse_rate", "pearson_r"))
-        answered, r = ("n/a" if each is None else f"{each:.2f}" for each in numbers)
-        within = one["within_tolerance"]["estimate"]
-        hits = "n/a" if within is None else f"{within:.2f}"
-        verdict = one["verdict"].replace("_", " ")
-        yield f"{one['model']:<26}{answered:>9}{r:>11}{hits:>13}  {verdict}"
-    yield "Small models that learned its values by heart, by halves, roughly, or not at all."
+    title = (
+        "Are numbers remembered? NumLeak on a SYNTHETIC series, by examples/synthetic_numbers.py:"
+    )
+    note = "Small models that learned its values by heart, by halves, roughly, or not at all."
+    columns = (texts("target", 26), numbers("answered", 9), numbers("Pearson r", 11),
+               numbers("within 0.25", 13), texts("verdict", gap=2))  # fmt: skip
+    names = ("parse_rate", "pearson_r", "within_tolerance")
+    rows = [
+        (one["model"], *(format_number(one[name]["estimate"], ".2f") for name in names),
+         one["verdict"].replace("_", " "))
+        for one in numleak["series"]
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, rows, title, note))
 
 
 def _run_lines(runs: "list[RunSummary]") -> Iterator[str]:
@@ -160,13 +165,15 @@ def init(
 ) -> None:
     """Write a commented config to start from."""
     path = folder / NAME
-    if path.exists():
+    template = resources.files("coreeval.cli").joinpath("coreeval.yaml")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:  # follows no link, not even a dangling one
+            file.write(template.read_text(encoding="utf-8"))
+    except FileExistsError:
         raise UsageError(
             "there is a config here already", where=str(path), hint="edit it, or name another DIR"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    template = resources.files("coreeval.cli").joinpath("coreeval.yaml")
-    path.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+        ) from None
     show(
         {"config": str(path)},
         as_json,

@@ -9,6 +9,9 @@ import typer
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.options import (
+    LARGEST_COUNT,
+    LARGEST_SEED,
+    MOST_DRAWS,
     BudgetOption,
     RunArgument,
     SetOption,
@@ -81,7 +84,11 @@ def pcr(
     ] = "",
     alpha: Annotated[
         float,
-        typer.Option(min=0.0, help="What keeps the ratio finite; 0.001 where consistency is tiny."),
+        typer.Option(
+            min=0.0,
+            max=LARGEST_COUNT,
+            help="What keeps the ratio finite; 0.001 where consistency is tiny.",
+        ),
     ] = 0.01,
     scale: Annotated[
         Literal["tanh", "linear", "sigmoid"], typer.Option(help="What the ratio goes through.")
@@ -100,13 +107,21 @@ def pcr(
     ] = "test",
     margin: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Differences within it count as none; else 0.03 (of tanh)."),
+        typer.Option(
+            min=0.0,
+            max=LARGEST_COUNT,
+            help="Differences within it count as none; else 0.03 (of tanh).",
+        ),
     ] = None,
     interval: Annotated[
         Literal["percentile", "bca"], typer.Option(help="Which bootstrap interval.")
     ] = "percentile",
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws and permutations.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=100, max=MOST_DRAWS, help="Bootstrap draws and permutations.")
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random numbers.")
+    ] = 0,
     ablation: Annotated[
         bool, typer.Option("--ablation", help="Again under other alphas, scales, thresholds.")
     ] = False,

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from coreeval.cli.options import BudgetOption, SetOption, TrustOption, UnpricedOption
+from coreeval.cli.options import (
+    LARGEST_COUNT,
+    LARGEST_SEED,
+    MOST_DRAWS,
+    BudgetOption,
+    SetOption,
+    TrustOption,
+    UnpricedOption,
+)
 from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
 
@@ -89,7 +97,9 @@ def numleak(
     ] = None,
     dates: Annotated[
         int | None,
-        typer.Option(min=1, help="Most dates of each series that a back-test asks about."),
+        typer.Option(
+            min=1, max=LARGEST_COUNT, help="Most dates of each series that a back-test asks about."
+        ),
     ] = None,
     signal: Annotated[
         list[str] | None,
@@ -107,8 +117,12 @@ def numleak(
         Path | None,
         typer.Option(metavar="FILE", dir_okay=False, help="Write one page with all of it (HTML)."),
     ] = None,
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws and permutations.")] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=100, max=MOST_DRAWS, help="Bootstrap draws and permutations.")
+    ] = 2_000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random numbers.")
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
     ] = False,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.errors import UsageError
 
@@ -47,7 +48,7 @@ def overlap(
         typer.Option("--field", metavar="NAME", help="Compare this field only; repeatable."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option(help="Least resemblance of a near hit, between 0 and 1.")
+        float, typer.Option(min=0.0, max=1.0, help="Least resemblance of a near hit.")
     ] = 0.4,
     embeddings: Annotated[
         str | None,
@@ -64,7 +65,10 @@ def overlap(
         ),
     ] = 0.75,
     most: Annotated[
-        int, typer.Option("--show", metavar="N", min=0, help="Most hits that are shown.")
+        int,
+        typer.Option(
+            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Most hits that are shown."
+        ),
     ] = 10,
     table: Annotated[
         Path | None,

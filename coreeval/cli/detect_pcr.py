@@ -27,7 +27,7 @@ from coreeval.tools.embeddings import Embedder
 from coreeval.tools.workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
-    from coreeval.graph.item_campaign import ItemAnswers, ItemPlan
+    from coreeval.graph.pcr.item_campaign import ItemAnswers, ItemPlan
 
 
 WHERE = "coreeval detect pcr"
@@ -250,8 +250,8 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
     with pause_garbage_collection():
         from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
         from coreeval.cli.progress import show_progress
-        from coreeval.graph.estimate.campaign_estimate import estimate_items
-        from coreeval.graph.item_campaign import ask_items, build_item_plan
+        from coreeval.graph.estimate.pcr_lines import estimate_items
+        from coreeval.graph.pcr.item_campaign import ask_items, build_item_plan
 
     asking.shown.check()
     plan = with_trusted_endpoints(
@@ -281,7 +281,7 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
 @contextmanager
 def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
     """Open the embeddings before any cost arises, if paraphrases or answers need them."""
-    from coreeval.graph.item_campaign import PARAPHRASE
+    from coreeval.graph.pcr.item_campaign import PARAPHRASE
 
     if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
         with open_cached_embeddings(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:

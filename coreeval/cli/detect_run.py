@@ -8,7 +8,7 @@ import typer
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.output import brief, command, show
 from coreeval.evaluation.detectors.base import Detector
-from coreeval.tools.tables import table_lines
+from coreeval.tools.tables import text_lines
 
 with pause_garbage_collection():
     from coreeval.cli.progress import show_progress
@@ -30,7 +30,7 @@ def detect_run(
 
 def _lines(detector: Detector, found: Detection) -> Iterator[str]:
     for table in detector.make_tables(found.document):
-        yield from table_lines(table)
+        yield from text_lines(table)
         yield ""
     yield f"report:  {brief(found.summary.run_dir / 'report.html')}"
 

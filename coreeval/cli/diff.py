@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from coreeval.releases.diff import Diff, FactDiff, FieldDiff, SampleDiff, ValueChange
-    from coreeval.releases.release_manifest import ChangeCounts
     from coreeval.releases.sources import StaleSample
 
 
@@ -37,7 +38,10 @@ def diff(
         str | None, typer.Option(metavar="SAMPLE", help="Only this one, with all its texts.")
     ] = None,
     most: Annotated[
-        int, typer.Option("--show", metavar="N", min=0, help="Most samples that are shown.")
+        int,
+        typer.Option(
+            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Most samples that are shown."
+        ),
     ] = 10,
     stale_after: Annotated[
         str | None,
@@ -112,9 +116,10 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
         page: The page that it was written to.
     """
     yield f"{diff.before} -> {diff.after}"
-    yield f"{'':<28}{'added':>9}{'removed':>9}{'changed':>9}{'kept':>9}"
-    yield _count_line("samples of the updated arm", diff.samples)
-    yield _count_line("replaced facts", diff.facts)
+    kinds = ("added", "removed", "changed", "kept")
+    named = {"samples of the updated arm": diff.samples, "replaced facts": diff.facts}
+    counts = [(title, *(getattr(each, kind) for kind in kinds)) for title, each in named.items()]
+    yield from text_lines(Table((texts(width=28), *(numbers(kind, 9) for kind in kinds)), counts))
     for move in diff.outcomes:
         yield f"  {move.before} -> {move.after}: {move.samples}"
     yield from map(_setting_line, diff.settings)
@@ -125,11 +130,6 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
         yield f"and {left} more samples differ: --show N, --sample SAMPLE, --page FILE or --json"
     if page:
         yield f"page: {brief(page)}"
-
-
-def _count_line(title: str, counts: "ChangeCounts") -> str:
-    numbers = (counts.added, counts.removed, counts.changed, counts.kept)
-    return f"{title:<28}" + "".join(f"{number:>9}" for number in numbers)
 
 
 def _setting_line(change: "ValueChange") -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.options import (
+    LARGEST_COUNT,
     ConfigArgument,
     FromOption,
     SetOption,
@@ -19,6 +20,13 @@ from coreeval.cli.options import (
     with_trusted_endpoints,
 )
 from coreeval.cli.output import AsJson, Document, brief, command, show, window_lines
+from coreeval.tools.formatting import (
+    describe_price,
+    format_amount,
+    format_expected_time,
+    format_expected_usd,
+)
+from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range
@@ -27,11 +35,17 @@ if TYPE_CHECKING:
 def estimate(
     config: ConfigArgument,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
     ] = None,
     preview: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="Refresh the first N for real, and learn from them."),
+        typer.Option(
+            metavar="N",
+            min=2,
+            max=LARGEST_COUNT,
+            help="Refresh the first N for real, and learn from them.",
+        ),
     ] = None,
     setting: SetOption = None,
     release: FromOption = None,
@@ -79,7 +93,6 @@ def _estimate_with_preview(
 
 
 UNKNOWN = "unknown"
-_SPANS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
 def estimate_document(estimate: "CostEstimate") -> Document:
@@ -115,12 +128,13 @@ def summarize_estimate(estimate: "CostEstimate") -> str:
     if totals.usd is None:
         money = f"at an unknown price ({', '.join(one.model for one in estimate.unpriced)})"
     else:
-        usd = totals.usd
-        money = f"{_format_usd(usd.likely)} USD ({_format_usd(usd.low)} to {_format_usd(usd.high)})"
+        ends = (totals.usd.low, totals.usd.likely, totals.usd.high)
+        low, likely, high = map(format_expected_usd, ends)
+        money = f"{likely} USD ({low} to {high})"
     return (
-        f"{estimate.name}: {estimate.samples:,} items, {_format_count(totals.calls.likely)} calls, "
-        f"{_format_amount(totals.prompt_tokens.likely)} prompt tokens, "
-        f"{_format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
+        f"{estimate.name}: {estimate.samples:,} items, {totals.calls.likely:,.0f} calls, "
+        f"{format_amount(totals.prompt_tokens.likely)} prompt tokens, "
+        f"{format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
     )
 
 
@@ -132,7 +146,7 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
     if estimate.window:
         yield from window_lines(estimate.window, estimate.window_start)
     if done := estimate.preview:
-        usd = "of unknown price" if done.usd is None else f"for {done.usd:.4f} USD"
+        usd = describe_price(done.usd, 4)
         yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
         yield f"  {brief(Path(done.run))}"
         yield f"what follows is for the other {estimate.to_pay:,} samples"
@@ -147,59 +161,39 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
 
 def _sum_lines(estimate: "CostEstimate") -> Iterator[str]:
     totals = estimate.totals
-    yield f"{'':<22}{'low':>12}{'likely':>12}{'high':>12}"
-    yield _figure_row("calls", totals.calls, _format_count)
-    yield _figure_row("prompt tokens", totals.prompt_tokens, _format_amount)
-    yield _figure_row("answer tokens", totals.completion_tokens, _format_amount)
+    money = [_figure_row("USD", totals.usd, format_expected_usd)]
     if totals.usd is None:
-        yield f"{'USD':<22}{UNKNOWN:>12}{UNKNOWN:>12}{UNKNOWN:>12}"
-        yield _figure_row("USD, priced models", totals.priced_usd, _format_usd)
-    else:
-        yield _figure_row("USD", totals.usd, _format_usd)
+        money.append(_figure_row("USD, priced models", totals.priced_usd, format_expected_usd))
     at_once = f"at most {estimate.concurrency} requests at a time to a model"
-    yield f"{_figure_row('time', estimate.seconds, _format_seconds)}   {at_once}"
+    rows = [
+        _figure_row("calls", totals.calls, "{:,.0f}".format),
+        _figure_row("prompt tokens", totals.prompt_tokens, format_amount),
+        _figure_row("answer tokens", totals.completion_tokens, format_amount),
+        *money,
+        (*_figure_row("time", estimate.seconds, format_expected_time), at_once),
+    ]
+    ends = (numbers(end, 12) for end in ("low", "likely", "high"))
+    yield from text_lines(Table((texts(width=22), *ends, texts(gap=3)), rows))
 
 
-def _figure_row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
-    ends = (written(each) for each in (figures.low, figures.likely, figures.high))
-    return f"{name:<22}" + "".join(f"{end:>12}" for end in ends)
+def _figure_row(name: str, figures: "Range | None", written: Callable[[float], str]) -> Row:
+    if figures is None:
+        return (name, *3 * [UNKNOWN])
+    return (name, *map(written, (figures.low, figures.likely, figures.high)))
 
 
 def _role_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
     names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
     role = max(13, *(len(name) + 2 for name in names))
-    heads = "".join(f"{head:>10}" for head in ("calls", "prompt", "answers", "USD"))
-    yield f"{'likely':<{role}}{'model':<{wide}}{heads}"
-    for name, line in zip(names, lines, strict=True):
-        tokens = (line.prompt_tokens, line.completion_tokens)
-        counted = "".join(f"{_format_amount(each.likely):>10}" for each in tokens)
-        usd = UNKNOWN if line.usd is None else _format_usd(line.usd.likely)
-        who = f"{name:<{role}}{line.model:<{wide}}"
-        yield f"{who}{_format_count(line.calls.likely):>10}{counted}{usd:>10}"
-
-
-def _format_amount(number: float) -> str:
-    """Return a number of tokens as text."""
-    if number >= 1e6:
-        return f"{number / 1e6:,.2f}M"
-    return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"
-
-
-def _format_count(number: float) -> str:
-    """Return a number of calls as text."""
-    return f"{number:,.0f}"
-
-
-def _format_usd(number: float) -> str:
-    return f"{number:,.2f}" if number >= 0.1 or not number else f"{number:.4f}"
-
-
-def _format_seconds(seconds: float) -> str:
-    for length, unit in _SPANS:
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"
+    heads = (numbers(head, 10) for head in ("calls", "prompt", "answers", "USD"))
+    rows = [
+        (name, line.model, f"{line.calls.likely:,.0f}", format_amount(line.prompt_tokens.likely),
+         format_amount(line.completion_tokens.likely),
+         UNKNOWN if line.usd is None else format_expected_usd(line.usd.likely))
+        for name, line in zip(names, lines, strict=True)
+    ]  # fmt: skip
+    yield from text_lines(Table((texts("likely", role), texts("model", wide), *heads), rows))
 
 
 # -- money, and what everything rests on ----------------------------------------------------------

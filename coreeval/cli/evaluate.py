@@ -11,6 +11,8 @@ from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import BudgetOption, RunArgument, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.meanings import STATES
+from coreeval.tools.formatting import describe_price, format_interval, format_number
+from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -90,7 +92,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     yield from _order_lines(document["arms"]["ranking"])
     yield from _pcr_lines(document["pcr"])
     cost = document["cost"]
-    usd = "of unknown price" if cost["billed_usd"] is None else f"for {cost['billed_usd']:.2f} USD"
+    usd = describe_price(cost["billed_usd"])
     yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
     yield f"report:  {brief(run / 'report.html')}"
 
@@ -99,14 +101,19 @@ def _target_lines(target: Document) -> Iterator[str]:
     scores = target["all_samples"]
     yield ""
     yield target["target"]
-    yield f"  {'arm':<22}{'macro-F1':>9}  {'95 % interval':<18}{'n':>7}{_HEADS}"
-    for arm in scores["arms"]:
-        yield f"  {arm['arm']:<22}{_figure(arm['macro_f1'])}{_kinds(arm['answers'])}"
+    arms = [
+        (arm["arm"], *_figures(arm["macro_f1"]), *(arm["answers"][kind] for kind in _BAD_ANSWERS))
+        for arm in scores["arms"]
+    ]
+    yield from text_lines(Table(_COLUMNS, arms), "  ")
     if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
         yield "  it refused every question: there is nothing to score"
-    for pair in scores["comparisons"]:
-        name = f"{pair['first']['arm']} -> {pair['second']['arm']}"
-        yield f"  {name:<22}{_figure(pair['macro_f1_difference'], sign='+')}"
+    pairs = [
+        (f"{pair['first']['arm']} -> {pair['second']['arm']}",
+         *_figures(pair["macro_f1_difference"], sign="+"))
+        for pair in scores["comparisons"]
+    ]  # fmt: skip
+    yield from text_lines(Table(_COLUMNS, pairs), "  ", heads=False)
 
 
 def _order_lines(ranking: Document | None) -> Iterator[str]:
@@ -114,8 +121,8 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
     if ranking:
         yield ""
         yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
-        for name in ("kendall", "spearman"):
-            yield f"  {name:<22}{_figure(ranking[name], sign='+')}"
+        rows = [(name, *_figures(ranking[name], sign="+")) for name in ("kendall", "spearman")]
+        yield from text_lines(Table(_COLUMNS, rows), "  ", heads=False)
 
 
 def _pcr_lines(pcr: Document | None) -> Iterator[str]:
@@ -134,17 +141,11 @@ def _pcr_lines(pcr: Document | None) -> Iterator[str]:
 
 
 _BAD_ANSWERS = ("refused", "unparsed", "truncated")
-_HEADS = "".join(f"{kind:>11}" for kind in _BAD_ANSWERS)
+_COLUMNS = (texts("arm", 22), numbers("macro-F1", 9), intervals(18), numbers("n", 7),
+            *(numbers(kind, 11) for kind in _BAD_ANSWERS))  # fmt: skip
 
 
-def _kinds(answers: Document) -> str:
-    return "".join(f"{answers[kind]:>11}" for kind in _BAD_ANSWERS)
-
-
-def _figure(score: Document, sign: str = "") -> str:
-    """Return a score with its interval and its n, in columns."""
-    if score["estimate"] is None:
-        return f"{'n/a':>9}  {'':<18}{score['n']:>7}"
-    ends = (score["ci_low"], score["ci_high"])
-    known = "" if None in ends else " … ".join(format(end, f"{sign}.3f") for end in ends)
-    return f"{score['estimate']:>{sign}9.3f}  {known:<18}{score['n']:>7}"
+def _figures(score: Document, sign: str = "") -> Row:
+    """Return the cells of a score: the number, its interval and its n."""
+    known = format_interval(score["ci_low"], score["ci_high"], f"{sign}.3f", joint=" … ")
+    return (format_number(score["estimate"], f"{sign}.3f"), known, score["n"])

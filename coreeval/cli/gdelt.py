@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coreeval.cli.gdelt_query import find_store, query
+from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
 
@@ -41,7 +43,10 @@ _FEEDS = (
 @gdelt.command("sync")
 def sync(
     days: Annotated[
-        int | None, typer.Option("--days", metavar="N", min=1, help="Fetch the last N days.")
+        int | None,
+        typer.Option(
+            "--days", metavar="N", min=1, max=MOST_DAYS_BACK, help="Fetch the last N days."
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -278,13 +283,9 @@ def _feed_document(feed: "FeedCoverage") -> Json:
         "bad": dict(feed.bad),
         "expected": feed.batch_count,
         "present": feed.present,
-        "days": [
-            {"day": day.day, "expected": day.expected, "present": day.present,
-             "articles": day.articles}
-            for day in feed.days
-        ],
+        "days": [asdict(day) for day in feed.days],
         "gaps": [_gap_document(gap) for gap in feed.gaps],
-    }  # fmt: skip
+    }
 
 
 def _gap_document(gap: "Gap") -> Json:

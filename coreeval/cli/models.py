@@ -11,6 +11,8 @@ import typer
 
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, format_date, one_line, show
+from coreeval.tools.formatting import describe_price, format_number
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.config import Config, PriceConfig
@@ -187,16 +189,15 @@ def check_lines(document: Document) -> Iterator[str]:
 
 
 def _table_lines(found: Sequence[Document]) -> Iterator[str]:
-    wide = min(WIDEST_MODEL, max(len(one["model"]) for one in found))
-    yield f"{'model':<{wide}}  {'state':<10}  {'structure':<16}  {'seconds':>7}  used by"
-    for one in found:
-        name = one_line(one["model"])
-        name = name if len(name) <= wide else f"{name[: wide - 1]}…"
-        seconds = "" if one["seconds"] is None else f"{one['seconds']:.2f}"
-        line = (
-            f"{name:<{wide}}  {_format_state(one):<10}  {one['structured'] or '':<16}  {seconds:>7}"
-        )
-        yield f"{line}  {_format_users(one['used_by'])}"
+    columns = (texts("model", most=WIDEST_MODEL), texts("state", 10, gap=2),
+               texts("structure", 16, gap=2), numbers("seconds", 7, gap=2),
+               texts("used by", gap=2))  # fmt: skip
+    rows = [
+        (one["model"], _format_state(one), one["structured"] or "",
+         format_number(one["seconds"], ".2f", ""), _format_users(one["used_by"]))
+        for one in found
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, rows))
 
 
 def _format_state(one: Document) -> str:
@@ -272,7 +273,7 @@ def _date(one: Document, kind: str) -> str:
 
 
 def _cost_line(cost: Document) -> str:
-    usd = "of unknown price" if cost["usd"] is None else f"for {cost['usd']:.6f} USD"
+    usd = describe_price(cost["usd"], 6)
     tokens = f"{cost['prompt_tokens']} tokens in, {cost['completion_tokens']} out"
     return f"the check: {cost['calls']} answers {usd}, {tokens}"
 

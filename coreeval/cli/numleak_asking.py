@@ -81,7 +81,7 @@ def ask_and_audit(asking: AuditRequest) -> None:
     with pause_garbage_collection():
         from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
         from coreeval.cli.progress import show_progress
-        from coreeval.graph.estimate.campaign_estimate import estimate_numleak
+        from coreeval.graph.estimate.numleak_lines import estimate_numleak
         from coreeval.graph.numleak.series_questions import ask_numleak
 
     plan = with_trusted_endpoints(asking.trust_endpoints, lambda: _plan(asking))

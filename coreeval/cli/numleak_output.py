@@ -4,7 +4,7 @@ Audits, signals and what ties them to the truth, and defences.
 """
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -16,10 +16,10 @@ from coreeval.evaluation.numleak.audit_tables import (
     ROUTE_WORDS,
     AuditRow,
     attribution_rows,
+    audit_table,
     control_rows,
     control_sentences,
     describe_settings,
-    format_value,
     further_rows,
     signature_rows,
     variant_rows,
@@ -27,7 +27,6 @@ from coreeval.evaluation.numleak.audit_tables import (
 from coreeval.evaluation.numleak.defences.effects import defence_replies_document
 from coreeval.evaluation.numleak.defences.tradeoff import (
     CATEGORY_WORDS,
-    DefenceRow,
     DefenceTable,
     defence_tables,
     describe_agreement,
@@ -39,19 +38,15 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.schema import BadRow
+from coreeval.tools.formatting import format_measure
+from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
 
 _DEFENCE_WIDTH: Final = 100
-_HEADS: Final = DefenceRow(
-    defence="",
-    plain="plain",
-    any_ending="any end",
-    blocked="blocked",
-    span="95 % interval",
-    near="near",
-    r="r",
-    useful="useful",
-    categories=tuple(CATEGORY_WORDS.values()),
-)
+_COLUMNS: Final = (
+    texts(width=14, most=14), numbers("plain", 8), numbers("any end", 8), numbers("blocked", 9),
+    intervals(15), numbers("near", 5), numbers("r", 6), numbers("useful", 7),
+    *(numbers(words, len(words) + 1) for words in CATEGORY_WORDS.values()),
+)  # fmt: skip
 
 
 def defence_lines(defences: Document | None) -> Iterator[str]:
@@ -74,27 +69,17 @@ def defence_lines(defences: Document | None) -> Iterator[str]:
 
 def _group_lines(group: DefenceTable) -> Iterator[str]:
     yield f"-- defences: {one_line(group.title)} ".ljust(_DEFENCE_WIDTH, "-")
-    yield from (_defence_line(row) for row in (_HEADS, *group.rows))
+    rows = [(*row[:-1], *row.categories) for row in group.rows]
+    yield from text_lines(Table(_COLUMNS, rows), "  ")
     for sentence in group.sentences:
         yield from _wrap_line(sentence)
     if group.endings:
         names = ", ".join(row.defence for row in group.rows)
         yield from _wrap_line(f"numbers by ending ({names}):")
-    for ending, counts in group.endings:
-        yield f"    {_cut_cell(ending, 20):<20}" + "".join(f"{count:>10}" for count in counts)
+    columns = (texts(width=20, most=20), *(numbers(width=10) for _ in group.rows))
+    endings = [(ending, *counts) for ending, counts in group.endings]
+    yield from text_lines(Table(columns, endings), "    ", heads=False)
     yield ""
-
-
-def _defence_line(row: DefenceRow) -> str:
-    counts = f"{row.plain:>8}{row.any_ending:>8}{row.blocked:>9}  {row.span:<15}{row.near:>5}"
-    heads = zip(row.categories, _HEADS.categories, strict=True)
-    scores = "".join(f"{each:>{len(head) + 1}}" for each, head in heads)
-    return f"  {_cut_cell(row.defence, 14):<14}{counts}{row.r:>6}{row.useful:>7}{scores}".rstrip()
-
-
-def _cut_cell(text: str, wide: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
 def _wrap_line(text: str) -> list[str]:
@@ -108,19 +93,19 @@ def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
     for one in leak["signals"]:
         route = ROUTE_WORDS[one["route"]]
         yield f"signal {one_line(one['signal'])}, {one['dates']} dates: {route}", "  "
-        yield from (_signal_line(row) for row in attribution_rows(one))
+        yield from _row_lines(attribution_rows(one))
         for sentence in (*one["reasons"], *(f"note: {note}" for note in one["notes"])):
             yield sentence, "    "
     rows = [*control_rows(leak)]
     if rows:
         yield "controls of the model's own signal", "  "
-    yield from (_signal_line(row) for row in rows)
+    yield from _row_lines(rows)
     for sentence in (*control_sentences(leak), *(f"note: {note}" for note in leak["notes"])):
         yield sentence, "    "
 
 
-def _signal_line(row: AuditRow) -> tuple[str, str]:
-    return f"{row.what:<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip(), ""
+def _row_lines(rows: Iterable[AuditRow]) -> Iterator[tuple[str, str]]:
+    yield from ((line, "") for line in text_lines(audit_table(rows), heads=False))
 
 
 SHOWN = 5
@@ -158,9 +143,8 @@ def _audit_lines(one: Document) -> Iterator[str]:
         f"({statuses or 'none'}); {cutoff}",
         "",
     )
-    yield f"  {'':<58}{'value':>10}  {'95 % interval':<19}{'n':>8}"
-    for row in (*signature_rows(one), *further_rows(one), *variant_rows(one)):
-        yield row_line(row)
+    rows = (*signature_rows(one), *further_rows(one), *variant_rows(one))
+    yield from text_lines(audit_table(rows), "  ")
     yield from _verdict_lines(one)
     for line, indent in leak_lines(one["leak"]):
         yield from wrap_line(line, indent) if indent else [f"  {line}"]
@@ -168,11 +152,6 @@ def _audit_lines(one: Document) -> Iterator[str]:
         yield from wrap_line(f"note: {note}")
     yield from left_out_lines(one["left_out"])
     yield ""
-
-
-def row_line(row: AuditRow) -> str:
-    """Return a row of numbers as a line."""
-    return f"  {cut_text(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
 
 
 def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Iterator[str]:
@@ -195,18 +174,17 @@ def _verdict_lines(one: Document) -> Iterator[str]:
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
-    wide = min(_NAME, max(len(one["model"]) for one in found))
-    heads = f"{'answered':>10}{'r':>11}{'within':>11}  {'adjusted p':>10}  verdict"
-    yield f"{'':<{wide}}  {'series':<{_SERIES}}{heads}"
-    for one in found:
-        figures = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
-        parse, r, within = map(format_value, figures)
-        yield (
-            f"{cut_text(one['model'], wide):<{wide}}  {cut_text(one['series'], _SERIES):<{_SERIES}}"
-            f"{parse:>10}{r:>11}{within:>11}  {format_value(one['p_adjusted']):>10}"
-            f"  {verdict_words(one['verdict'])}"
-        )
+    columns = (texts(most=_NAME), texts("series", _SERIES, gap=2, most=_SERIES),
+               numbers("answered", 10), numbers("r", 11), numbers("within", 11),
+               numbers("adjusted p", 10, gap=2), texts("verdict", gap=2))  # fmt: skip
+    yield from text_lines(Table(columns, [*map(_summary_row, found)]))
     yield ""
+
+
+def _summary_row(one: Document) -> Row:
+    metrics = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
+    figures = map(format_measure, (*metrics, one["p_adjusted"]))
+    return (one["model"], one["series"], *figures, verdict_words(one["verdict"]))
 
 
 def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
@@ -217,12 +195,6 @@ def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
         yield from wrap_line(f"bad line {row['line']} of {row['file']}: {row['reason']}")
     if len(bad) > SHOWN:
         yield f"    and {len(bad) - SHOWN} more, all of them with --json"
-
-
-def cut_text(text: str, wide: int) -> str:
-    """Return an external text on one line, cut to the available width."""
-    line = one_line(text)
-    return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
 def wrap_line(text: str, indent: str = "    ") -> list[str]:

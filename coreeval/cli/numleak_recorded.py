@@ -16,10 +16,8 @@ from coreeval.cli.numleak_output import (
     AuditDisplay,
     AuditInput,
     bad_lines,
-    cut_text,
     left_out_lines,
     report_audits,
-    row_line,
     wrap_line,
 )
 from coreeval.cli.output import Document, brief, one_line, show
@@ -27,7 +25,7 @@ from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.benchmarks.files import Records
 from coreeval.evaluation.numleak.audit import as_json, infer_series
-from coreeval.evaluation.numleak.audit_tables import describe_settings, format_value, make_row
+from coreeval.evaluation.numleak.audit_tables import audit_table, describe_settings, make_row
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
 from coreeval.evaluation.numleak.periods import Frequency, Period
@@ -47,6 +45,8 @@ from coreeval.evaluation.numleak.statistics.logprobs import (
 from coreeval.evaluation.statistics import LEVEL
 from coreeval.schema import BadRow
 from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
+from coreeval.tools.formatting import format_measure, format_p_value
+from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 from coreeval.tools.workspace import workspace_for
 
 
@@ -309,13 +309,15 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         yield "  no date can be ranked"
     else:
         yield from wrap_line(f"{_sentence(one)}.", "")
-        yield row_line(make_row("true value first", one["top1"]))
         rank = f"mean rank of the true value (by chance {one['chance_rank']:g})"
-        yield row_line(make_row(rank, one["mean_rank"]))
-        gap = "log-probability beyond the best other, nats a token"
-        yield row_line(make_row(gap, one["mean_gap"]))
-        for name, metric in one["lost_to"].items():
-            yield row_line(make_row(f"where it is not first: {name} is", metric))
+        rows = {
+            "true value first": one["top1"],
+            rank: one["mean_rank"],
+            "log-probability beyond the best other, nats a token": one["mean_gap"],
+            **{f"where it is not first: {name} is": lost for name, lost in one["lost_to"].items()},
+        }
+        table = audit_table(make_row(what, metric) for what, metric in rows.items())
+        yield from text_lines(table, "  ", heads=False)
     yield from left_out_lines(one["left_out"], "dates or candidates")
     yield ""
 
@@ -326,22 +328,20 @@ def _sentence(one: Document) -> str:
     low = one["top1"]["ci_low"]
     above = low is not None and low > one["chance"]
     words = "more often than by chance" if above else "not shown to be more often than by chance"
-    p = one["p_value"]
-    small = "p < 0.001" if p < 0.001 else f"p {p:.3f}"
     return (
         f"the true value is the most probable of {one['candidates']:g} on {first} of {one['n']} "
-        f"dates, {words} ({one['chance']:.2f}; {small})"
+        f"dates, {words} ({one['chance']:.2f}; p {format_p_value(one['p_value'])})"
     )
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
-    wide = min(_NAME, max(len(_ranking_name(one)) for one in found))
-    yield f"{'':<{wide}}{'dates':>8}{'first':>9}{'chance':>9}{'rank':>9}{'gap':>9}"
+    heads = (numbers(head, 9) for head in ("first", "chance", "rank", "gap"))
+    rows: list[Row] = []
     for one in found:
         metrics = (one["top1"]["estimate"], one["chance"], one["mean_rank"]["estimate"],
                    one["mean_gap"]["estimate"])  # fmt: skip
-        cells = "".join(f"{format_value(each):>9}" for each in metrics)
-        yield f"{cut_text(_ranking_name(one), wide):<{wide}}{one['n']:>8}{cells}"
+        rows.append((_ranking_name(one), one["n"], *map(format_measure, metrics)))
+    yield from text_lines(Table((texts(most=_NAME), numbers("dates", 8), *heads), rows))
     yield ""
 
 

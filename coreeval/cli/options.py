@@ -14,6 +14,12 @@ import typer
 from coreeval.cli.output import note, one_line, plain
 from coreeval.errors import UntrustedEndpoint
 
+LARGEST_COUNT = 10**9
+"""The largest number of anything that an option takes; a test goes over all options."""
+LARGEST_SEED = 2**32 - 1
+MOST_DRAWS = 10**6
+"""Most draws of a bootstrap and permutations of a test: beyond, they only cost memory."""
+MOST_DAYS_BACK = 36_500
 MOST_SHOWN = 120
 """Most characters of an argument that an error repeats."""
 ConfigArgument = Annotated[
@@ -77,6 +83,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="USD",
         min=0.0,
+        max=LARGEST_COUNT,
         help="Most that the run may cost in all; it stops before (exit 3) and can be resumed.",
     ),
 ]

@@ -10,7 +10,9 @@ import re
 import shlex
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -18,6 +20,7 @@ import typer
 
 from coreeval.errors import CoreEvalError
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_rate, format_span
 
 if TYPE_CHECKING:
     from coreeval.runs.history import ArmDiff
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
 Document = Mapping[str, Any]
+DEBUG_ASKED = ContextVar("DEBUG_ASKED", default=False)
+"""Whether the command line asked for tracebacks."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters that move the cursor, colour text, or reorder what a terminal shows."""
 REMOVED, ADDED, END = "\ue000", "\ue001", "\ue002"
@@ -92,6 +97,12 @@ def show_error(error: CoreEvalError, as_json: bool) -> None:
         note(f"error: {error}")
 
 
+def note_traceback(error: BaseException) -> None:
+    """Write the traceback of an error to stderr if the command line asked for it."""
+    if DEBUG_ASKED.get():
+        note("".join(traceback.format_exception(error)))
+
+
 def brief(path: Path) -> Path:
     """Return a path relative to the current folder if possible."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
@@ -101,15 +112,6 @@ def command(name: str, *arguments: str | Path) -> str:
     """Return a command line to copy; words in capitals are for the reader to fill in."""
     words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
     return shlex.join(["coreeval", name, *words])
-
-
-def size_words(size: float) -> str:
-    """Return a number of bytes in the largest unit that fits."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def _print_json(document: Document) -> None:
@@ -171,22 +173,10 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
-def format_span(seconds: float) -> str:
-    """Return a time span in the largest unit that fits it twice."""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def _format_rate(per_minute: float) -> str:
-    return f"{per_minute:.0f}" if per_minute >= 100 else f"{per_minute:.3g}"
-
-
 def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
     """Yield rate and remaining time, requests in flight, and the slowest role."""
     if pulse.per_minute is not None:
-        yield f"{_format_rate(pulse.per_minute)}/min"
+        yield f"{format_rate(pulse.per_minute)}/min"
     if pulse.left_s:
         yield f"{format_span(pulse.left_s)} left"
     if pulse.sent:

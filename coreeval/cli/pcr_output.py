@@ -17,6 +17,16 @@ from coreeval.evaluation.pcr.comparison_document import (
 )
 from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Ablation, PcrSettings
+from coreeval.tools.formatting import format_interval, format_number
+from coreeval.tools.tables import (
+    Row,
+    Table,
+    cut_line,
+    intervals,
+    numbers,
+    text_lines,
+    texts,
+)
 
 SHOWN = 5
 """Most bad lines of a file listed; `--json` has them all."""
@@ -168,17 +178,15 @@ def _question_lines(asked: Document) -> Iterator[str]:
 
 def _split_table(one: Document, settings: Document) -> Iterator[str]:
     metric, consistency = settings["metric"], settings["consistency"]
-    wide = max(11, len(consistency))
-    yield (
-        f"  {'split':<12}{'n':>7}{'scored':>8}  {metric:>17}  {consistency:>{wide}}"
-        f"{'PCR':>9}  {'95 % interval'}"
-    )
-    for name, split in one["splits"].items():
-        yield (
-            f"  {_cut(name, 12):<12}{split['n']:>7}{split['scored']:>8}"
-            f"  {_number(split['performance']):>17}  {_number(split['consistency']):>{wide}}"
-            f"{_number(split['pcr']):>9}  {_interval(split)}"
-        )
+    columns = (texts("split", 12, most=12), numbers("n", 7), numbers("scored", 8),
+               numbers(metric, 17, gap=2), numbers(consistency, max(11, len(consistency)), gap=2),
+               numbers("PCR", 9), intervals())  # fmt: skip
+    rows = [
+        (name, split["n"], split["scored"], _number(split["performance"]),
+         _number(split["consistency"]), _number(split["pcr"]), _interval(split))
+        for name, split in one["splits"].items()
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, rows), "  ")
 
 
 def _difference_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
@@ -245,10 +253,8 @@ def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[
 
 def _points(found: Document) -> str:
     """Return a performance difference with its interval."""
-    values = (found["estimate"], found["ci_low"], found["ci_high"])
-    if None in values:
-        return "undefined"
-    return "{:+.1f} points ({:+.1f} to {:+.1f})".format(*values)
+    ends = format_interval(found["ci_low"], found["ci_high"], "+.1f")
+    return f"{found['estimate']:+.1f} points ({ends})" if ends else "undefined"
 
 
 def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
@@ -281,16 +287,18 @@ def _cell_words(cell: Document) -> str:
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
-    wide = min(_NAME, max(len(one["name"]) for one in found))
-    yield f"{'':<{wide}}  {'difference':>10}  {'95 % interval':<20}  {'adjusted p':>10}  verdict"
+    columns = (texts(most=_NAME), numbers("difference", 10, gap=2), intervals(20),
+               numbers("adjusted p", 10, gap=2), texts("verdict", gap=2))  # fmt: skip
+    rows: list[Row] = [*map(_summary_row, found)]
     if any(one["adjusted"] for one in found):
-        yield f"{'':<{wide}}  beyond the references where there are any"
-    for one in found:
-        each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
-        yield (
-            f"{_cut(one['name'], wide):<{wide}}  {_number(each['estimate'], '+'):>10}"
-            f"  {_interval(each, '+'):<20}  {_number(one['test']['p_adjusted']):>10}  {verdict}"
-        )
+        rows.insert(0, ("", "beyond the references where there are any"))
+    yield from text_lines(Table(columns, rows))
+
+
+def _summary_row(one: Document) -> Row:
+    each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
+    p = _number(one["test"]["p_adjusted"])
+    return (one["name"], _number(each["estimate"], "+"), _interval(each, "+"), p, verdict)
 
 
 def _settings_line(settings: Document) -> str:
@@ -304,21 +312,16 @@ def _settings_line(settings: Document) -> str:
 
 
 def _gap_name(settings: Document) -> str:
-    first, second = (_cut(settings[f"{name}_split"], 12) for name in ("train", "test"))
+    first, second = (cut_line(settings[f"{name}_split"], 12) for name in ("train", "test"))
     return f"PCR({first}) - PCR({second})"
 
 
 def _number(value: float | None, sign: str = "") -> str:
-    return "undefined" if value is None else f"{value:{sign}.4f}"
+    return format_number(value, f"{sign}.4f", "undefined")
 
 
 def _interval(found: Document, sign: str = "") -> str:
     return f"{_number(found['ci_low'], sign)} to {_number(found['ci_high'], sign)}"
-
-
-def _cut(text: str, wide: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
 def _wrapped(text: str, indent: str = "    ") -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import ConfigArgument, TrustOption, with_trusted_endpoints
+from coreeval.cli.options import LARGEST_COUNT, ConfigArgument, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, show
 from coreeval.errors import UsageError
 
@@ -103,7 +103,12 @@ def try_prompt(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help=f"The first N samples; {FIRST_FEW} if absent."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=LARGEST_COUNT,
+            help=f"The first N samples; {FIRST_FEW} if absent.",
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,

@@ -15,9 +15,10 @@ from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_tria
 from coreeval.prompts import Prompt, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
-    from coreeval.graph.prompt_lab.assessment import Assessment
+    pass
 
 
 WIDTH = 100
@@ -169,14 +170,10 @@ def _trial_document(trial: PromptTrial) -> Document:
         "error": trial.error,
         "answer": answer.model_dump(mode="json") if answer is not None else None,
         "said": trial.said,
-        "looked": _assessment_document(trial.looked) if trial.looked else None,
-        "judged": {name: _assessment_document(looked) for name, looked in trial.judged.items()},
+        "looked": asdict(trial.looked) if trial.looked else None,
+        "judged": {name: asdict(looked) for name, looked in trial.judged.items()},
         "calls": [call.model_dump(mode="json") for call in trial.calls],
     }
-
-
-def _assessment_document(looked: "Assessment") -> Document:
-    return asdict(looked)
 
 
 def try_lines(document: Document) -> Iterator[str]:
@@ -238,8 +235,7 @@ def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
 
 
 def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
-    yield f"{'':<22}" + "".join(f"{letter:>9}" for letter, _ in zip(LETTERS, columns, strict=False))
-    rows = {
+    named = {
         "samples": "samples",
         "valid": "valid answers",
         "clean": "nothing found",
@@ -249,11 +245,11 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
         "completion_tokens": "tokens out",
         "paid_tokens": "tokens paid now",
     }
-    for key, title in rows.items():
-        yield f"{title:<22}" + "".join(f"{column[key]:>9}" for column in columns)
+    rows = [(title, *(column[key] for column in columns)) for key, title in named.items()]
     for check in sorted({name for column in columns for name in column["checks"]}):
-        cells = (column["checks"].get(check, 0) for column in columns)
-        yield f"found {check:<16}" + "".join(f"{number:>9}" for number in cells)
+        rows.append((f"found {check}", *(column["checks"].get(check, 0) for column in columns)))
+    letters = (numbers(letter, 9) for letter, _ in zip(LETTERS, columns, strict=False))
+    yield from text_lines(Table((texts(width=22), *letters), rows))
 
 
 # -- shared ---------------------------------------------------------------------------------------

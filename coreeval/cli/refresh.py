@@ -8,6 +8,7 @@ import typer
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import (
+    LARGEST_COUNT,
     BudgetOption,
     ConfigArgument,
     FromOption,
@@ -32,6 +33,7 @@ from coreeval.cli.output import (
     show,
 )
 from coreeval.meanings import STATES
+from coreeval.tools.formatting import describe_price
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
 def refresh(
     config: ConfigArgument,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
     ] = None,
     run_dir: Annotated[
         Path | None,
@@ -205,7 +208,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
 
 def _cost_lines(cost: "Cost") -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
-        usd = "of unknown price" if cost.billed_usd is None else f"for {cost.billed_usd:.2f} USD"
+        usd = describe_price(cost.billed_usd)
         of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
         yield f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} known already"
     if cost.unknown_usd:

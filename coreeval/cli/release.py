@@ -8,9 +8,9 @@ import typer
 
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, offline_lines, one_line, show
+from coreeval.tools.formatting import NOT_MEASURED, format_number, format_share
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.scores import Score
     from coreeval.releases.release import Release
     from coreeval.releases.sources import Parent
     from coreeval.releases.verify import Verification
@@ -116,10 +116,12 @@ def _words(made: "Release") -> Iterator[str]:
     manifest, found = made.manifest, made.manifest.quality
     follows = manifest.parent.version if manifest.parent else "nothing: it is the first"
     yield f"released {manifest.name} {manifest.version}, which follows {follows}"
-    yield f"  {'accepted':<14}{_share(found.acceptance)}"
-    yield f"  {'with news':<14}{_share(found.evidence)}"
-    yield f"  {'label balance':<14}shifted by {_number(found.balance_shift)} of 1"
-    yield f"  {'label noise':<14}at most {_number(found.label_noise.bound)} (docs/releases.md)"
+    yield f"  {'accepted':<14}{format_share(found.acceptance)}"
+    yield f"  {'with news':<14}{format_share(found.evidence)}"
+    shift = format_number(found.balance_shift, undefined=NOT_MEASURED)
+    yield f"  {'label balance':<14}shifted by {shift} of 1"
+    bound = format_number(found.label_noise.bound, undefined=NOT_MEASURED)
+    yield f"  {'label noise':<14}at most {bound} (docs/releases.md)"
     samples = manifest.changelog.samples
     yield (
         f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
@@ -145,16 +147,6 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
         yield f"  {'undecided':<14}{manifest.review.pending} samples that a person should look at"
     if not manifest.licence.redistribute:
         yield f"  {'originals':<14}by id only: {one_line(manifest.licence.name)}"
-
-
-def _share(score: "Score") -> str:
-    if score.estimate is None:
-        return "not measured"
-    return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
-
-
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.3f}"
 
 
 def verify(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import UsageError
 
@@ -205,7 +206,9 @@ def review(
     with_decided: Annotated[
         bool, typer.Option("--decided", help="Show those that are decided too.")
     ] = False,
-    page: Annotated[int, typer.Option(metavar="N", min=1, help=f"{PAGE} samples a page.")] = 1,
+    page: Annotated[
+        int, typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help=f"{PAGE} samples a page.")
+    ] = 1,
     csv: Annotated[
         Path | None,
         typer.Option(metavar="FILE", dir_okay=False, help="Write the list as a sheet to fill in."),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.options import TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, outcome_lines, say, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    note,
+    note_traceback,
+    one_line,
+    outcome_lines,
+    say,
+    show,
+)
 from coreeval.errors import UsageError
 from coreeval.tools.extras import require_extra
 
@@ -198,6 +209,9 @@ DAY = "%a %Y-%m-%d %H:%M %Z"
 
 def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
     """Print the results of schedules; errors go to stderr."""
+    for each in done:
+        if each.error:
+            note_traceback(each.error)
     if as_json:
         show(due_document(done), as_json, str)
         return
@@ -226,9 +240,7 @@ def _result_document(done: "ScheduleResult") -> Document:
         "release": done.release,
         "counts": dict(done.counts),
         "trouble": done.trouble and done.trouble.model_dump(),
-        "hooks": [
-            {"hook": told.hook, "tries": told.tries, "problem": told.problem} for told in done.told
-        ],
+        "hooks": [asdict(told) for told in done.told],
         "note": done.note,
     }
 

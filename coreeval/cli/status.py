@@ -15,7 +15,6 @@ from coreeval.cli.output import (
     command,
     control_lines,
     format_idle_time,
-    format_span,
     offline_lines,
     one_line,
     outcome_lines,
@@ -27,6 +26,7 @@ from coreeval.cli.output import (
 )
 from coreeval.errors import UsageError
 from coreeval.meanings import STATES
+from coreeval.tools.formatting import format_span
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:

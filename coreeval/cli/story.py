@@ -16,6 +16,7 @@ from coreeval.cli.output import (
     wrap_text,
 )
 from coreeval.meanings import OUTCOMES, RUNGS, STEPS
+from coreeval.tools.formatting import describe_price, format_price
 
 if TYPE_CHECKING:
     from coreeval.runs.history import CallHistory, SampleHistory, StepHistory
@@ -44,7 +45,7 @@ def call_lines(call: "CallHistory") -> Iterator[str]:
 def _call_heading(call: "CallHistory") -> str:
     prompt = f", prompt {call.prompt} {call.prompt_version[:8]}" if call.prompt else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens"
-    usd = "unknown price" if call.usd is None else f"{call.usd:.6f} USD"
+    usd = format_price(call.usd, 6, "unknown price")
     paid = "known already" if call.cached else "billed"
     draw = f", draw {call.draw}" if call.draw else ""
     return (
@@ -129,7 +130,7 @@ def _format_cost(story: "SampleHistory") -> str:
     if not made:
         return ""
     billed = [call for call in made if not call.cached]
-    usd = "of unknown price" if story.billed_usd is None else f"for {story.billed_usd:.6f} USD"
+    usd = describe_price(story.billed_usd, 6)
     return f"calls: {len(billed)} billed {usd}, {len(made) - len(billed)} known already"
 
 

@@ -53,29 +53,29 @@ def takedown(
     """Delete what is kept of somebody who asks to be forgotten."""
     from coreeval.agents.name_finder import NameFinder
     from coreeval.releases.takedown.calls import UNREADABLE_FILE
-    from coreeval.releases.takedown.erasure import Erasure, find_places
+    from coreeval.releases.takedown.erasure import LATE, Erasure, find_places
     from coreeval.releases.takedown.names import check_names
 
     names, given = check_names([name, *(alias or ())]), paths or []
     here = _workspace(workspace)
     _require_paths(here, given)
     place = listed or here.takedown
-    places = find_places(here, given, place)
+    number = find_places(here, given, place).number
 
     def forgetting(tell: Callable[[str], None]) -> Erasure:
-        return Erasure(places, NameFinder(names), place, tell)
+        return Erasure(here, given, NameFinder(names), place, tell)
 
     found: list[TextMatches] | None = None
     if dry_run or not yes:
-        with _show_progress(places.number) as tell:
+        with _show_progress(number) as tell:
             found = forgetting(tell).count_all()
     done = not dry_run and (yes or _confirm(found or [], names, as_json))
     if done:
-        with _show_progress(places.number) as tell:
+        with _show_progress(number) as tell:
             found = forgetting(tell).erase_all()
     document = takedown_document(names, place, here, found or [], dry_run=dry_run, done=done)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
-    if done and any(each.kind == UNREADABLE_FILE for each in found or []):
+    if done and any(each.kind in (UNREADABLE_FILE, LATE) for each in found or []):
         raise typer.Exit(1)
 
 
@@ -124,7 +124,7 @@ def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool
             hint="look with --dry-run, then give --yes",
         )
     note("\n".join(place_lines(place_rows(found))))
-    return typer.confirm(f"Delete this of {', '.join(names)} for good?", err=True)
+    return typer.confirm(f"Delete what is kept of {', '.join(names)} for good?", err=True)
 
 
 _DONE = {"blanked": "blanked", "deleted": "deleted", "reopened": "open again"}

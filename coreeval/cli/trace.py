@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coreeval.cli.options import RunArgument
+from coreeval.cli.options import LARGEST_COUNT, RunArgument
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -30,6 +30,8 @@ from coreeval.cli.output import (
 from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.formatting import format_number
+from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
@@ -52,10 +54,14 @@ LabelOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="List those with this label.")
 ]
 AttemptsOption = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="List those of N attempts or more.")
+    int | None,
+    typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="List those of N attempts or more."),
 ]
 CostOption = Annotated[
-    float | None, typer.Option(metavar="USD", min=0.0, help="List those that cost it or more.")
+    float | None,
+    typer.Option(
+        metavar="USD", min=0.0, max=LARGEST_COUNT, help="List those that cost it or more."
+    ),
 ]
 CauseOption = Annotated[
     str | None, typer.Option(metavar="CAUSE", help="List those that were left for this cause.")
@@ -68,10 +74,17 @@ SortOption = Annotated[
     str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
 ]
 DescendingOption = Annotated[bool, typer.Option("--desc", help="The most or the last first.")]
-OffsetOption = Annotated[int, typer.Option(metavar="N", min=0, help="Leave out the first N.")]
+OffsetOption = Annotated[
+    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Leave out the first N.")
+]
 LimitOption = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help=f"At most so many; {SHOWN}, or all with --json[l]."),
+    typer.Option(
+        metavar="N",
+        min=1,
+        max=LARGEST_COUNT,
+        help=f"At most so many; {SHOWN}, or all with --json[l].",
+    ),
 ]
 CallsOption = Annotated[
     bool, typer.Option("--calls", help="With SAMPLE: show prompts and answers.")
@@ -109,12 +122,14 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
         return
     ids = [one_line(row["sample"]) for row in rows]
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
-    yield f"{'sample':<{wide}}  {'outcome':<19}  attempts  {'usd':>9}  reason"
-    for sample, row in zip(ids, rows, strict=True):
-        usd = "unknown" if row["usd"] is None else f"{row['usd']:.4f}"
-        reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
-        start = f"{sample:<{wide}}  {row['outcome']:<19}  {row['attempts']:>8}"
-        yield f"{start}  {usd:>9}  {reason}".rstrip()
+    columns = (texts("sample", wide), texts("outcome", 19, gap=2), numbers("attempts", 8, gap=2),
+               numbers("usd", 9, gap=2), texts("reason", gap=2))  # fmt: skip
+    cells = [
+        (sample, row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"),
+         textwrap.shorten(row["reason"], REASON, placeholder=" …"))
+        for sample, row in zip(ids, rows, strict=True)
+    ]  # fmt: skip
+    yield from text_lines(Table(columns, cells))
     last = offset + len(rows)
     if last < total or offset:
         more = f"; the next: --offset {last}" if last < total else ""

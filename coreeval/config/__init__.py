@@ -4,7 +4,6 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 from coreeval.config.load import (
-    extract_series_config,
     find_changed_keys,
     load_config,
     load_item_config,
@@ -31,7 +30,7 @@ from coreeval.config.numleak import (
     Probe,
 )
 from coreeval.config.run import Config, DatasetConfig, PcrConfig, TelemetryConfig
-from coreeval.config.standalone import ItemConfig, SeriesConfig
+from coreeval.config.standalone import ItemConfig, SeriesConfig, extract_series_config
 
 AnyConfig = Config | ItemConfig | SeriesConfig
 """Any config that names models, prices and a budget."""

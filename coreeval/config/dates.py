@@ -14,15 +14,28 @@ from pydantic import BeforeValidator
 from coreeval.schema import Value
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+_YEARS = range(1900, 2101)
+"""The years that a date may have; no news is older, and later ones leave no room to count on."""
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Read a time without a zone as UTC."""
+    """Read a time without a zone as UTC.
+
+    Raises:
+        ValueError: the year is not between 1900 and 2100.
+    """
+    _check_year(moment.year)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _check_year(year: int) -> None:
+    if year not in _YEARS:
+        raise ValueError(f"the year {year:04} is not between {_YEARS.start} and {_YEARS.stop - 1}")
 
 
 def _normalize_date(stated: object) -> str:
     if isinstance(stated, str) and _MONTH.fullmatch(stated):
+        _check_year(int(stated[:4]))
         return stated
     moment = as_utc(_parse_moment(stated)).astimezone(UTC)
     return moment.isoformat() if moment.time() != time() else moment.date().isoformat()

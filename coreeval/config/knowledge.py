@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from coreeval.config.base import Section
 from coreeval.config.dates import as_utc
 from coreeval.config.models import split_address
-from coreeval.schema import Precision, Value
+from coreeval.schema import Precision
 
 DOC_SERVICE_URL = "https://api.gdeltproject.org/api/v2/doc/doc"
 """The address of GDELT's own service; it takes no key."""
@@ -30,7 +31,7 @@ def _check_endpoint(url: str) -> str:
     return url.rstrip("/")
 
 
-class BigQueryConfig(Value):
+class BigQueryConfig(Section):
     """How GDELT's tables on BigQuery are queried, and what this may cost."""
 
     project: str | None = None
@@ -54,7 +55,7 @@ def _check_http_url(url: str) -> str:
     return url
 
 
-class DocConfig(Value):
+class DocConfig(Section):
     """How DOC 2.0 is reached, with its pauses and time limits."""
 
     base_url: Annotated[str, AfterValidator(_check_http_url)] = DOC_SERVICE_URL
@@ -76,7 +77,7 @@ BackendName = Literal["local", "bigquery", "doc"]
 UtcMoment = Annotated[datetime, AfterValidator(as_utc)]
 
 
-class WindowConfig(Value):
+class WindowConfig(Section):
     """The span of publication times that evidence must come from."""
 
     start: UtcMoment | Literal["auto"] = "auto"
@@ -84,7 +85,7 @@ class WindowConfig(Value):
     end: UtcMoment | Literal["now"] = "now"
 
 
-class ControlWindow(Value):
+class ControlWindow(Section):
     """The span of publication times that evidence of the control arm must come from."""
 
     start: UtcMoment
@@ -92,7 +93,7 @@ class ControlWindow(Value):
     """Excluded; no later than the earliest cutoff of the targets."""
 
 
-class KnowledgeConfig(Value):
+class KnowledgeConfig(Section):
     """The sources of news."""
 
     backends: Annotated[tuple[BackendName, ...], Field(min_length=1)] = ("local",)

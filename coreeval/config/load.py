@@ -8,20 +8,21 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config.credentials import hide_credentials, refuse_credentials
-from coreeval.config.models import ROLES, ModelConfig, ModelsConfig, TargetConfig
-from coreeval.config.numleak import DefencesConfig, NumleakConfig
-from coreeval.config.run import Config, StandaloneRunConfig
+from coreeval.config.models import ROLES, ModelsConfig, TargetConfig
+from coreeval.config.run import Config
 from coreeval.config.standalone import (
     ITEM_FORMATS,
+    RUN_KEYS,
     ItemConfig,
     SeriesConfig,
-    SeriesDetectConfig,
     SeriesModelsConfig,
+    extract_series_config,
+    is_item_config,
+    is_series_config,
 )
 from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 
-M = TypeVar("M", bound=ModelConfig)
 V = TypeVar("V", bound=BaseModel)
 
 
@@ -37,13 +38,13 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
         raise ConfigError(
             "this config asks targets about a benchmark of items: there is nothing to refresh",
             where=where,
-            hint=f"coreeval detect pcr {path}",
+            hint=f"{ItemConfig.command} {path}",
         )
     if is_series_config(raw):
         raise ConfigError(
             "this config asks targets about series alone: there is nothing to refresh",
             where=where,
-            hint=f"coreeval detect numleak {path}",
+            hint=f"{SeriesConfig.command} {path}",
         )
     return parse_config(raw, where=where, base=path.parent)
 
@@ -56,7 +57,7 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
             wrong kind; or it is the config of a run.
     """
     raw, where = read_with_overrides(path, overrides)
-    if not is_item_config(raw) and raw.keys() & _RUN_KEYS:
+    if not is_item_config(raw) and raw.keys() & RUN_KEYS:
         raise ConfigError(
             "this config is of a run: it has a task or knowledge, and no benchmark of items",
             where=where,
@@ -75,7 +76,7 @@ def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfi
             wrong kind; or it names no series.
     """
     raw, where = read_with_overrides(path, overrides)
-    if raw.keys() & _RUN_KEYS and not is_item_config(raw):
+    if raw.keys() & RUN_KEYS and not is_item_config(raw):
         return extract_series_config(parse_config(raw, where=where, base=path.parent), where=where)
     return parse_series_config(raw, where=where, base=path.parent)
 
@@ -93,47 +94,6 @@ def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
     """
     config = check_values(SeriesConfig, raw, where=where)
     return _resolve_series(config, base)
-
-
-def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
-    """Return the part of a run's config that is about series.
-
-    Raises:
-        ConfigError: it names no series or no target.
-    """
-    if config.detect.numleak is None:
-        hint = "detect: {numleak: {series: [fama-french]}}"
-        raise ConfigError("detect.numleak is missing: which series?", where=where, hint=hint)
-    if not config.models.targets:
-        raise ConfigError("models.targets is empty: whom to ask?", where=where)
-    shared = config.run.model_dump(include=set(StandaloneRunConfig.model_fields))
-    return SeriesConfig(
-        name=config.name,
-        models=SeriesModelsConfig(targets=config.models.targets),
-        run=StandaloneRunConfig(**shared),
-        detect=SeriesDetectConfig(numleak=config.detect.numleak),
-        cutoffs=config.knowledge.cutoffs,
-    )
-
-
-_RUN_KEYS = {"task", "knowledge"}
-
-
-def is_series_config(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config asks about series and nothing else."""
-    detect = raw.get("detect")
-    return (
-        isinstance(detect, dict)
-        and "numleak" in detect
-        and not raw.keys() & {*_RUN_KEYS, "dataset"}
-    )
-
-
-def is_item_config(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config asks about items; `jsonl` does if nothing is refreshed."""
-    dataset = raw.get("dataset")
-    named = dataset.get("format") if isinstance(dataset, dict) else None
-    return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & _RUN_KEYS)
 
 
 def read_with_overrides(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
@@ -219,7 +179,7 @@ def parse_target(text: str, *, base: Path) -> TargetConfig:
         shown = hide_credentials(text)
         raise ConfigError(f"a target is provider:name or a mapping, not {shown!r}")
     target = check_values(TargetConfig, said, where="--target")
-    return _resolve_model(target, lambda path: _resolve_path(base, path))
+    return target.resolve(lambda path: _resolve_path(base, path))
 
 
 def _resolve_run(config: Config, base: Path) -> Config:
@@ -240,9 +200,8 @@ def _resolve_run(config: Config, base: Path) -> Config:
     changes["models"] = _resolve_models(config.models, at)
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
-    if config.detect.numleak:
-        numleak = {"numleak": _resolve_numleak(config.detect.numleak, at)}
-        changes["detect"] = config.detect.model_copy(update=numleak)
+    if config.detect.asks_series:
+        changes["detect"] = config.detect.resolve(at)
     return config.model_copy(update=changes)
 
 
@@ -250,10 +209,10 @@ def _resolve_series(config: SeriesConfig, base: Path) -> SeriesConfig:
     def at(path: str) -> str:
         return _resolve_path(base, path)
 
-    targets = tuple(_resolve_model(target, at) for target in config.models.targets)
+    targets = tuple(target.resolve(at) for target in config.models.targets)
     changes: dict[str, object] = {
         "models": SeriesModelsConfig(targets=targets),
-        "detect": SeriesDetectConfig(numleak=_resolve_numleak(config.detect.numleak, at)),
+        "detect": config.detect.resolve(at),
     }
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
@@ -262,66 +221,35 @@ def _resolve_series(config: SeriesConfig, base: Path) -> SeriesConfig:
     return config.model_copy(update=changes)
 
 
-def _resolve_numleak(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakConfig:
-    """Make the paths of series and their files absolute."""
-    named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in asked.series]
-    files = {series: at(path) for series, path in asked.files.items()}
-    changes: dict[str, object] = {"series": tuple(named), "files": files}
-    if asked.defences:
-        changes["defences"] = _resolve_defences(asked.defences, at)
-    return asked.model_copy(update=changes)
-
-
-def _resolve_defences(asked: DefencesConfig, at: Callable[[str], str]) -> DefencesConfig:
-    """Make the paths of a defence's texts, questions and judges absolute."""
-    names, suffixes = (
-        tuple(one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each)
-        for each in (asked.names, asked.suffixes)
-    )
-    changes: dict[str, object] = {"names": names, "suffixes": suffixes}
-    if asked.questions:
-        changes["questions"] = at(asked.questions)
-    judges = {"judge": asked.judge, "second_judge": asked.second_judge}
-    changes |= {role: _resolve_model(model, at) for role, model in judges.items() if model}
-    return asked.model_copy(update=changes)
-
-
 def _resolve_items(config: ItemConfig, base: Path) -> ItemConfig:
     def at(path: str) -> str:
         return _resolve_path(base, path)
 
-    models, run, pcr = config.models, config.run, config.detect.pcr
+    models, run, detect = config.models, config.run, config.detect.resolve(at)
     changes: dict[str, object] = {
         "dataset": config.dataset.model_copy(update={"path": at(config.dataset.path)}),
         "models": models.model_copy(
             update={
-                "targets": tuple(_resolve_model(target, at) for target in models.targets),
-                "rewriter": models.rewriter and _resolve_model(models.rewriter, at),
+                "targets": tuple(target.resolve(at) for target in models.targets),
+                "rewriter": models.rewriter and models.rewriter.resolve(at),
             }
         ),
     }
     if run.prices:
         changes["run"] = run.model_copy(update={"prices": at(run.prices)})
-    if pcr.modified:
-        modified = pcr.model_copy(update={"modified": at(pcr.modified)})
-        changes["detect"] = config.detect.model_copy(update={"pcr": modified})
+    if detect is not config.detect:
+        changes["detect"] = detect
     return config.model_copy(update=changes)
 
 
 def _resolve_models(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
     """Make the paths of `replay:FILE` and of `ca_file` absolute."""
     changes: dict[str, object] = {
-        role: _resolve_model(own, at) for role in ROLES if (own := getattr(models, role))
+        role: own.resolve(at) for role in ROLES if (own := getattr(models, role))
     }
-    changes["default"] = _resolve_model(models.default, at)
-    changes["targets"] = tuple(_resolve_model(target, at) for target in models.targets)
+    changes["default"] = models.default.resolve(at)
+    changes["targets"] = tuple(target.resolve(at) for target in models.targets)
     return models.model_copy(update=changes)
-
-
-def _resolve_model(model: M, at: Callable[[str], str]) -> M:
-    path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
-    ca_file = at(model.ca_file) if model.ca_file else None
-    return model.model_copy(update={"model": path, "ca_file": ca_file})
 
 
 def _resolve_path(base: Path, path: str) -> str:
@@ -371,7 +299,7 @@ def _key_path(place: Sequence[int | str]) -> list[str]:
     return [part for part in parts if "[" not in part and part not in _UNION_TAGS]
 
 
-_UNION_TAGS = {"datetime", "literal"}
+_UNION_TAGS = {"datetime", "literal", "dict", "list", "float"}
 """Parts that pydantic adds to the location of a value of a union type."""
 
 

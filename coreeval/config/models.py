@@ -4,16 +4,16 @@ A URL with a password or a query and a key in place of the name of its variable 
 no message repeats them. So are parameters that CoreEval sends itself.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, Self, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.dates import DateText
-from coreeval.schema import RoleName, Value
+from coreeval.schema import RoleName
 
 
 def split_address(url: str) -> SplitResult:
@@ -62,15 +62,6 @@ VariableName = Annotated[str, AfterValidator(_check_variable_name)]
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Ways to make a model follow a schema, the strictest first."""
-
-
-def _check_finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Raise an error for numbers that JSON cannot express: they would be sent as null."""
-    try:
-        json.dumps(values, allow_nan=False)
-    except ValueError:
-        raise ValueError("JSON has no word for .nan and .inf") from None
-    return values
 
 
 _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -123,7 +114,7 @@ TokenPrice = Annotated[float, Field(ge=0, le=1e9)]
 """US dollars per million tokens; limited so that sums of prices fit in a float."""
 
 
-class PriceConfig(Value):
+class PriceConfig(Section):
     """The prices of a model, in US dollars per million tokens."""
 
     input: TokenPrice
@@ -136,15 +127,15 @@ class PriceConfig(Value):
     batch_output: TokenPrice | None = None
 
 
-class ModelConfig(Value):
+class ModelConfig(Section):
     """A model for one role: `provider:name` and its parameters."""
 
     model: str
     base_url: PlainUrl | None = None
     """A URL without user, password or query: keys come from the environment."""
     temperature: float | None = None
-    max_tokens: Annotated[int, Field(ge=1)] = 2048
-    seed: int | None = None
+    max_tokens: Count = 2048
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     reasoning_effort: str | None = None
     structured: Method | Literal["auto"] = "auto"
     """`auto`: the strictest way that the endpoint supports, found once and remembered."""
@@ -155,19 +146,23 @@ class ModelConfig(Value):
     """A PEM file with the only certificate authorities that are trusted for the endpoint."""
     price: PriceConfig | None = None
     """Overrides the built-in price and the one in `run.prices`."""
-    max_in_flight: Annotated[int, Field(ge=1)] | None = None
+    max_in_flight: Count | None = None
     """The most requests at a time; None: `run.concurrency`."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
-    extra: Annotated[
-        dict[str, JsonValue], AfterValidator(_check_finite), AfterValidator(_check_extra_parameters)
-    ] = {}
+    extra: Annotated[dict[str, JsonValue], AfterValidator(_check_extra_parameters)] = {}
     """Further parameters, sent unchanged; CoreEval's own parameters are refused."""
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: object) -> object:
         return {"model": value} if isinstance(value, str) else value
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths of `replay:FILE` and of `ca_file`."""
+        path = f"replay:{at(self.name)}" if self.provider == "replay" else self.model
+        ca_file = at(self.ca_file) if self.ca_file else None
+        return self.model_copy(update={"model": path, "ca_file": ca_file})
 
     @property
     def provider(self) -> str:
@@ -236,7 +231,7 @@ def require_tested_target(targets: Sequence[TargetConfig]) -> None:
         raise ValueError("targets has references only: at least one needs `role: target`")
 
 
-class ModelsConfig(Value):
+class ModelsConfig(Section):
     """The model of each role."""
 
     default: ModelConfig

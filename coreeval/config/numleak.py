@@ -7,27 +7,27 @@ with what, and who judges what they cost.
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from coreeval.config.base import MOST, Count, CountOrZero, Section
 from coreeval.config.models import ModelConfig
-from coreeval.schema import Value
 
 LEAST_CONTROL_DATES = 5
 """The fewest dates for which an interval is given (`statistics/intervals.py`)."""
 
 
-class LeakConfig(Value):
+class LeakConfig(Section):
     """What is asked in addition to the sentiment of each date (research: numleak, app. M and Q)."""
 
     until: Annotated[int, Field(ge=1, le=9999)] | None = None
     """The last year of the early era; None: the early era is the first 15 % of the series."""
-    early: Annotated[int, Field(ge=0)] = 30
+    early: CountOrZero = 30
     """The number of early dates asked for value and sentiment, as in the paper; 0: none."""
-    scrambled: Annotated[int, Field(ge=0)] = 30
+    scrambled: CountOrZero = 30
     """The number of dates whose figures are shown under their own and another date; 0: none."""
 
     @model_validator(mode="after")
@@ -46,7 +46,7 @@ SUFFIXES: Final = ("override", "research", "public", "confirm", "number_only", "
 """The built-in suffixes of a question that try to override defences (NumLeak, appendix S)."""
 
 
-class InstructionConfig(Value):
+class InstructionConfig(Section):
     """A defence or suffix of a question: a built-in one by name, or custom text."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -77,13 +77,13 @@ def _list_built_in(names: Sequence[str]) -> tuple[InstructionConfig, ...]:
     return tuple(InstructionConfig(name=name) for name in names)
 
 
-class DefencesConfig(Value):
+class DefencesConfig(Section):
     """Defences under attack, and their cost in usefulness (research: numleak, section 5)."""
 
     names: Annotated[tuple[InstructionConfig, ...], Field(min_length=1)] = _list_built_in(DEFENCES)
     suffixes: tuple[InstructionConfig, ...] = _list_built_in(SUFFIXES)
     """Suffixes to attack with; if empty, only the plain question is asked."""
-    dates: Annotated[int, Field(ge=1)] = 40
+    dates: Count = 40
     """The number of dates of the first draw that each defence is tried on, as in NumLeak."""
     utility: bool | None = None
     """Whether ordinary questions are asked and judged under each defence; None: if there is a
@@ -94,7 +94,7 @@ class DefencesConfig(Value):
     """Scores the answers to the ordinary questions; `offline` compares words by rule."""
     second_judge: ModelConfig | None = None
     """Scores some of the answers again."""
-    rescored: Annotated[int, Field(ge=2)] = 50
+    rescored: Annotated[int, Field(ge=2, le=MOST)] = 50
     """The number of answers that the second judge scores, as in NumLeak."""
 
     @model_validator(mode="after")
@@ -115,6 +115,21 @@ class DefencesConfig(Value):
         if self.judge and self.second_judge and self.judge.model == self.second_judge.model:
             raise ValueError(f"both judges are {self.judge.model}: scores are kept by that name")
         return self
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return them with absolute paths of texts, questions and judges."""
+        names, suffixes = (
+            tuple(
+                one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each
+            )
+            for each in (self.names, self.suffixes)
+        )
+        changes: dict[str, object] = {"names": names, "suffixes": suffixes}
+        if self.questions:
+            changes["questions"] = at(self.questions)
+        judges = {"judge": self.judge, "second_judge": self.second_judge}
+        changes |= {role: model.resolve(at) for role, model in judges.items() if model}
+        return self.model_copy(update=changes)
 
     @property
     def measures_utility(self) -> bool:
@@ -171,7 +186,7 @@ def _check_period_end(said: object) -> object:
 PeriodEnd = Annotated[str | None, BeforeValidator(_check_period_end)]
 
 
-class PeriodConfig(Value):
+class PeriodConfig(Section):
     """The period whose values are asked for, e.g. that of a back-test."""
 
     start: PeriodEnd = None
@@ -206,7 +221,7 @@ class PeriodConfig(Value):
         return self.first_day <= day <= self.last_day
 
 
-class NumleakConfig(Value):
+class NumleakConfig(Section):
     """How memory of series is tested: the series and the questions (research: numleak, app. O)."""
 
     series: Annotated[
@@ -220,18 +235,18 @@ class NumleakConfig(Value):
     probes: tuple[Probe, ...] = DEFAULT_PROBES
     """`recent`: the last values published after the target's cutoff; `siblings`: the other series
     of the family; the other probes are named like the records of their answers."""
-    dates: Annotated[int, Field(ge=2)] = 40
+    dates: Annotated[int, Field(ge=2, le=MOST)] = 40
     """The number of dates per series and draw."""
-    seeds: Annotated[int, Field(ge=1)] = 1
+    seeds: Count = 1
     """The number of draws of that size; they share no dates and are pooled."""
-    pairs: Annotated[int, Field(ge=1)] = 60
+    pairs: Count = 60
     """The number of pairs of a draw's dates that are compared."""
-    fictitious: Annotated[int, Field(ge=1)] = 30
+    fictitious: Count = 30
     """The number of questions about series that do not exist, per draw."""
-    recent: Annotated[int, Field(ge=1)] = 14
-    draws: Annotated[int, Field(ge=2)] = 2
+    recent: Count = 14
+    draws: Annotated[int, Field(ge=2, le=MOST)] = 2
     """The number of repeated answers to the question for one value."""
-    continuations: Annotated[int, Field(ge=1)] = 10
+    continuations: Count = 10
     """The number of passages of the publisher's file to continue, per draw."""
     period: PeriodConfig = PeriodConfig()
     """The period that dates are drawn from; `recent` dates are not restricted to it."""
@@ -247,3 +262,12 @@ class NumleakConfig(Value):
         if "value" not in self.probes:
             raise ValueError("probes must have 'value': all others are held against it")
         return self
+
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths of series and their files."""
+        named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in self.series]
+        files = {series: at(path) for series, path in self.files.items()}
+        changes: dict[str, object] = {"series": tuple(named), "files": files}
+        if self.defences:
+            changes["defences"] = self.defences.resolve(at)
+        return self.model_copy(update=changes)

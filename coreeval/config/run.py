@@ -4,18 +4,20 @@
 they hold.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Policy, Value
+from coreeval.schema import Flag, Policy, Seed
 
 
-class TelemetryConfig(Value):
+class TelemetryConfig(Section):
     """Where spans are sent; nowhere by default."""
 
     otlp: PlainUrl | None = None
@@ -26,7 +28,7 @@ class TelemetryConfig(Value):
     """
 
 
-class LicenceConfig(Value):
+class LicenceConfig(Section):
     """The terms on which a benchmark's texts may be redistributed, as stated by their owner."""
 
     name: str
@@ -35,7 +37,7 @@ class LicenceConfig(Value):
     """Whether a release may contain the original texts."""
 
 
-class DatasetConfig(Value):
+class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
     format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
@@ -60,12 +62,12 @@ class DatasetConfig(Value):
         return self
 
 
-class RunConfig(Value):
+class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    seed: int = 7
+    seed: Seed = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"
     budget_usd: Annotated[float, Field(gt=0)] | None = None
@@ -84,11 +86,11 @@ class RunConfig(Value):
     control arm."""
 
 
-class StandaloneRunConfig(Value):
+class StandaloneRunConfig(Section):
     """The settings for asking targets without a refresh."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    seed: int = 7
+    seed: Seed = 7
     """The seed for drawing and modifying items."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
     """The most that asking under this config's name may cost, including all earlier cost."""
@@ -98,7 +100,7 @@ class StandaloneRunConfig(Value):
     """A file of prices that override the built-in ones."""
 
 
-class SafetyConfig(Value):
+class SafetyConfig(Section):
     """What to do with a flagged sample; a flag that is absent keeps its default."""
 
     abuse: Policy | None = None
@@ -117,12 +119,12 @@ class SafetyConfig(Value):
         return {flag: policy for flag in flags if (policy := getattr(self, flag))}
 
 
-class PcrConfig(Value):
+class PcrConfig(Section):
     """Whether scores come from memory: CAP's PCR of the train split against the test split."""
 
     train_split: str | None = None
     """None: the dataset's train split."""
-    samples: Annotated[int, Field(ge=1)] = 500
+    samples: Count = 500
     """The number of train items that are drawn and reworded."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
@@ -130,7 +132,7 @@ class PcrConfig(Value):
     """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
 
 
-class DetectConfig(Value):
+class DetectConfig(Section):
     """What is measured after the refresh."""
 
     evaluate: bool = True
@@ -145,13 +147,27 @@ class DetectConfig(Value):
         defences = self.numleak.defences if self.numleak else None
         return defences.judges if defences else ()
 
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths."""
+        return self.model_copy(update={"numleak": self.numleak and self.numleak.resolve(at)})
+
+    @property
+    def compares_splits(self) -> bool:
+        """Return whether PCR compares the train split with the test split."""
+        return self.pcr is not None
+
+    @property
+    def asks_series(self) -> bool:
+        """Return whether NumLeak asks about series."""
+        return self.numleak is not None
+
     @property
     def asks_targets(self) -> bool:
         """Return whether anything is measured that requires asking targets."""
-        return self.evaluate or self.pcr is not None or self.numleak is not None
+        return self.evaluate or self.compares_splits or self.asks_series
 
 
-class Config(Value):
+class Config(Section):
     """All settings of a run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -176,3 +192,15 @@ class Config(Value):
         """Return the train split that PCR draws from."""
         asked = self.detect.pcr
         return (asked and asked.train_split) or self.dataset.train_split
+
+    @property
+    def pcr_split_key(self) -> str:
+        """Return the key that names the train split that PCR draws from."""
+        asked = self.detect.pcr
+        return f"{'detect.pcr' if asked and asked.train_split else 'dataset'}.train_split"
+
+    @property
+    def pcr_samples(self) -> int:
+        """Return the most train items that PCR draws; 0 if it is not measured, or of no target."""
+        asked = self.detect.pcr
+        return asked.samples if asked and self.models.targets else 0

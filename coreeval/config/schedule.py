@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
+from coreeval.config.base import Section
 from coreeval.config.dates import parse_age
 from coreeval.config.models import VariableName
-from coreeval.schema import Value
 
 CRON_FIELDS = {
     "minute": "0-59",
@@ -118,12 +118,17 @@ def _explain_cron_error(expression: str, said: str) -> str:
     return f"{expression!r}: {part!r} is no {name} ({CRON_FIELDS[name]})"
 
 
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,100}")
+
+
 def load_timezone(name: str) -> ZoneInfo:
     """Return a time zone of the IANA database.
 
     Raises:
         ValueError: there is no zone of this name.
     """
+    if not _ZONE_NAME.fullmatch(name):  # ZoneInfo would import each part of it as a package
+        raise ValueError(f"there is no time zone {name[:100]!r}; write it as Europe/Berlin or UTC")
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # OSError: the name of a folder, such as Europe
@@ -136,6 +141,7 @@ def load_timezone(name: str) -> ZoneInfo:
 
 
 BY_WEEK, BY_DAY, BY_MINUTE = "%G.%V", "%Y-%m-%d", "%Y-%m-%dT%H%M%z"
+_LONGEST_PATTERN = 64
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _FIRST_DAY = date(2024, 1, 1)
 _DAYS = 12 * 366
@@ -154,7 +160,12 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
     Raises:
         ValueError: the pattern does one of these.
     """
-    version = _FIRST_DAY.strftime(pattern)
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ValueError(
+            f"{pattern[:_LONGEST_PATTERN]!r}... has {len(pattern):,} characters, more than "
+            f"{_LONGEST_PATTERN}"
+        )
+    version = datetime.combine(_FIRST_DAY, time(), cron.zone).strftime(pattern)
     if not _VERSION.fullmatch(version):
         raise ValueError(
             f"{pattern!r} gives {version!r}, which is no version: up to 64 letters, digits and "
@@ -219,7 +230,7 @@ def _utc_offset(cron: Cron, moment: datetime) -> timedelta:
     return moment.astimezone(cron.zone).utcoffset() or timedelta()
 
 
-class HookConfig(Value):
+class HookConfig(Section):
     """A hook: a shell command, or a web address that takes JSON."""
 
     command: Annotated[str, Field(min_length=1)] | None = None
@@ -247,7 +258,7 @@ class HookConfig(Value):
         return self.command or f"the webhook in {self.webhook_env}"
 
 
-class HooksConfig(Value):
+class HooksConfig(Section):
     """Which hooks run on which event."""
 
     success: tuple[HookConfig, ...] = ()
@@ -263,7 +274,7 @@ class HooksConfig(Value):
         return (*self.success, *self.failure, *self.gate)
 
 
-class ScheduleConfig(Value):
+class ScheduleConfig(Section):
     """When a benchmark is refreshed: a cron expression, or a mapping with more settings."""
 
     cron: str

@@ -1,9 +1,11 @@
 """The configs of asking targets about items or dated series alone, without a run."""
 
-from typing import Annotated, Literal, Self, get_args
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coreeval.config.base import Count, Section
 from coreeval.config.models import (
     ModelConfig,
     TargetConfig,
@@ -11,14 +13,16 @@ from coreeval.config.models import (
     require_tested_target,
 )
 from coreeval.config.numleak import NumleakConfig
-from coreeval.config.run import StandaloneRunConfig
-from coreeval.schema import Value
+from coreeval.config.run import Config, StandaloneRunConfig
+from coreeval.errors import ConfigError
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
+RUN_KEYS = {"task", "knowledge"}
+"""Keys that only the config of a run has."""
 
 
-class ItemDatasetConfig(Value):
+class ItemDatasetConfig(Section):
     """The location of the items, and how to read them."""
 
     format: ItemFormat
@@ -26,7 +30,7 @@ class ItemDatasetConfig(Value):
     """A folder with a file for each split, relative to the config."""
 
 
-class ItemModelsConfig(Value):
+class ItemModelsConfig(Section):
     """The models that are asked, and the model that paraphrases items."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -50,12 +54,12 @@ class ItemModelsConfig(Value):
         return self
 
 
-class ItemPcrConfig(Value):
+class ItemPcrConfig(Section):
     """What is compared; fields that are absent default to the benchmark's, as in the CAP paper."""
 
     train_split: str | None = None
     test_split: str | None = None
-    samples: Annotated[int, Field(ge=1)] = 500
+    samples: Count = 500
     """The most items of each split that are asked about."""
     modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
     modified: str | None = None
@@ -83,14 +87,24 @@ class ItemPcrConfig(Value):
         return self
 
 
-class ItemDetectConfig(Value):
+class ItemDetectConfig(Section):
     """What is measured."""
 
     pcr: ItemPcrConfig = ItemPcrConfig()
 
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths."""
+        if not self.pcr.modified:
+            return self
+        modified = self.pcr.model_copy(update={"modified": at(self.pcr.modified)})
+        return self.model_copy(update={"pcr": modified})
 
-class ItemConfig(Value):
+
+class ItemConfig(Section):
     """All settings for asking about items."""
+
+    command: ClassVar[str] = "coreeval detect pcr"
+    """The command that asks."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     dataset: ItemDatasetConfig
@@ -99,7 +113,7 @@ class ItemConfig(Value):
     detect: ItemDetectConfig = ItemDetectConfig()
 
 
-class SeriesModelsConfig(Value):
+class SeriesModelsConfig(Section):
     """The models that are asked."""
 
     targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
@@ -111,14 +125,21 @@ class SeriesModelsConfig(Value):
         return self
 
 
-class SeriesDetectConfig(Value):
+class SeriesDetectConfig(Section):
     """What is measured."""
 
     numleak: NumleakConfig
 
+    def resolve(self, at: Callable[[str], str]) -> "SeriesDetectConfig":
+        """Return it with absolute paths."""
+        return SeriesDetectConfig(numleak=self.numleak.resolve(at))
 
-class SeriesConfig(Value):
+
+class SeriesConfig(Section):
     """All settings for asking about series."""
+
+    command: ClassVar[str] = "coreeval detect numleak"
+    """The command that asks."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     models: SeriesModelsConfig
@@ -126,3 +147,39 @@ class SeriesConfig(Value):
     detect: SeriesDetectConfig
     cutoffs: str | None = None
     """A file of training cutoffs that override the built-in ones."""
+
+
+def is_item_config(raw: Mapping[str, Any]) -> bool:
+    """Return whether a config asks about items; `jsonl` does if nothing is refreshed."""
+    dataset = raw.get("dataset")
+    named = dataset.get("format") if isinstance(dataset, dict) else None
+    return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & RUN_KEYS)
+
+
+def is_series_config(raw: Mapping[str, Any]) -> bool:
+    """Return whether a config asks about series and nothing else."""
+    detect = raw.get("detect")
+    return (
+        isinstance(detect, dict) and "numleak" in detect and not raw.keys() & {*RUN_KEYS, "dataset"}
+    )
+
+
+def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
+    """Return the part of a run's config that is about series.
+
+    Raises:
+        ConfigError: it names no series or no target.
+    """
+    if config.detect.numleak is None:
+        hint = "detect: {numleak: {series: [fama-french]}}"
+        raise ConfigError("detect.numleak is missing: which series?", where=where, hint=hint)
+    if not config.models.targets:
+        raise ConfigError("models.targets is empty: whom to ask?", where=where)
+    shared = config.run.model_dump(include=set(StandaloneRunConfig.model_fields))
+    return SeriesConfig(
+        name=config.name,
+        models=SeriesModelsConfig(targets=config.models.targets),
+        run=StandaloneRunConfig(**shared),
+        detect=SeriesDetectConfig(numleak=config.detect.numleak),
+        cutoffs=config.knowledge.cutoffs,
+    )

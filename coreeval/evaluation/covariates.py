@@ -15,6 +15,7 @@ from coreeval.evaluation.scores import LEVEL, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
 from coreeval.evaluation.text_measures import Floats, Ints, TextMeasures, measure_texts
 from coreeval.schema import Value
+from coreeval.tools.formatting import format_estimate
 
 MATTERS: Final = 0.25
 """The standard deviations from which groups are too different to trust an adjustment: What Works
@@ -230,13 +231,9 @@ def describe_difference(found: CovariateDifference, weights: Mapping[str, int]) 
     unit, of = UNITS[found.covariate], found.difference
     means = ", ".join(f"{found.means[name]:.3g} ({name})" for name in weights)
     if set(weights.values()) == {1, -1}:
-        return f"{unit}: {means}; difference {_span(of)}"
+        return f"{unit}: {means}; difference {format_estimate(of, '+.3g')}"
     signs = " ".join(f"{weight:+d} {name}" for name, weight in weights.items())
-    return f"{unit}: {means}; {signs} is {_span(of)}"
-
-
-def _span(of: Score) -> str:
-    return f"{of.estimate:+.3g} ({of.ci_low:+.3g} to {of.ci_high:+.3g})"
+    return f"{unit}: {means}; {signs} is {format_estimate(of, '+.3g')}"
 
 
 def _refuse_few(names: Sequence[str], sizes: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ stop or a kill costs only the questions in flight.
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from coreeval.config import AnyConfig
+from coreeval.config import AnyConfig, TargetConfig
 from coreeval.errors import (
     CoreEvalError,
     Interrupted,
@@ -282,3 +283,13 @@ async def _run_with_signals(
     finally:
         for note in active_calls.count_notes():
             watch(Progress(stage="asked", note=note))
+
+
+def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
+    """Return each target's file name, without characters that file systems do not allow."""
+    names = dict[str, str]()
+    for target in targets:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]
+        taken = sum(name.casefold() == plain.casefold() for name in names.values())
+        names[target.model] = f"{plain}-{len(names) + 1}" if taken else plain
+    return {target: f"{name}.jsonl" for target, name in names.items()}

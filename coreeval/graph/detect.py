@@ -124,9 +124,9 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
     with lock_run(plan.files):
         with closing(
             build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
-        ) as job:
-            refuse_open(job.store, plan.files)
-            found = _ask(plan, job)
+        ) as run:
+            refuse_open(run.store, plan.files)
+            found = _ask(plan, run)
         document = write_document(plan.files, plan.detector, found)
         with open_store(plan.files, around.now) as store:
             store.reopen_stages(("report",))
@@ -134,18 +134,18 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
     return Detection(document=document, summary=summary)
 
 
-def read_inputs(job: RunContext) -> DetectorInputs:
+def read_inputs(run: RunContext) -> DetectorInputs:
     """Return the texts of a run as a detector takes them."""
 
     def texts() -> Iterator[SampleTexts]:
-        control = _control_texts(job.control.store) if job.control else {}
-        for ended in job.store.sample_results():
+        control = _control_texts(run.control.store) if run.control else {}
+        for ended in run.store.sample_results():
             arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}
             if ended.sample.id in control:
                 arms["control"] = control[ended.sample.id]
             yield SampleTexts(ended.sample, arms)
 
-    return DetectorInputs(task=job.task, seed=job.config.run.seed, texts=texts)
+    return DetectorInputs(task=run.task, seed=run.config.run.seed, texts=texts)
 
 
 def _control_texts(store: RunStore) -> dict[str, Mapping[str, str]]:
@@ -159,14 +159,14 @@ def list_questions(detector: Detector, inputs: DetectorInputs) -> list[DetectorQ
     return list(detector.questions(inputs))
 
 
-def _ask(plan: DetectionPlan, job: RunContext) -> dict[str, Mapping[str, Any]]:
+def _ask(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
     """Return the finding on each target.
 
     Raises:
         Interrupted: a signal stopped it.
     """
     try:
-        return asyncio.run(_ask_targets(plan, job))
+        return asyncio.run(_ask_targets(plan, run))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise Interrupted(
             "stopped: what was answered is kept and not asked again",
@@ -178,14 +178,14 @@ def _ask(plan: DetectionPlan, job: RunContext) -> dict[str, Mapping[str, Any]]:
         raise
 
 
-async def _ask_targets(plan: DetectionPlan, job: RunContext) -> dict[str, Mapping[str, Any]]:
-    inputs, found = read_inputs(job), dict[str, Mapping[str, Any]]()
+async def _ask_targets(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
+    inputs, found = read_inputs(run), dict[str, Mapping[str, Any]]()
     questions = await asyncio.to_thread(list_questions, plan.detector, inputs)
     stage = f"detect {plan.detector.name}"
-    with handle_signals(job.stop, lambda: job.tell("stopping", note="once more stops at once")):
-        async with open_run_campaign(job, stage) as campaign:
+    with handle_signals(run.stop, lambda: run.tell("stopping", note="once more stops at once")):
+        async with open_run_campaign(run, stage) as campaign:
             for target in plan.targets:
-                answers = await _ask_target(plan, job, campaign, target, questions, stage)
+                answers = await _ask_target(plan, run, campaign, target, questions, stage)
                 assert plan.detector.score, "a detector with questions has a score"
                 found[target.model] = await asyncio.to_thread(plan.detector.score, inputs, answers)
     return found
@@ -193,7 +193,7 @@ async def _ask_targets(plan: DetectionPlan, job: RunContext) -> dict[str, Mappin
 
 async def _ask_target(
     plan: DetectionPlan,
-    job: RunContext,
+    run: RunContext,
     campaign: Campaign,
     target: TargetConfig,
     questions: Sequence[DetectorQuestion],
@@ -215,8 +215,8 @@ async def _ask_target(
             )
         finally:
             if made:
-                record_asking(job, build_step(job, target.model, 0, stage, made), made)
-                await job.store.history.flush_steps()
-    if job.stop.asked:
+                record_asking(run, build_step(run, target.model, 0, stage, made), made)
+                await run.store.history.flush_steps()
+    if run.stop.asked:
         raise CampaignStopped
     return {question.key: answer for question, answer in answers.items()}

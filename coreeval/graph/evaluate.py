@@ -10,11 +10,10 @@ from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary, execute,
 from coreeval.graph.run import lock_run, open_run, open_workspace
 from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
+from coreeval.graph.state import ASKING_NODES
 from coreeval.runs.manifest import Evaluation, Manifest
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
-
-STAGES = ("evaluate", "pcr", "numleak", "report")
 
 
 def evaluate(
@@ -47,7 +46,7 @@ def evaluate(
     with lock_run(found.files):
         with open_store(found.files, around.now) as store:
             refuse_open(store, found.files)
-            store.reopen_stages(STAGES)
+            store.reopen_stages(ASKING_NODES)
         return execute(
             found.setup, found.manifest, found.files, open_workspace(found.manifest), around
         )

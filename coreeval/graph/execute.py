@@ -57,27 +57,27 @@ def execute(
     Raises:
         CoreEvalError: the run could not continue; answers are kept.
     """
-    job = build_run_context(setup, manifest, files, workspace, around)
+    run = build_run_context(setup, manifest, files, workspace, around)
     status: Status = "stopped"
     try:
-        write_manifest(files.manifest, job.running_manifest())
-        with observe_run(job) as heard:
+        write_manifest(files.manifest, run.running_manifest())
+        with observe_run(run) as heard:
             _run_in_loop(heard)
-        status = "complete" if job.store.stage("report") is not None else "interrupted"
+        status = "complete" if run.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
     except (CoreEvalError, OSError) as error:
         with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
-            _close(job, status)
-        job.explain_fault(error)
+            _close(run, status)
+        run.explain_fault(error)
         raise _add_resume_hint(_to_run_error(error, files), files, manifest) from None
     except BaseException as error:
         try:
-            _close(job, status)
+            _close(run, status)
         finally:
-            job.explain_fault(error)
+            run.explain_fault(error)
         raise
-    return RunSummary(run_dir=files.root, manifest=_close_stopped(job, status))
+    return RunSummary(run_dir=files.root, manifest=_close_stopped(run, status))
 
 
 def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
@@ -109,7 +109,7 @@ def build_run_context(
     store = open_store(files, around.now, workspace.calls)
     spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
-    job = RunContext(
+    run = RunContext(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
         files=files,
@@ -121,40 +121,40 @@ def build_run_context(
         now=around.now,
     )
     if not setup.control:
-        return job
-    return add_control(job, open_control(files, around.now, workspace.calls))
+        return run
+    return add_control(run, open_control(files, around.now, workspace.calls))
 
 
-def _run_in_loop(job: RunContext) -> None:
+def _run_in_loop(run: RunContext) -> None:
     """Run the graph, in another thread if this one already has an event loop (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(_run_graph(job))
+        asyncio.run(_run_graph(run))
         return
     with ThreadPoolExecutor(1) as other:
-        done = other.submit(asyncio.run, _run_graph(job))
+        done = other.submit(asyncio.run, _run_graph(run))
         try:
             done.result()
         except KeyboardInterrupt:
-            job.stop.ask("KeyboardInterrupt")  # the pool comes to rest; the block waits for it
+            run.stop.ask("KeyboardInterrupt")  # the pool comes to rest; the block waits for it
             done.result()
 
 
-async def _run_graph(job: RunContext) -> None:
+async def _run_graph(run: RunContext) -> None:
     TRACING.open()
-    with handle_signals(job.stop, lambda: _tell_stopping(job)), _limit_time(job):
-        async with beat_regularly(job.monitor, job.store):
-            app = build_run_graph(RunNodes(job)).compile()
+    with handle_signals(run.stop, lambda: _tell_stopping(run)), _limit_time(run):
+        async with beat_regularly(run.monitor, run.store):
+            app = build_run_graph(RunNodes(run)).compile()
             await app.ainvoke({"note": ""}, {"run_name": "run"})
-    if job.stop.error:
-        raise job.stop.error
+    if run.stop.error:
+        raise run.stop.error
 
 
 @contextmanager
-def _limit_time(job: RunContext) -> Iterator[None]:
+def _limit_time(run: RunContext) -> Iterator[None]:
     """Stop the run cleanly if it exceeds its time limit."""
-    seconds = job.config.run.timeout_s
+    seconds = run.config.run.timeout_s
     if seconds is None:
         yield
         return
@@ -163,37 +163,37 @@ def _limit_time(job: RunContext) -> Iterator[None]:
         where="run.timeout_s",
         hint="what was answered is kept",
     )
-    alarm = asyncio.get_running_loop().call_later(seconds, job.stop.fail, error)
+    alarm = asyncio.get_running_loop().call_later(seconds, run.stop.fail, error)
     try:
         yield
     finally:
         alarm.cancel()
 
 
-def _tell_stopping(job: RunContext) -> None:
-    job.tell("stopping", note="finishing the steps in flight; once more stops at once")
+def _tell_stopping(run: RunContext) -> None:
+    run.tell("stopping", note="finishing the steps in flight; once more stops at once")
 
 
-def _close_stopped(job: RunContext, status: Status) -> Manifest:
+def _close_stopped(run: RunContext, status: Status) -> Manifest:
     """Close a run that has stopped.
 
     Raises:
         RunError: its manifest cannot be written.
     """
     try:
-        return _close(job, status)
+        return _close(run, status)
     except OSError as error:
-        raise _add_resume_hint(_to_run_error(error, job.files), job.files, job.manifest) from None
+        raise _add_resume_hint(_to_run_error(error, run.files), run.files, run.manifest) from None
 
 
-def _close(job: RunContext, status: Status) -> Manifest:
+def _close(run: RunContext, status: Status) -> Manifest:
     """Write the run's manifest and close its store."""
     try:
-        final = job.final_manifest(status)
-        write_manifest(job.files.manifest, final)
+        final = run.final_manifest(status)
+        write_manifest(run.files.manifest, final)
         return final
     finally:
-        job.close()
+        run.close()
 
 
 def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:

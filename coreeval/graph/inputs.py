@@ -149,23 +149,23 @@ MOST_TRAIN_EXAMPLES = 20_000
 class InputSource(Protocol):
     """The source of a run's inputs; a recording may take its place."""
 
-    def news(self, job: "RunContext") -> KnowledgeSource:
+    def news(self, run: "RunContext") -> KnowledgeSource:
         """Open the news of a pass."""
         ...
 
-    def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(self, run: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
         """Return the function that offers news to one sample; an `EventOffers` deals it first."""
         ...
 
-    def train(self, job: "RunContext") -> list[Sample]:
+    def train(self, run: "RunContext") -> list[Sample]:
         """Return labelled samples for a rule-based label judge."""
         ...
 
-    def targets(self, job: "RunContext") -> Sequence[str]:
+    def targets(self, run: "RunContext") -> Sequence[str]:
         """Return the stance targets of a benchmark with several targets."""
         ...
 
-    def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
+    def row_count_warning(self, run: "RunContext", rows: int) -> str | None:
         """Return a warning if the number of rows is unexpected for the benchmark."""
         ...
 
@@ -173,35 +173,35 @@ class InputSource(Protocol):
 class FileInputs:
     """The benchmark's files, and the news that the config names."""
 
-    def news(self, job: "RunContext") -> KnowledgeSource:
+    def news(self, run: "RunContext") -> KnowledgeSource:
         """Open the backends; see `open_news`."""
-        return open_news(job.setup, job.workspace, job)
+        return open_news(run.setup, run.workspace, run)
 
-    def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(self, run: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
         """Return the function that offers the run's events."""
-        setup, chosen = job.setup, job.setup.config.knowledge
+        setup, chosen = run.setup, run.setup.config.knowledge
         return EventOffers(
             knowledge=knowledge,
             window=setup.window,
-            store=job.store,
+            store=run.store,
             rules=setup.rules,
             offered=chosen.candidates,
             reuse=chosen.reuse,
             seed=setup.config.run.seed,
         )
 
-    def train(self, job: "RunContext") -> list[Sample]:
+    def train(self, run: "RunContext") -> list[Sample]:
         """Return the first samples of the train split; see `load_train_examples`."""
-        return load_train_examples(job.config, job.task)
+        return load_train_examples(run.config, run.task)
 
-    def targets(self, job: "RunContext") -> Sequence[str]:
+    def targets(self, run: "RunContext") -> Sequence[str]:
         """Return the targets of the benchmark's folders."""
-        return list_targets(job.config.dataset)
+        return list_targets(run.config.dataset)
 
-    def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
+    def row_count_warning(self, run: "RunContext", rows: int) -> str | None:
         """Return a warning if there are too few or too many rows and the files still exist."""
         try:
-            return counts_note(job.config.dataset, rows)
+            return counts_note(run.config.dataset, rows)
         except DatasetError:
             return None
 

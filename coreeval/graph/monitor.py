@@ -20,8 +20,7 @@ class Progress:
     """The position of a run."""
 
     stage: str
-    """`plan`, `extract`, `gather`, `refresh`, `control`, `assemble`, `evaluate`, `reword`, `pcr`,
-    `report`, `telemetry`."""
+    """A node of the run graph (`RUN_NODES`), or `extract`, `gather`, `reword`, `telemetry`."""
     done: int = 0
     total: int = 0
     counts: dict[str, int] = field(default_factory=dict)

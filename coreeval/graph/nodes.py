@@ -194,10 +194,10 @@ class SampleNodes:
     async def check(self, state: SampleState) -> SampleUpdate:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
         sample, task, _ = await self._sample(state)
-        brief = await self._build_request(state, sample)
+        request = await self._build_request(state, sample)
         defects = checks.check_composition(
             task,
-            brief,
+            request,
             state["composed"],
             self._context.window,
             restraint=self._restraint(state),

@@ -20,6 +20,7 @@ from coreeval.graph.execute import (
 )
 from coreeval.graph.inputs import describe_news, open_news
 from coreeval.graph.refresh import describe_control
+from coreeval.graph.run_detectors import check_detectors
 from coreeval.graph.run_origin import (
     apply_added_targets,
     apply_free_keys,
@@ -39,6 +40,7 @@ from coreeval.graph.setup import (
     set_up,
 )
 from coreeval.graph.spans import check_telemetry
+from coreeval.graph.state import SPLITS_STAGE
 from coreeval.runs.manifest import (
     ConfigSource,
     FollowedRelease,
@@ -103,10 +105,7 @@ def refresh(
     check_models(setup, workspace)
     check_splits(setup)
     check_telemetry(loaded)
-    if loaded.detect.numleak:
-        from coreeval.graph.numleak.plan import check_series  # for few configs
-
-        check_series(loaded, source=path, workspace=workspace, today=start.date())
+    check_detectors(setup, source=path, workspace=workspace)
     source = describe_source(path, overrides)
     before = find_followed_release(lineage, setup, workspace) if lineage else None
     manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
@@ -183,7 +182,7 @@ def retry(
             store.forget("failed")
             _forget_control(files, setup, store, around)
             if store.train.forget_failed():
-                store.reopen_stages(("pcr", "report"))
+                store.reopen_stages((SPLITS_STAGE, "report"))
             manifest = _include_all_targets(manifest, store)
         return execute(setup, manifest, files, open_workspace(manifest), around)
 

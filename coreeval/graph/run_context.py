@@ -113,7 +113,7 @@ class RunContext:
     @property
     def pcr_targets(self) -> list[TargetConfig]:
         """Return the targets to ask about the train split too: the same, if PCR is configured."""
-        return self._list_label_targets() if self.config.detect.pcr else []
+        return self._list_label_targets() if self.config.detect.compares_splits else []
 
     @property
     def series_targets(self) -> list[TargetConfig]:
@@ -121,7 +121,7 @@ class RunContext:
 
         References are excluded: they serve the detectors that compare targets.
         """
-        chosen = self._list_named_targets() if self.config.detect.numleak else []
+        chosen = self._list_named_targets() if self.config.detect.asks_series else []
         return [
             target
             for target in chosen

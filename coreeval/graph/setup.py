@@ -216,7 +216,7 @@ def _check_embedded(setup: Setup, target: TargetConfig) -> None:
         return
     check_embedded(target.model)
     dataset = setup.config.dataset
-    _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset")
+    _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset.train_split")
 
 
 def check_reachable(
@@ -296,12 +296,13 @@ def check_splits(setup: Setup) -> None:
         DatasetError: there is none, or it is the split that is refreshed.
     """
     config = setup.config
-    if config.detect.pcr:
-        place = "detect.pcr" if config.detect.pcr.train_split else "dataset"
-        _refuse_same_split(config.dataset, config.pcr_train_split, _PCR_PROBLEM, place)
+    if config.detect.compares_splits:
+        _refuse_same_split(
+            config.dataset, config.pcr_train_split, _PCR_PROBLEM, config.pcr_split_key
+        )
 
 
-def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
+def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, where: str) -> None:
     """Raise an error if the train split does not exist, or is the split that is refreshed."""
     train, split = resolve_split(dataset, other), resolve_split(dataset)
     same_files = dataset.format != "hf" and (
@@ -310,7 +311,7 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: 
     if train == split or same_files:
         raise DatasetError(
             f"{problem}, {split!r}",
-            where=f"{place}.train_split",
+            where=where,
             hint=f"name another split: {', '.join(list_splits(dataset))}",
         )
 

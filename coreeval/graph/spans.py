@@ -250,41 +250,41 @@ def check_telemetry(config: Config) -> str | None:
 
 
 @contextmanager
-def observe_run(job: RunContext) -> Iterator[RunContext]:
-    """Yield the job with a span recorder, if telemetry is enabled, until the block ends.
+def observe_run(run_context: RunContext) -> Iterator[RunContext]:
+    """Yield the run_context with a span recorder, if telemetry is enabled, until the block ends.
 
     Raises:
         ConfigError: telemetry is enabled and spans cannot be sent.
     """
-    url = check_telemetry(job.config)
+    url = check_telemetry(run_context.config)
     if url is None:
-        yield job
+        yield run_context
         return
     from coreeval.tools.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
 
-    sender = OtlpSender(url, project=job.config.name)
+    sender = OtlpSender(url, project=run_context.config.name)
     recorder = SpanRecorder(
         SpanSettings(
-            run=job.manifest.run,
-            payer=job.payer,
-            prompts=job.manifest.prompts,
-            store=job.store,
-            begun=job.store.history.open_start_times(),
-            now=job.now,
-            content=job.config.telemetry.content,
+            run=run_context.manifest.run,
+            payer=run_context.payer,
+            prompts=run_context.manifest.prompts,
+            store=run_context.store,
+            begun=run_context.store.history.open_start_times(),
+            now=run_context.now,
+            content=run_context.config.telemetry.content,
             sender=sender,
         )
     )
-    said = _start_note(url, content=job.config.telemetry.content)
-    job.watch(Progress(stage=TELEMETRY_STAGE, note=said))
+    said = _start_note(url, content=run_context.config.telemetry.content)
+    run_context.watch(Progress(stage=TELEMETRY_STAGE, note=said))
     try:
-        yield replace(job, observer=recorder)
+        yield replace(run_context, observer=recorder)
     finally:
         began = time.monotonic()
         delivery = sender.close()
         TRACING.waited_s = time.monotonic() - began
         if note := _end_note(url, delivery, recorder):
-            job.watch(Progress(stage=TELEMETRY_STAGE, note=note))
+            run_context.watch(Progress(stage=TELEMETRY_STAGE, note=note))
 
 
 def _start_note(url: str, *, content: bool) -> str:

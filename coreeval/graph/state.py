@@ -22,6 +22,10 @@ SAMPLE_NODES = (
 )
 REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
 RUN_NODES = ("plan", "refresh", "control", "assemble", "evaluate", "pcr", "numleak", "report")
+ASKING_NODES = RUN_NODES[RUN_NODES.index("evaluate") :]
+"""Those that ask targets, and the report of their answers."""
+SPLITS_STAGE = "pcr"
+"""The stage in which train items are reworded and asked about."""
 Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints can be read without its classes."""
 

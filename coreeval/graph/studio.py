@@ -42,7 +42,7 @@ def studio_config(folder: Path, env: Mapping[str, str]) -> Path:
     return Path(own).resolve() if own else write_configs(folder)[0]
 
 
-def _job() -> RunContext:
+def _run() -> RunContext:
     """Prepare a run in a temporary folder; its calls go to the call store beside the config."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
     config = studio_config(folder, os.environ)
@@ -55,16 +55,16 @@ def _job() -> RunContext:
     return build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)
 
 
-def _sample_graph(job: RunContext) -> SampleGraph:
-    plan_samples(job)
+def _sample_graph(run: RunContext) -> SampleGraph:
+    plan_samples(run)
     context = build_node_context(
-        job, open_news(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer)
+        run, open_news(run.setup, run.workspace), open_calls(run.workspace.calls, run.payer)
     )
-    wrap = build_recorder(job.store, InFlight(job.now), job.now, job.payer)
+    wrap = build_recorder(run.store, InFlight(run.now), run.now, run.payer)
     return build_sample_graph(SampleNodes(context), wrap)
 
 
-_JOB = _job()
+_JOB = _run()
 refresh_sample: SampleGraph = _sample_graph(_JOB)
 """A graph that refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
 refresh_run: RunGraph = build_run_graph(RunNodes(_JOB))

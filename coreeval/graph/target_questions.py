@@ -37,12 +37,11 @@ from coreeval.graph.campaign import Campaign, ModelConnection, open_campaign
 from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.train_split import list_reworded_test
 from coreeval.models import CallRef, record_calls
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.stores.run_tables import SampleResult, StepRecord
+from coreeval.tools.stores.run_tables import TARGET_SUBJECT, SampleResult, StepRecord
 
 Chunk = tuple[str, Sequence[Sample]]
 """The name of a source, and samples with that source's texts in their fields."""
@@ -52,7 +51,7 @@ with the number of samples."""
 
 
 async def put_to_target(
-    job: RunContext, target: TargetConfig, chunks: Chunks, *, stage: str = "evaluate"
+    run: RunContext, target: TargetConfig, chunks: Chunks, *, stage: str = "evaluate"
 ) -> None:
     """Ask a target about samples of any split with every template, and store its answers.
 
@@ -60,7 +59,7 @@ async def put_to_target(
     Returns early if the run is told to stop.
 
     Args:
-        job: The run that pays and keeps the answers.
+        run: The run that pays and keeps the answers.
         target: The target to ask.
         chunks: The samples; ids are distinct within a source.
         stage: The stage shown as progress.
@@ -69,23 +68,42 @@ async def put_to_target(
         RunError: some questions failed; the answers to the others are stored.
         CoreEvalError: the target cannot be used.
     """
-    tally = await asyncio.to_thread(_Tally, job, target, chunks, stage)
+    tally = await asyncio.to_thread(_Tally, run, target, chunks, stage)
     if target.is_embedded:
-        await asyncio.to_thread(_put_to_embedded, job, target, chunks, tally)
+        await asyncio.to_thread(_put_to_embedded, run, target, chunks, tally)
     else:
-        await _put_to_model(job, target, chunks, tally)
+        await _put_to_model(run, target, chunks, tally)
+
+
+async def put_to_targets(
+    run: RunContext,
+    stage: str,
+    targets: Sequence[TargetConfig],
+    chunks: Callable[[RunContext], Iterator[Chunk]],
+) -> dict[str, list[str]]:
+    """Ask one target after the other, and note that the stage is done unless told to stop."""
+    asked = list[str]()
+    for target in targets:
+        if not run.stop.asked:
+            await put_to_target(run, target, lambda: chunks(run), stage=stage)
+        if run.stop.asked:
+            return {"targets": asked}
+        asked.append(target.model)
+    done = {"targets": asked}
+    await asyncio.to_thread(run.store.finish_stage, stage, done)
+    return done
 
 
 class _Tally:
     """Counter of a target's answers that shows its progress."""
 
-    def __init__(self, job: RunContext, target: TargetConfig, chunks: Chunks, stage: str) -> None:
-        self._job, self.stage = job, stage
+    def __init__(self, run: RunContext, target: TargetConfig, chunks: Chunks, stage: str) -> None:
+        self._run, self.stage = run, stage
         self._kinds = Counter[str]()
-        templates = 1 if target.is_embedded else len(job.task.templates)
+        templates = 1 if target.is_embedded else len(run.task.templates)
         self.total = sum(len(samples) * templates for _, samples in chunks())
         self.done = 0
-        job.tell(stage, note=target.model)
+        run.tell(stage, note=target.model)
 
     def count_stored(self, number: int) -> None:
         """Count answers that were already in the store."""
@@ -97,41 +115,41 @@ class _Tally:
         self.done += 1
         self._kinds[prediction.kind] += 1
         counts = {kind: number for kind, number in self._kinds.items() if number}
-        self._job.watch(Progress(stage=self.stage, done=self.done, total=self.total, counts=counts))
+        self._run.watch(Progress(stage=self.stage, done=self.done, total=self.total, counts=counts))
 
 
 # -- embedded targets -----------------------------------------------------------------------------
 
 
-def _put_to_embedded(job: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
+def _put_to_embedded(run: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
     fitted: OfflineTarget | None = None
-    for source, samples in itertools.takewhile(lambda _: not job.stop.asked, chunks()):
-        known = job.store.answer_keys(target.model, source, "", [one.id for one in samples])
+    for source, samples in itertools.takewhile(lambda _: not run.stop.asked, chunks()):
+        known = run.store.answer_keys(target.model, source, "", [one.id for one in samples])
         missing = [sample for sample in samples if (sample.id, 0) not in known]
         tally.count_stored(len(samples) - len(missing))
         if missing:
-            fitted = fitted or _fit_target(job, target)
+            fitted = fitted or _fit_target(run, target)
             found = predict_samples(fitted, missing, source=source)
-            job.store.add_predictions(found)
+            run.store.add_predictions(found)
             for prediction in found:
                 tally.count_answer(prediction)
 
 
-def _fit_target(job: RunContext, target: TargetConfig) -> OfflineTarget:
-    dataset = job.config.dataset
-    rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
+def _fit_target(run: RunContext, target: TargetConfig) -> OfflineTarget:
+    dataset = run.config.dataset
+    rows = iter_benchmark(dataset, run.task, split=dataset.train_split)
     seen = TrainingData(
         train=[row for row in rows if isinstance(row, Sample)],
-        test=lambda: [ended.sample for ended in job.store.sample_results()],
+        test=lambda: [ended.sample for ended in run.store.sample_results()],
     )
-    return fit_target(target.model, job.task, seen, seed=job.config.run.seed)
+    return fit_target(target.model, run.task, seen, seed=run.config.run.seed)
 
 
 # -- models ---------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def open_run_campaign(job: RunContext, stage: str) -> AsyncIterator[Campaign]:
+async def open_run_campaign(run: RunContext, stage: str) -> AsyncIterator[Campaign]:
     """Yield a campaign that the run pays for; report impossible token counts at its end.
 
     Raises:
@@ -139,51 +157,51 @@ async def open_run_campaign(job: RunContext, stage: str) -> AsyncIterator[Campai
         RunCorrupt: the call store is damaged.
     """
     campaign = open_campaign(
-        job.config,
-        job.workspace,
-        job.payer,
-        watch=job.watch,
-        stop=job.stop,
-        active_calls=job.active_calls,
+        run.config,
+        run.workspace,
+        run.payer,
+        watch=run.watch,
+        stop=run.stop,
+        active_calls=run.active_calls,
     )
     try:
         async with campaign as opened:
             yield opened
     finally:
-        job.tell_counts(stage)
+        run.tell_counts(stage)
 
 
 async def _put_to_model(
-    job: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally
+    run: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally
 ) -> None:
     """Ask an LLM through the call store."""
     connection, numbered = ModelConnection(target.model), enumerate(chunks())
-    async with open_run_campaign(job, tally.stage) as campaign:
+    async with open_run_campaign(run, tally.stage) as campaign:
         client = campaign.models.open_client(target, "target", max_draws=1, settle=True)
-        while chunk := await _take_next(job, connection, numbered):
+        while chunk := await _take_next(run, connection, numbered):
             number, (source, samples) = chunk
-            missing = await asyncio.to_thread(_find_unanswered, job, target, source, samples)
-            tally.count_stored(len(samples) * len(job.task.templates) - len(missing))
+            missing = await asyncio.to_thread(_find_unanswered, run, target, source, samples)
+            tally.count_stored(len(samples) * len(run.task.templates) - len(missing))
             answers = list[Prediction]()
             with record_calls() as made:
                 for task, part in itertools.groupby(
-                    missing, key=lambda asked: job.load_task_of(asked.sample)
+                    missing, key=lambda asked: run.load_task_of(asked.sample)
                 ):
                     predict = make_predictor(target.model, client, source=source, task=task)
                     answers += await _ask_part(campaign, connection, list(part), predict, tally)
-            await asyncio.to_thread(job.store.add_predictions, answers)
+            await asyncio.to_thread(run.store.add_predictions, answers)
             if made:
-                record_asking(job, build_step(job, target.model, number, source, made), made)
-    if connection.failures and not job.stop.asked:
+                record_asking(run, build_step(run, target.model, number, source, made), made)
+    if connection.failures and not run.stop.asked:
         left = tally.total - tally.done
         raise connection.error_for_unanswered(left, tally.total, where="models.targets")
 
 
 async def _take_next(
-    job: RunContext, connection: ModelConnection, numbered: Iterator[tuple[int, Chunk]]
+    run: RunContext, connection: ModelConnection, numbered: Iterator[tuple[int, Chunk]]
 ) -> tuple[int, Chunk] | None:
     """Return the next chunk; None if there is none, or nothing more may be asked."""
-    if not connection.is_open or job.stop.asked:
+    if not connection.is_open or run.stop.asked:
         return None
     return await asyncio.to_thread(next, numbered, None)
 
@@ -208,21 +226,21 @@ async def _ask_part(
 
 
 def iter_open_questions(
-    job: RunContext, target: TargetConfig, chunks: Chunks
+    run: RunContext, target: TargetConfig, chunks: Chunks
 ) -> Iterator[TargetQuestion]:
     """Yield the questions that a target would be asked now."""
     for source, samples in chunks():
-        yield from _find_unanswered(job, target, source, samples)
+        yield from _find_unanswered(run, target, source, samples)
 
 
 def _find_unanswered(
-    job: RunContext, target: TargetConfig, source: str, samples: Sequence[Sample]
+    run: RunContext, target: TargetConfig, source: str, samples: Sequence[Sample]
 ) -> list[TargetQuestion]:
     """Return the questions about samples that have no answer in the store."""
     found: list[TargetQuestion] = []
-    for task, part in _group_by_task(job, samples):
+    for task, part in _group_by_task(run, samples):
         version, ids = hash_question(task), [sample.id for sample in part]
-        known = job.store.answer_keys(target.model, source, version, ids)
+        known = run.store.answer_keys(target.model, source, version, ids)
         found += [
             asked
             for asked in questions_about(part, task)
@@ -232,30 +250,30 @@ def _find_unanswered(
 
 
 def _group_by_task(
-    job: RunContext, samples: Iterable[Sample]
+    run: RunContext, samples: Iterable[Sample]
 ) -> Iterator[tuple[Task, list[Sample]]]:
     """Yield consecutive samples with the same task; several stance targets make several tasks."""
-    for task, part in itertools.groupby(samples, key=job.load_task_of):
+    for task, part in itertools.groupby(samples, key=run.load_task_of):
         yield task, list(part)
 
 
-def record_asking(job: RunContext, step: StepRecord, made: Sequence[CallRef]) -> None:
+def record_asking(run: RunContext, step: StepRecord, made: Sequence[CallRef]) -> None:
     """Record a batch of questions to a target and notify observers."""
-    job.observer.on_target_questions(step, made)
-    job.store.history.record(step)
+    run.observer.on_target_questions(step, made)
+    run.store.history.record(step)
 
 
 def build_step(
-    job: RunContext, target: str, number: int, source: str, made: Sequence[CallRef]
+    run: RunContext, target: str, number: int, source: str, made: Sequence[CallRef]
 ) -> StepRecord:
     """Return the step record of one chunk of questions."""
     return StepRecord(
-        sample_id=f"target {target}",
+        sample_id=TARGET_SUBJECT + target,
         attempt=number,
         node=source,
         started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         seconds=sum(call.seconds for call in made),
-        calls=tuple(build_call_row(call, job.payer) for call in made),
+        calls=tuple(build_call_row(call, run.payer) for call in made),
     )
 
 
@@ -273,46 +291,40 @@ CONTROL_TEXTS: Mapping[Arm, ArmTexts] = {"control": accepted_fields}
 """The only arm of the second pass is what it updated; the others are from the first pass."""
 
 
-def iter_arm_chunks(job: RunContext) -> Iterator[Chunk]:
+def iter_arm_chunks(run: RunContext) -> Iterator[Chunk]:
     """Yield the samples of the arms, with the arm's texts in their fields."""
-    yield from _iter_store_chunks(job.store, ARM_TEXTS)
-    if job.control:
-        yield from _iter_store_chunks(job.control.store, CONTROL_TEXTS)
+    yield from _iter_store_chunks(run.store, ARM_TEXTS)
+    if run.control:
+        yield from _iter_store_chunks(run.control.store, CONTROL_TEXTS)
 
 
 def _iter_store_chunks(store: RunStore, arms: Mapping[Arm, ArmTexts]) -> Iterator[Chunk]:
-    for ended in _iter_batches(store.sample_results()):
+    for ended in iter_batches(store.sample_results()):
         for arm, texts in arms.items():
             samples = [
-                _replace_fields(one.sample, fields) for one in ended if (fields := texts(one))
+                replace_fields(one.sample, fields) for one in ended if (fields := texts(one))
             ]
             if samples:
                 yield arm, samples
 
 
-def iter_split_chunks(job: RunContext) -> Iterator[Chunk]:
-    """Yield the items of both splits that PCR compares, original and reworded."""
-    yield from iter_train_chunks(job)
-    for ended in _iter_batches(list_reworded_test(job)):
-        yield "original", [one.sample for one in ended]
-        yield "semantic", [_replace_fields(one.sample, one.result.semantic or {}) for one in ended]
-
-
-def iter_train_chunks(job: RunContext) -> Iterator[Chunk]:
+def iter_train_chunks(run: RunContext) -> Iterator[Chunk]:
     """Yield the items of the train split, original and reworded."""
-    for items in _iter_batches(job.store.train.rewordings()):
+    for items in iter_batches(run.store.train.rewordings()):
         yield "train", [one.sample for one in items]
         yield (
             "train_semantic",
-            [_replace_fields(one.sample, one.end.semantic or {}) for one in items],
+            [replace_fields(one.sample, one.end.semantic or {}) for one in items],
         )
 
 
-def _iter_batches(rows: Iterable[T]) -> Iterator[list[T]]:
+def iter_batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield rows in lists of at most `CHUNK`."""
     every = iter(rows)
     while some := list(itertools.islice(every, CHUNK)):
         yield some
 
 
-def _replace_fields(sample: Sample, fields: Mapping[str, str]) -> Sample:
+def replace_fields(sample: Sample, fields: Mapping[str, str]) -> Sample:
+    """Return a sample with other texts in its fields."""
     return sample.model_copy(update={"fields": dict(fields)})

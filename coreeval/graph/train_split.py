@@ -1,44 +1,19 @@
-"""Items of the train split that PCR compares: drawn by hash, then reworded like samples.
+"""Items of the train split that PCR compares, drawn by hash.
 
-A draw is always the same, and a smaller one is part of a larger one. Rewording has no checkpoint:
-an item that was in flight when the run stopped begins again, over the stored calls.
+A draw is always the same, and a smaller one is part of a larger one.
 """
 
-import asyncio
 import hashlib
 import heapq
-import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import TypeVar, cast
-
-from langgraph.errors import GraphDrained
+from typing import TypeVar
 
 from coreeval.config import Config
-from coreeval.errors import CoreEvalError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.embedded_targets import is_held_out
-from coreeval.graph.build import build_rewording_graph
-from coreeval.graph.monitor import Progress
-from coreeval.graph.nodes import SampleNodes
-from coreeval.graph.pool import run_pool
-from coreeval.graph.recorder import InFlight, build_recorder
-from coreeval.graph.refresh import open_node_context
-from coreeval.graph.run_context import RunContext
-from coreeval.graph.setup import Setup, check_models
-from coreeval.graph.state import SampleState, start_sample
-from coreeval.graph.threads import SampleApp, describe_error
-from coreeval.models import close_models
-from coreeval.models.rate_limit import RANK
-from coreeval.runs.arms import original_fields, semantic_fields
-from coreeval.schema import Sample, TrainEnd
-from coreeval.tools.stores.run_tables import SampleResult
+from coreeval.graph.setup import Setup
+from coreeval.schema import Sample
 
-MOST_TEST_SAMPLES = 5000
-"""Most reworded test items that are compared: with ten times the usual number of train items, more
-of them narrow the interval of a difference by less than a twentieth of its width."""
 T = TypeVar("T")
 
 
@@ -59,10 +34,7 @@ def max_train_items(config: Config, limit: int | None) -> int:
 
     A run with a limit on samples takes no more train items than samples.
     """
-    asked = config.detect.pcr
-    if asked is None or not config.models.targets:
-        return 0
-    return asked.samples if limit is None else min(limit, asked.samples)
+    return config.pcr_samples if limit is None else min(limit, config.pcr_samples)
 
 
 def draw_train(setup: Setup, most: int) -> list[Sample]:
@@ -92,109 +64,3 @@ def iter_train_rows(setup: Setup) -> Iterator[Sample]:
 def _is_fitted_on_train(config: Config) -> bool:
     embedded = any(target.is_embedded for target in config.models.targets)
     return embedded and config.pcr_train_split == config.dataset.train_split
-
-
-def list_reworded_test(job: RunContext) -> list[SampleResult]:
-    """Return the run's reworded samples that are compared, in the benchmark's order."""
-    both = (
-        one for one in job.store.sample_results() if original_fields(one) and semantic_fields(one)
-    )
-    kept = enumerate(both)
-    drawn = draw_lowest(
-        kept, MOST_TEST_SAMPLES, id_of=lambda one: one[1].sample.id, seed=job.config.run.seed
-    )
-    return [ended for _, ended in sorted(drawn, key=lambda one: one[0])]
-
-
-REWORD_STAGE = "reword"
-TRACED_AS = "reword train item"
-"""Name of an item's trace in LangSmith."""
-
-
-async def reword_train(job: RunContext) -> None:
-    """Bring every drawn item to its end; return early if the run is told to stop.
-
-    Raises:
-        CoreEvalError: something that no item could survive, such as a refused key.
-    """
-    pending, counts = await asyncio.to_thread(_open_items, job)
-    if not pending:
-        return
-    async with AsyncExitStack() as stack:
-        context = await asyncio.to_thread(open_node_context, job, stack)
-        stack.push_async_callback(close_models)
-        in_flight = job.monitor.in_flight
-        wrap = build_recorder(job.store, in_flight, job.now, job.payer, job.observer)
-        app = build_rewording_graph(SampleNodes(context), wrap).compile()
-        runner = _ItemThreads(job, app, in_flight)
-        total, ranks = len(pending) + counts.total(), itertools.count()
-
-        async def work(item_id: str) -> None:
-            end = await runner.reword(item_id, next(ranks))
-            counts.update([end.status] if end else [])
-            done = counts.total()
-            job.watch(Progress(stage=REWORD_STAGE, done=done, total=total, counts=dict(counts)))
-
-        at_once = job.config.run.concurrency
-        await run_pool(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
-
-
-def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
-    """Return the open items and the counts of the others; draw items if none have been drawn."""
-    if not job.store.train.counts():
-        job.tell(REWORD_STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
-        job.store.train.add(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
-    counts = Counter(job.store.train.counts())
-    if counts.pop("open", 0):
-        check_models(job.setup, job.workspace)
-    return job.store.train.open_ids(), counts
-
-
-@dataclass(frozen=True)
-class _ItemThreads:
-    """The threads that reword items, one for each item."""
-
-    job: RunContext
-    app: SampleApp
-    in_flight: InFlight
-
-    async def reword(self, item_id: str, rank: int) -> TrainEnd | None:
-        """Run one item and commit its end; return None if it was drained and stays open."""
-        RANK.set(rank)
-        try:
-            end = await self._end(item_id)
-        except GraphDrained:
-            return None
-        finally:
-            self.in_flight.leave(item_id)
-        await self.job.store.train.end(item_id, end)
-        self.job.observer.on_end(item_id, end)
-        return end
-
-    async def _end(self, item_id: str) -> TrainEnd:
-        seconds = self.job.config.run.sample_timeout_s
-        try:
-            with self.job.stop.control() as control:
-                async with asyncio.timeout(seconds):
-                    state = await self.app.ainvoke(
-                        start_sample(item_id), {"run_name": TRACED_AS}, control=control
-                    )
-        except (GraphDrained, CoreEvalError):
-            raise
-        except Exception as error:  # noqa: BLE001 - one item's trouble must not end the run
-            return TrainEnd(status="failed", reason=describe_error(error, seconds))
-        return build_train_end(cast(SampleState, state))
-
-
-def build_train_end(state: SampleState) -> TrainEnd:
-    """Return the end of an item from the last state of its thread."""
-    status = state.get("semantic_status", "unchanged")
-    said = [verdict["reason"] for verdict in state.get("verdicts", ()) if not verdict["passed"]]
-    reason = state.get("reason", "") if status == "policy" else (said or [""])[-1]
-    return TrainEnd.model_validate(
-        {
-            "status": status,
-            "semantic": state.get("semantic") if status in {"reworded", "label_changed"} else None,
-            "reason": "" if status == "reworded" else reason,
-        }
-    )

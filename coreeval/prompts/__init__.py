@@ -44,6 +44,12 @@ class Prompt:
                 where=self.name,
                 hint=f"the line reads: {DIVIDER}",
             )
+        if not all(half.strip() for half in self._split()):
+            raise PromptError(
+                "a prompt needs instructions above its divider and data below it: one is empty",
+                where=self.name,
+                hint=f"move the line {DIVIDER} to where the instructions end and the data begin",
+            )
 
     @property
     def version(self) -> str:
@@ -71,11 +77,17 @@ class Prompt:
                 f"was given {', '.join(sorted(values))}",
                 where=self.name,
             )
-        system, user = self.text.split(f"\n{DIVIDER}\n")
+        system, user = self._split()
         return [
             {"role": "system", "content": Template(system).substitute(values).strip()},
             {"role": "user", "content": Template(user).substitute(values).strip()},
         ]
+
+    def _split(self) -> tuple[str, str]:
+        """Return what stands above the divider and what stands below it."""
+        lines = self.text.split("\n")
+        at = lines.index(DIVIDER)
+        return "\n".join(lines[:at]), "\n".join(lines[at + 1 :])
 
 
 def to_prompt_json(value: object) -> str:

@@ -24,6 +24,7 @@ from coreeval.releases.sources import Horizon, StaleSample, find_new_cutoffs, it
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
 from coreeval.tools.markdown import code_span, escape
+from coreeval.tools.tables import Foreign, markdown_table
 from coreeval.tools.text import DiffPiece, visible_line, visible_value, word_diff
 
 if TYPE_CHECKING:
@@ -84,15 +85,13 @@ def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
     """
     changelog = manifest.changelog
     since = f"since {diff.before.version}" if diff else "the first release"
-    rows = "\n".join(
-        f"| {what} | {one.added} | {one.removed} | {one.changed or ''} | {one.kept} |"
+    rows = (
+        (what, one.added, one.removed, one.changed or "", one.kept)
         for what, one in (("samples", changelog.samples), ("facts", changelog.facts))
     )
     return f"""# {manifest.name} {manifest.version}, {since}
 
-| of the updated arm | added | removed | changed | kept |
-|---|---|---|---|---|
-{rows}
+{markdown_table("of the updated arm", "added", "removed", "changed", "kept", rows=rows)}
 
 A sample is changed where its texts are; a fact is another one where its words or its evidence are.
 {summarize_diff(diff) if diff else ""}"""
@@ -105,17 +104,19 @@ def summarize_diff(diff: "Diff") -> str:
 
 
 def _outcomes(diff: "Diff") -> tuple[str, str]:
-    rows = [f"| {one.before} | {one.after} | {one.samples} |" for one in diff.outcomes]
-    return "Other outcomes", _table("| before | after | samples |", rows)
+    rows = [(one.before, one.after, one.samples) for one in diff.outcomes]
+    table = markdown_table("before", "after", "samples", rows=rows)
+    return "Other outcomes", table if rows else ""
 
 
 def _settings(diff: "Diff") -> tuple[str, str]:
     rows = [
-        f"| {escape(one.name)} | {_cell(one.before)} | {_cell(one.after)} |"
+        (Foreign(one.name), _cell(one.before), _cell(one.after))
         for one in diff.settings
         if not one.name.startswith(_COUNT_KEYS)
     ]
-    return "How it was made", _table("| what | before | after |", rows)
+    table = markdown_table("what", "before", "after", rows=rows)
+    return "How it was made", table if rows else ""
 
 
 def _samples(diff: "Diff") -> tuple[str, str]:
@@ -131,11 +132,6 @@ _COUNT_KEYS = ("counts.", "arms.", "bad_rows")
 def _name_samples(ids: Sequence[str]) -> str:
     shown = ", ".join(code_span(each) for each in ids[:MOST_NAMED])
     return f"{shown} and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else shown
-
-
-def _table(head: str, rows: Sequence[str]) -> str:
-    line = "|" + "---|" * (head.count("|") - 1)
-    return "\n".join([head, line, *rows]) if rows else ""
 
 
 def _cell(value: object) -> str:

@@ -4,27 +4,31 @@ If people rated its texts, a part of the card says what they found.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
-from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDifference
+from coreeval.evaluation.annotation.rating_study import RatedArm
+from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.evaluation.scores import Score
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
     ATTRIBUTION,
     SYNTHETIC,
+    count_table,
     describe_fill,
     describe_freshness,
     describe_offline_roles,
     describe_precision,
     describe_start,
-    format_count_rows,
-    format_label_rows,
-    format_model_rows,
     front_matter,
+    label_table,
+    model_table,
 )
-from coreeval.runs.quality import LabelShare, Overlap, Quality, RungCoverage
+from coreeval.runs.quality import LabelShare, Overlap, Quality
 from coreeval.schema import Task
+from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_share
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
+from coreeval.tools.tables import Foreign, Row, markdown_table
 from coreeval.tools.text import visible_line
 
 
@@ -32,11 +36,12 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
     """Yield the section on human ratings; nothing if there are none."""
     if said is None:
         return
-    means = "\n".join(map(_mean_row, said.criteria))
+    heads = ("", *_ARMS, "updated less original")
     notes = "\n".join(
         f"- {escape(one.criterion)}: {escape(note)}" for one in said.criteria for note in one.notes
     )
-    agreement = _agreement_rows(said) if said.raters > 1 else _ONE_RATER
+    rows = map(_agreement_row, said.criteria)
+    agreement = markdown_table(*_AGREEMENT, rows=rows) if said.raters > 1 else _ONE_RATER
     told = f"""## Ratings by people
 
 {said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
@@ -44,57 +49,35 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
 
 {escape(said.scale)}
 
-| | original | semantic | updated | updated less original |
-|---|---|---|---|---|
-{means}
+{markdown_table(*heads, rows=map(_mean_row, said.criteria))}
 
 {agreement}"""
     yield f"{told}\n\n{notes}" if notes else told
 
 
+_ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")
+_AGREEMENT = ("agreement", "pairs that say the same", "Fleiss' kappa", "Krippendorff's alpha")
 _ONE_RATER = "One rater: there is no agreement to measure."
 
 
-def _mean_row(one: CriterionResult) -> str:
-    arms = (_format_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
-    scale = f"{one.values[0]} to {one.values[-1]}"
-    difference = _format_difference(one.difference)
-    return f"| {escape(one.criterion)}, {scale} | {' | '.join(arms)} | {difference} |"
+def _mean_row(one: CriterionResult) -> Row:
+    scale = f"{escape(one.criterion)}, {one.values[0]} to {one.values[-1]}"
+    arms = (_mean(one.arms.get(arm)) for arm in _ARMS)
+    return (scale, *arms, format_estimate(one.difference, "+.2f"))
 
 
-def _format_mean(score: Score | None) -> str:
-    if score is None or score.estimate is None:
-        return "not rated"
-    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f}, n = {score.n})"
+def _mean(score: Score | None) -> str:
+    return format_estimate(score, ".2f", n=score.n if score else None, undefined="not rated")
 
 
-def _format_difference(found: RatingDifference) -> str:
-    if found.estimate is None:
-        return "not measured"
-    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
-
-
-def _agreement_rows(said: PublishedRatings) -> str:
-    rows = "\n".join(map(_agreement_row, said.criteria))
-    return f"""| agreement | pairs that say the same | Fleiss' kappa | Krippendorff's alpha |
-|---|---|---|---|
-{rows}"""
-
-
-def _agreement_row(one: CriterionResult) -> str:
+def _agreement_row(one: CriterionResult) -> Row:
     found = one.reliability
-    share = found.agreement.estimate
-    pairs = "not measured" if share is None else f"{share:.1%}"
-    return (
-        f"| {escape(one.criterion)} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
+    pairs = format_number(found.agreement.estimate, ".1%", NOT_MEASURED)
+    kappa, alpha = (
+        format_estimate(score, ".3f", ends=".2f", n=score.n, undefined="not defined")
+        for score in (found.kappa, found.alpha)
     )
-
-
-def _chance(score: Score) -> str:
-    if score.estimate is None:
-        return "not defined"
-    ends = "" if score.ci_low is None else f"{score.ci_low:.2f} to {score.ci_high:.2f}, "
-    return f"{score.estimate:.3f} ({ends}n = {score.n})"
+    return (Foreign(one.criterion), pairs, kappa, alpha)
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
@@ -143,9 +126,7 @@ Compare arms only on samples that both have (`id`).
 
 ## Labels
 
-| label | name | meaning |
-|---|---|---|
-{format_label_rows(task)}"""
+{label_table(task)}"""
 
 
 def _originals(manifest: ReleaseManifest) -> str:
@@ -157,46 +138,36 @@ def _originals(manifest: ReleaseManifest) -> str:
 def _quality(quality: Quality) -> str:
     noise = quality.label_noise
     refused = "new texts that did not read as their label to a blind judge, and were tried again"
-    labels = "\n".join(map(_label_row, quality.by_label))
-    rungs = "\n".join(map(_rung_row, quality.rungs))
+    shift, bound = (
+        format_number(value, undefined=NOT_MEASURED)
+        for value in (quality.balance_shift, noise.bound)
+    )
+    heads = ("label", "accepted", "of the benchmark", "of the updated arm")
+    rungs = ((one.rung, one.samples, one.accepted) for one in quality.rungs)
     return f"""## Quality
 
 Shares with 95 % Wilson intervals.
 
 | | |
 |---|---|
-| samples accepted | {_share(quality.acceptance)} |
-| samples for which news was found | {_share(quality.evidence)} |
-| shift of the labels' balance, 0 to 1 | {_number(quality.balance_shift)} |
-| originals to which a blind judge gave another label | {_share(noise.original)} |
-| {refused} or rejected | {_share(noise.updated)} |
-| updated texts whose label may be wrong, at most | {_number(noise.bound)} |
+| samples accepted | {format_share(quality.acceptance)} |
+| samples for which news was found | {format_share(quality.evidence)} |
+| shift of the labels' balance, 0 to 1 | {shift} |
+| originals to which a blind judge gave another label | {format_share(noise.original)} |
+| {refused} or rejected | {format_share(noise.updated)} |
+| updated texts whose label may be wrong, at most | {bound} |
 | word 5-grams of updated texts that stand in their original | {_overlap(quality.overlap)} |
 
 The last line holds if the judge errs no more often on new texts than it disagrees with originals.
 
-| label | accepted | of the benchmark | of the updated arm |
-|---|---|---|---|
-{labels}
+{markdown_table(*heads, rows=map(_label_row, quality.by_label))}
 
-| news found by | samples | accepted |
-|---|---|---|
-{rungs}"""
+{markdown_table("news found by", "samples", "accepted", rows=rungs)}"""
 
 
-def _label_row(one: LabelShare) -> str:
-    after = "" if one.updated_share is None else f"{one.updated_share:.1%}"
-    return f"| {escape(one.label)} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
-
-
-def _rung_row(one: RungCoverage) -> str:
-    return f"| {one.rung} | {one.samples} | {one.accepted} |"
-
-
-def _share(score: Score) -> str:
-    if score.estimate is None:
-        return "not measured"
-    return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
+def _label_row(one: LabelShare) -> Row:
+    after = format_number(one.updated_share, ".1%", "")
+    return (Foreign(one.label), format_share(one.accepted), f"{one.original_share:.1%}", after)
 
 
 def _overlap(found: Overlap | None) -> str:
@@ -205,17 +176,11 @@ def _overlap(found: Overlap | None) -> str:
     return f"{found.share:.1%} of {found.grams}"
 
 
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.3f}"
-
-
 def _origin(manifest: ReleaseManifest) -> str:
     window, news = manifest.window, manifest.knowledge
     precision, start = describe_precision(news.min_precision), describe_start(manifest.window_start)
     fresh = describe_freshness(manifest.after_cutoff)
-    prompts = "\n".join(
-        f"| {role} | {code_table_cell(known)} |" for role, known in manifest.prompts.items()
-    )
+    prompts = ((role, code_table_cell(known)) for role, known in manifest.prompts.items())
     return f"""## How it was made
 
 | | |
@@ -226,17 +191,11 @@ def _origin(manifest: ReleaseManifest) -> str:
 | least certain publication time accepted | {precision} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 
-| role | model |
-|---|---|
-{format_model_rows(manifest.models)}
+{model_table(manifest.models)}
 
-| prompt of | wording |
-|---|---|
-{prompts}
+{markdown_table("prompt of", "wording", rows=prompts)}
 
-| outcome | samples |
-|---|---|
-{format_count_rows(manifest.counts)}
+{count_table(manifest.counts)}
 
 {fresh}`config.yaml` is the config, `release.json` has every fingerprint."""
 

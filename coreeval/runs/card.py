@@ -13,6 +13,7 @@ from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape
+from coreeval.tools.tables import Foreign, markdown_table
 
 ATTRIBUTION = (
     "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
@@ -48,23 +49,21 @@ def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object
     }
 
 
-def format_label_rows(task: Task) -> str:
-    """Return the rows of the table of labels."""
-    return "\n".join(
-        f"| {label.id} | {escape(label.name)} | {escape(label.meaning)} |" for label in task.labels
-    )
+def label_table(task: Task) -> str:
+    """Return the table of labels."""
+    rows = ((one.id, Foreign(one.name), Foreign(one.meaning)) for one in task.labels)
+    return markdown_table("label", "name", "meaning", rows=rows)
 
 
-def format_count_rows(counts: Mapping[str, int]) -> str:
-    """Return the rows of the table of outcomes."""
-    return "\n".join(f"| {name} | {number} |" for name, number in counts.items())
+def count_table(counts: Mapping[str, int]) -> str:
+    """Return the table of outcomes."""
+    return markdown_table("outcome", "samples", rows=counts.items())
 
 
-def format_model_rows(models: Mapping[str, object]) -> str:
-    """Return the rows of the table of roles and their models."""
-    return "\n".join(
-        f"| {role} | {escape(_model_names(model))} |" for role, model in models.items()
-    )
+def model_table(models: Mapping[str, object]) -> str:
+    """Return the table of roles and their models."""
+    rows = ((role, Foreign(_model_names(model))) for role, model in models.items())
+    return markdown_table("role", "model", rows=rows)
 
 
 def _model_names(model: object) -> str:
@@ -86,14 +85,12 @@ def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
     """Describe how much evidence is newer than each target's cutoff; empty without targets."""
     if not targets:
         return ""
-    lines = "\n".join(
-        f"| {escape(one.target)} | {one.after} of {one.sample_count} | {one.by_crawl} "
-        f"| {one.unknown} |"
+    heads = ("target", "accepted, with evidence after its cutoff", "by crawl time", "unknown")
+    rows = (
+        (Foreign(one.target), f"{one.after} of {one.sample_count}", one.by_crawl, one.unknown)
         for one in targets
     )
-    return f"""| target | accepted, with evidence after its cutoff | by crawl time | unknown |
-|---|---|---|---|
-{lines}
+    return f"""{markdown_table(*heads, rows=rows)}
 
 A target's cutoff is here the later of the end of its training data and its release. All evidence of
 such a sample was published after it; `after_cutoff` in provenance names its targets. Where only the
@@ -158,9 +155,7 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 
 ## Labels
 
-| label | name | meaning |
-|---|---|---|
-{format_label_rows(task)}
+{label_table(task)}
 
 ## How it was made
 
@@ -172,13 +167,9 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 | least certain publication time accepted | {describe_precision(news.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 
-| role | model |
-|---|---|
-{format_model_rows(manifest.models)}
+{model_table(manifest.models)}
 
-| outcome | samples |
-|---|---|
-{format_count_rows(manifest.counts)}
+{count_table(manifest.counts)}
 
 {describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`).
 

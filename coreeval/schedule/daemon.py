@@ -18,7 +18,6 @@ from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.date import DateTrigger
 
 from coreeval.config.schedule import Cron
-from coreeval.errors import CoreEvalError
 from coreeval.schedule.due import Dependencies, ScheduleResult, refuse_duplicate_configs, run_due
 from coreeval.schedule.plan import open_plan
 
@@ -129,8 +128,8 @@ def _run_and_reset(
             timers.call_again(config, RETRY_AFTER)
     try:
         _set_timer(timers, config)
-    except CoreEvalError:
-        timers.call_again(config, RETRY_AFTER)  # `run_due` has reported it
+    except Exception:  # noqa: BLE001 - `run_due` has reported it
+        timers.call_again(config, RETRY_AFTER)
 
 
 def _set_timer(timers: ConfigTimers, config: Path) -> None:

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.config.schedule import HookConfig
-from coreeval.errors import CoreEvalError, GateNotMet, Interrupted, ReviewOpen, RunError, RunLocked
+from coreeval.errors import (
+    GateNotMet,
+    Interrupted,
+    ReviewOpen,
+    RunLocked,
+    to_coreeval_error,
+)
 from coreeval.schedule.hooks import HookEvent, HookResult, StepResult, StepRunner, require_consent
 from coreeval.schedule.plan import (
     ErrorRecord,
@@ -60,6 +66,8 @@ class ScheduleResult:
     release: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     trouble: ErrorRecord | None = None
+    error: Exception | None = None
+    """What `trouble` is the record of, with its traceback."""
     told: tuple[HookResult, ...] = ()
     note: str = ""
 
@@ -89,7 +97,7 @@ def refuse_duplicate_configs(configs: Sequence[Path]) -> None:
         with ExitStack() as stack:
             try:
                 plans.append(stack.enter_context(open_plan(config)))
-            except CoreEvalError:
+            except Exception:  # noqa: BLE001 - whatever it is, `_run_config` reports it
                 continue
     refuse_duplicates(plans)
 
@@ -98,13 +106,17 @@ def _run_config(config: Path, dependencies: Dependencies) -> Iterator[ScheduleRe
     try:
         with open_plan(config) as plan:
             yield from ScheduleCheck(plan, dependencies).run()
-    except CoreEvalError as error:
+    except Exception as error:  # noqa: BLE001 - not even a fault of ours may stop other configs
+        told = to_coreeval_error(error)
+        if told is not error:
+            told.where = ", ".join(filter(None, [str(config), told.where]))
         yield ScheduleResult(
             config=config,
             name="",
             ending="failed",
-            exit_code=error.exit_code,
-            trouble=ErrorRecord.from_error(error),
+            exit_code=told.exit_code,
+            trouble=ErrorRecord.from_error(told),
+            error=error,
         )
 
 
@@ -219,11 +231,8 @@ class ScheduleCheck:
             return self._make_result("held", begun, note=f"{error.message}: {error.where}")
         except Interrupted:
             return self._record_interrupt(begun)
-        except CoreEvalError as error:
+        except Exception as error:  # noqa: BLE001 - nobody is there: hooks tell of faults too
             return self._record_failure(begun, error)
-        except OSError as error:
-            where = str(error.filename or self.plan.workspace.root)
-            return self._record_failure(begun, RunError(error.strerror or str(error), where=where))
 
     def _complete(self, begun: OpenPeriod) -> ScheduleResult:
         """Complete and release a run; an existing release must also pass the gates.
@@ -314,15 +323,16 @@ class ScheduleCheck:
         self._save(begun.model_copy(update={"outcome": "interrupted"}))
         return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
 
-    def _record_failure(self, begun: OpenPeriod, error: CoreEvalError) -> ScheduleResult:
+    def _record_failure(self, begun: OpenPeriod, error: Exception) -> ScheduleResult:
         """Record an error, and run the hooks if it has not been reported yet."""
-        gate, trouble = isinstance(error, GateNotMet | ReviewOpen), ErrorRecord.from_error(error)
+        told_as = to_coreeval_error(error)
+        gate, trouble = isinstance(error, GateNotMet | ReviewOpen), ErrorRecord.from_error(told_as)
         outcome: Literal["gate", "failed"] = "gate" if gate else "failed"
         key, hooks = _error_key(outcome, trouble), self.plan.schedule.hooks
         begun = begun.model_copy(update={"outcome": outcome, "trouble": trouble})
         self._save(begun)
-        code = GateNotMet.exit_code if gate else error.exit_code
-        done = self._make_result(outcome, begun, exit_code=code, trouble=trouble)
+        code = GateNotMet.exit_code if gate else told_as.exit_code
+        done = self._make_result(outcome, begun, exit_code=code, trouble=trouble, error=error)
         if key in begun.told:
             return done
         told = self._run_hooks(done, hooks.gate if gate else hooks.failure)

@@ -242,6 +242,19 @@ def _check_targets(file: TaskFile) -> Iterator[TaskProblem]:
         yield TaskProblem("targets: neither the question nor a template names $target")
 
 
+def _check_words(file: TaskFile) -> Iterator[TaskProblem]:
+    words = {
+        "target": () if file.target is None else (file.target,),
+        "target_terms": file.target_terms,
+        "markers": file.markers,
+    }
+    for key, target in file.targets.items():
+        words[f"targets.{key}"] = (key, target.name, *target.spellings, *target.terms)
+    for key, listed in words.items():
+        if not all(word.strip() for word in listed):
+            yield TaskProblem(f"{key}: a word of it is blank", "leave it out")
+
+
 def _find_repeats(values: Iterable[object]) -> list[object]:
     return [value for value, times in Counter(values).items() if times > 1]
 
@@ -252,6 +265,7 @@ TASK_CHECKS: tuple[Callable[[TaskFile], Iterator[TaskProblem]], ...] = (
     _check_labels,
     _check_texts,
     _check_targets,
+    _check_words,
 )
 
 
@@ -365,7 +379,7 @@ def _apply_target(file: TaskFile, target: str | None, where: Path) -> Task:
             where=str(where),
             hint="remove dataset.target",
         )
-    if target is None and file.target is None:
+    if not (file.target if target is None else target.strip()):
         names = ", ".join((*file.targets, "or 'all' for a folder that has several"))
         raise TaskError(
             f"the task {file.name} needs a target",

@@ -1,25 +1,158 @@
-"""A table of results as a value, whoever shows it: a terminal, a page or Markdown."""
+"""A table as rows of cells, and how it reads on a terminal, in Markdown and on a page.
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+Who makes a table says which cells are texts of others: no renderer lets those format anything.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Foreign(str):
+    """A text of others in a cell: shown on one line, with nothing in it that formats."""
+
+    __slots__ = ()
+
+
+Cell = str | int
+Row = Sequence[Cell]
+
+
+class Column(NamedTuple):
+    """A column: its head, and how a terminal aligns it.
+
+    Without `most` a terminal gives it `width`, and longer cells push the others aside; with it the
+    column is as wide as its longest cell, from `width` to `most`, and longer cells are cut.
+    """
+
+    head: str
+    align: Literal["left", "right"]
+    width: int
+    gap: int
+    """Blanks before the column."""
+    most: int
+    numeric: bool
+    """Whether its cells are numbers, which a page sets apart."""
 
 
 class Table(NamedTuple):
-    """Rows of cells under a title."""
+    """A table; a row that is shorter than the columns ends early."""
 
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    title: str = ""
     note: str = ""
-    """What a reader must know about the numbers; empty for nothing."""
+    """A sentence on the whole table, shown below it."""
 
 
-def table_lines(table: Table) -> Iterator[str]:
-    """Yield the lines of a table for a terminal: each column as wide as its longest cell."""
-    cells = [table.columns, *table.rows]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(table.columns))]
-    yield table.title
-    for row in cells:
-        yield f"  {'  '.join(map(str.ljust, row, widths))}".rstrip()
+def texts(head: str = "", width: int = 0, *, gap: int = 0, most: int = 0) -> Column:
+    """Return a column of texts."""
+    return Column(head, "left", width, gap, most, numeric=False)
+
+
+def numbers(head: str = "", width: int = 0, *, gap: int = 0, most: int = 0) -> Column:
+    """Return a column of numbers."""
+    return Column(head, "right", width, gap, most, numeric=True)
+
+
+def intervals(width: int = 0, *, gap: int = 2) -> Column:
+    """Return a column of intervals."""
+    return Column("95 % interval", "left", width, gap, 0, numeric=True)
+
+
+def cut_line(text: str, most: int) -> str:
+    """Return a text on one line of at most so many characters, with a mark where it was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+# -- a terminal -----------------------------------------------------------------------------------
+
+
+def text_lines(table: Table, indent: str = "", *, heads: bool = True) -> Iterator[str]:
+    """Yield the lines of a table for a terminal; nothing stands after the last cell of a line."""
+    fitted = [_fit_column(table, place) for place in range(len(table.columns))]
+    if table.title:
+        yield table.title
+    for row in ([column.head for column in table.columns], *table.rows)[not heads :]:
+        cells = zip(fitted, row, strict=False)
+        yield (indent + "".join(_pad_cell(column, cell) for column, cell in cells)).rstrip()
     if table.note:
         yield table.note
+
+
+def _fit_column(table: Table, place: int) -> Column:
+    column = table.columns[place]
+    if not column.most:
+        return column
+    longest = max((len(str(row[place])) for row in table.rows if place < len(row)), default=0)
+    wanted = max(column.width, len(column.head), longest)
+    return column._replace(width=min(column.most, wanted))
+
+
+def _pad_cell(column: Column, cell: Cell) -> str:
+    text = " ".join(cell.split()) if isinstance(cell, Foreign) else str(cell)
+    if column.most:
+        text = cut_line(text, column.width)
+    padded = text.ljust(column.width) if column.align == "left" else text.rjust(column.width)
+    return " " * column.gap + padded
+
+
+# -- Markdown -------------------------------------------------------------------------------------
+
+
+def format_markdown(table: Table) -> str:
+    """Return a table as Markdown, without an end of line; its title is the page's to show."""
+    heads = "".join(f"| {column.head} " if column.head else "| " for column in table.columns)
+    rows = (f"| {' | '.join(map(_markdown_cell, row))} |" for row in table.rows)
+    made = f"{heads}|\n{'|---' * len(table.columns)}|\n" + "\n".join(rows)
+    return f"{made}\n\n{table.note}" if table.note else made
+
+
+def markdown_table(*heads: str, rows: Iterable[Row]) -> str:
+    """Return a table as Markdown, given the heads of its columns."""
+    return format_markdown(Table([*map(texts, heads)], [*rows]))
+
+
+def _markdown_cell(cell: Cell) -> str:
+    from coreeval.tools.markdown import escape
+
+    return escape(cell) if isinstance(cell, Foreign) else str(cell)
+
+
+# -- a page ---------------------------------------------------------------------------------------
+
+
+def format_html(table: Table, style: str = "") -> "Markup":
+    """Return a table as HTML, each cell escaped and without hidden characters.
+
+    Args:
+        table: The table; its title is the caption.
+        style: The classes of the element; cells of numbers have the class `n`.
+    """
+    from markupsafe import Markup
+
+    title = Markup("<caption>{}</caption>\n").format(_shown(table.title)) if table.title else ""
+    heads = [column.head for column in table.columns]
+    rows = [_html_row(table, heads, "th"), *(_html_row(table, row, "td") for row in table.rows)]
+    made = Markup('<table class="{}">\n{}{}</table>').format(style, title, Markup("").join(rows))
+    return made + Markup("\n<p>{}</p>").format(_shown(table.note)) if table.note else made
+
+
+def _html_row(table: Table, row: Row, element: str) -> "Markup":
+    from markupsafe import Markup
+
+    numbers = (' class="n"' if column.numeric else "" for column in table.columns)
+    cells = (
+        Markup(f"<{element}{number}>{{}}</{element}>").format(_shown(str(cell)))
+        for number, cell in zip(numbers, row, strict=False)
+    )
+    return Markup("<tr>{}</tr>\n").format(Markup("").join(cells))
+
+
+def _shown(text: str) -> str:
+    from coreeval.tools.text import visible
+
+    return visible(text)

@@ -12,6 +12,8 @@ from coreeval.tools.files import special_files_among, special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
 
 HOME_VARIABLE = "COREEVAL_HOME"
+ASKED_FOLDERS = ("pcr", "numleak")
+"""Folders of a workspace or a run with answers of targets, which a command can write anew."""
 _PAID_BY = "SELECT 1 FROM calls WHERE paid_by = ? LIMIT 1"
 
 

@@ -7,6 +7,7 @@ id of a sample comes from the benchmark and may hold any character.
 
 import unicodedata
 from datetime import datetime
+from functools import partial
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,6 +15,13 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from coreeval.tools.formatting import (
+    format_count,
+    format_dollars,
+    format_duration,
+    format_name,
+    format_percent,
+)
 from coreeval.tools.text import find_unseen
 
 _RELATIVE_PARTS = {"", ".", ".."}
@@ -50,43 +58,10 @@ def _encode_query(values: dict[str, str]) -> str:
 UNKNOWN = "\N{EN DASH}"
 
 
-def format_number(value: float | None) -> str:
-    """Return a count with thousands separators; a dash if it is unknown."""
-    return UNKNOWN if value is None else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def format_percent(share: float | None) -> str:
-    """Return a share between 0 and 1 as a percentage with one decimal."""
-    return UNKNOWN if share is None else f"{100 * share:.1f} %"
-
-
-def format_usd(value: float | None) -> str:
-    """Format US dollars with two decimals, or four below 1; `not known` for None."""
-    if value is None:
-        return "not known"
-    return f"${value:,.2f}" if value == 0 or value >= 1 else f"${value:.4f}"
-
-
-def format_seconds(value: float | None) -> str:
-    """Return a duration in a suitable unit."""
-    if value is None:
-        return UNKNOWN
-    if value < 0.9995:
-        return f"{1000 * value:.0f} ms"
-    if value < 120:
-        return f"{value:.{1 if value < 10 else 0}f} s"
-    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
-
-
 def format_time(stamp: str | datetime) -> str:
     """Return a time in UTC to the minute; empty if there is none."""
     moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) and stamp else stamp
     return f"{moment:%Y-%m-%d %H:%M}" if isinstance(moment, datetime) else ""
-
-
-def format_name(name: str) -> str:
-    """Return an internal name as words: `rejected_facts` becomes "rejected facts"."""
-    return name.replace("_", " ")
 
 
 def isolate_text(text: str) -> Markup:
@@ -125,11 +100,11 @@ def make_environment() -> Environment:
     )
     environment.filters |= {
         "marked": mark_unseen,
-        "number": format_number,
-        "percent": format_percent,
-        "seconds": format_seconds,
+        "number": partial(format_count, undefined=UNKNOWN),
+        "percent": partial(format_percent, undefined=UNKNOWN),
+        "seconds": partial(format_duration, undefined=UNKNOWN),
         "shown": isolate_text,
-        "usd": format_usd,
+        "usd": format_dollars,
         "web_link": keep_web_url,
         "when": format_time,
         "words": format_name,

@@ -108,7 +108,7 @@ def _triple(parts: tuple[str, str, str]) -> Triple:
     return Triple(head=parts[0], relation=parts[1], tail=parts[2])
 
 
-def brief(
+def request(
     original: Sample,
     *,
     plan: Plan | None = None,

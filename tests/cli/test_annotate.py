@@ -89,6 +89,7 @@ def test_other_forms(shell: Shell, run: Made, form: str) -> None:
     ("arguments", "told"),
     [
         (["export", "run", "--out", "out", "--samples", "0"], "Input should be greater"),
+        (["export", "run", "--out", "out", "--seed", "-1"], "Input should be greater"),
         (["export", "run", "--out", "out", "--format", "ods"], "'ods' is not one of"),
         (["export", "none", "--out", "out"], "neither a run nor a release"),
         (["export", "run"], "Missing option '--out'"),

@@ -168,6 +168,14 @@ def test_init_never_overwrites(shell: Shell) -> None:
     assert path.read_text(encoding="utf-8") == "mine"
 
 
+def test_init_writes_through_no_link(shell: Shell) -> None:
+    (shell.folder / "coreeval.yaml").symlink_to("elsewhere.yaml")
+    said = shell("init", ".")
+    assert said.code == 2
+    assert "there is a config here already" in said.err
+    assert not (shell.folder / "elsewhere.yaml").exists()
+
+
 def test_a_traceback_only_with_debug(shell: Shell) -> None:
     assert "Traceback" not in shell("validate", "gone.yaml").err
     said = shell("validate", "gone.yaml", "--debug", "--json")

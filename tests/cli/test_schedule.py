@@ -70,6 +70,21 @@ def test_a_typo_is_one_message(shell: Shell, command: list[str]) -> None:
     assert "'MONN' is no day-of-week (0-7 or SUN-SAT" in said.err
 
 
+def test_a_fault_of_ours_has_a_traceback_only_with_debug(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr("coreeval.schedule.plan.load_config", broken)
+    config = weekly(shell)
+    said = shell("schedule", "due", config)
+    assert (said.code, said.out) == (1, "")
+    assert "a fault of CoreEval, not yours: KeyError: 'ours'" in said.err
+    assert "Traceback" not in said.err
+    assert "Traceback" in shell("schedule", "due", config, "--debug").err
+
+
 def test_a_failure_is_told_as_errors_are(shell: Shell) -> None:
     config = weekly(shell)
     (shell.folder / "five.jsonl").unlink()

@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from http.client import HTTPResponse
 from pathlib import Path
@@ -22,9 +22,12 @@ import yaml
 from filelock import FileLock
 from openpyxl import Workbook, load_workbook
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.cli import main
 from coreeval.config import load_config
 from coreeval.graph.bundled import DATASETS, demo_data
+from coreeval.releases.takedown.calls import TextMatches, erase_calls
+from coreeval.releases.takedown.names import add_names
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.app import create_app
@@ -33,6 +36,7 @@ from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import LLMServer
+from tests.support.odd_rows import odd_row
 from tests.viewer.kit import served
 
 NAME = "Taco Bell"
@@ -237,6 +241,7 @@ def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     one_less = shell("status", emotion, "--json").document
     assert one_less["counts"]["total"] == counts[emotion]["total"] - 1
     assert "taken down" in one_less["bad_rows"][-1]["reason"]
+    assert odd_row(rte) == odd_row(emotion) == ""
     for run in (rte, emotion):
         assert shell("trace", run, "--json").code == 0
         refused = shell("release", run, "--version", "2")
@@ -245,6 +250,7 @@ def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     for run in (rte, emotion):
         resumed = shell("resume", run)
         assert resumed.code == 0, resumed.err
+        assert odd_row(run) == ""
     assert shell("status", rte, "--json").document["counts"]["pending"] == 0
     assert shell("release", rte, "--version", "2").code == 0
     release = folder / ".coreeval" / "releases" / "rte" / "2"
@@ -326,9 +332,56 @@ def test_a_person_is_asked(
     monkeypatch.setattr("sys.stdin", typed)
     said = shell("takedown", NAME)
     assert said.code == 0
-    assert "Delete this of Taco Bell for good?" in said.err
+    assert "Delete what is kept of Taco Bell for good?" in said.err
     assert (naming(folder) != before) is goes
     assert ("nothing was changed" in said.out) is not goes
+
+
+def test_a_run_made_while_the_question_stands_is_worked_on_too(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rte = run_of(folder, "rte")
+
+    def answer(*_: object) -> str:
+        shutil.copytree(rte, rte.with_name("second"))
+        return "y\n"
+
+    typed = io.StringIO()
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(typed, "readline", answer)
+    monkeypatch.setattr("sys.stdin", typed)
+    said = shell("takedown", NAME)
+    assert said.code == 0
+    assert said.out.count("samples in flight") == 2
+    assert naming(rte) == naming(rte.with_name("second")) == []
+
+
+def test_a_run_that_began_before_the_list_and_appears_after_the_names_are_on_it(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rte = run_of(folder, "rte")
+    early, late = rte.with_name("early"), rte.with_name("late")
+
+    def add(path: Path, names: Sequence[str]) -> None:
+        add_names(path, names)
+        shutil.copytree(rte, early)
+
+    def work(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
+        yield from erase_calls(path, finder, dry=dry)
+        shutil.copytree(early, late)
+
+    monkeypatch.setattr("coreeval.releases.takedown.erasure.add_names", add)
+    monkeypatch.setattr("coreeval.releases.takedown.erasure.erase_calls", work)
+    said = shell("takedown", NAME, "--yes", "--json")
+    assert said.code == 1
+    assert naming(early) == []
+    (row,) = (row for row in said.document["left"] if row["kind"] == "made meanwhile")
+    assert (row["path"], row["action"]) == (str(late), "reported")
+    assert "give this one again" in row["to_do"]
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert shell("takedown", NAME, "--yes").code == 0
+    assert naming(late) == []
 
 
 @pytest.mark.parametrize("name", ["Al", "a # b", "0123456789abcdef", " . "])

@@ -7,17 +7,23 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from coreeval.config import (
     Config,
+    ItemConfig,
     NumleakConfig,
     PeriodConfig,
+    SeriesConfig,
     find_changed_keys,
     load_config,
     load_series_config,
     parse_config,
 )
+from coreeval.config.base import Section
+from coreeval.config.dates import Age
 from coreeval.errors import ConfigError
+from coreeval.schema import Value
 
 SECRET = "sk-proj-hunter2"
 BASE: dict[str, Any] = {
@@ -92,7 +98,44 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
         ({"models": {"default": "offline:x"}}, "takes 'offline' without a name"),
         (
             {"models": {"default": {"model": "openai:m", "extra": {"x": [float("nan")]}}}},
-            "JSON has no word for .nan",
+            r"models\.default\.extra\.x\.0: Input should be a finite number",
+        ),
+        *(
+            ({"knowledge": {"window": window}}, rf"knowledge\.window\.{key}: the year \d+ is not")
+            for key, window in (
+                ("start", {"start": "0001-01-01"}),
+                ("start", {"start": "0001-01-01T00:00:00+14:00"}),
+                ("end", {"start": "2026-01-01", "end": "9999-12-31T23:59:59-14:00"}),
+            )
+        ),
+        *(
+            (
+                {"models": {"default": "offline", "targets": [{"model": "openai:m", key: said}]}},
+                rf"models\.targets\.0\.{key}: the year \d+ is not between 1900 and 2100",
+            )
+            for key in ("cutoff", "released")
+            for said in (
+                *("0000-01", "9999-12", "0001-01-01", "0001-01-01T00:00:00+14:00"),
+                "9999-12-31T23:59:59-14:00",
+            )
+        ),
+        ({"detect": {"pcr": {"samples": 10**26}}}, r"detect\.pcr\.samples: .* less than"),
+        (
+            {"detect": {"numleak": {"series": ["cpi"], "dates": 10**26}}},
+            r"detect\.numleak\.dates: .* less than",
+        ),
+        (
+            {"models": {"default": {"model": "openai:m", "max_tokens": 10**26}}},
+            r"models\.default\.max_tokens: .* less than",
+        ),
+        (
+            {"models": {"default": {"model": "openai:m", "seed": -(2**64)}}},
+            r"models\.default\.seed: .* greater than",
+        ),
+        *(
+            ({"run": {key: said}}, rf"run\.{key}: Input should be a finite number")
+            for key in ("budget_usd", "timeout_s", "sample_timeout_s")
+            for said in (float("inf"), float("nan"), "inf")
         ),
         (
             {"models": {"default": "offline", "targets": ["spacy"]}},
@@ -202,6 +245,17 @@ def test_paths_start_at_the_config_and_names_stay(tmp_path: Path) -> None:
     assert changed.detect.numleak.series == ("fama-french", "unrate")
 
 
+@pytest.mark.parametrize(
+    ("given", "seed"),
+    [(0, 0), (2**32 - 1, 2**32 - 1), (2**32, 0), (-1, 2**32 - 1), (20261123162712, 1762427480)],
+)
+def test_any_integer_is_a_seed(tmp_path: Path, given: int, seed: int) -> None:
+    """NumPy takes none below 0, scikit-learn none from 2^32."""
+    assert load_config(written(tmp_path, {**BASE, "run": {"seed": given}})).run.seed == seed
+    alone = written(tmp_path, {**ALONE, "run": {"seed": given}})
+    assert load_series_config(alone).run.seed == seed
+
+
 def test_the_part_of_a_run_is_asked_in_the_same_way(tmp_path: Path) -> None:
     run = {
         **BASE,
@@ -285,3 +339,23 @@ def test_a_period_holds_its_first_and_its_last_day(
 def test_a_config_survives_being_written_down() -> None:
     asked = NumleakConfig.model_validate({"series": "x", "period": {"end": 2015}})
     assert NumleakConfig.model_validate(asked.model_dump(mode="json")) == asked
+
+
+@pytest.mark.parametrize("model", [Config, ItemConfig, SeriesConfig])
+def test_every_number_has_an_end(model: type[BaseModel]) -> None:
+    sections = model.model_json_schema()["$defs"]
+    kinds = {
+        f"{section}.{key}": kind
+        for section, about in sections.items()
+        for key, said in about.get("properties", {}).items()
+        for kind in said.get("anyOf", [said])
+        if kind.get("type") == "integer" and key != "seed"
+    }
+    assert len(kinds) > 3
+    assert not [key for key, kind in kinds.items() if "maximum" not in kind]
+
+
+def test_no_config_takes_infinity() -> None:
+    own = {each for each in Value.__subclasses__() if each.__module__.startswith("coreeval.config")}
+    assert own == {Age, Section}
+    assert Section.model_config["allow_inf_nan"] is False

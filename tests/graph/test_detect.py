@@ -85,7 +85,7 @@ def test_it_asks_every_target_once_and_its_finding_joins_the_report(asked: Lab) 
     html = asked.files.report_html.read_text()
     assert '<h2 id="knows">the question</h2>' in html
     assert '<a href="#knows">the question</a>' in html
-    assert f"<td><bdi>{why}</bdi></td>" in html
+    assert f"<td>{why}</td>" in html
     assert "coreeval detect knows" not in html
 
     paid = found.summary.manifest.cost.billed_calls

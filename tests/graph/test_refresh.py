@@ -39,6 +39,7 @@ from coreeval.tools.workspace import Workspace
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import SAMPLES, Lab, Undisturbed, assert_whole, config_of, ended
 from tests.support.llm_server import Reply, Request, refused
+from tests.support.odd_rows import odd_row
 from tests.support.wire import Prompted
 
 
@@ -161,6 +162,7 @@ def test_a_second_pass_that_is_killed_goes_on_and_nothing_is_paid_twice(
 ) -> None:
     whole = controlled(make_lab(tmp_path / "whole"))
     whole.refresh()
+    assert odd_row(whole.files.root) == ""
     shapes = whole.asked_shapes()
     first = _planned(whole.files.store)
     assert shapes.count(PLAN) > first + 2, "the second pass asks the replacer too"

@@ -16,10 +16,10 @@ from coreeval.models import CallRef
 from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_check import find_odd_row
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
 from tests.support.llm_server import Reply, Request, refused
+from tests.support.odd_rows import odd_row
 from tests.support.wire import Prompted
 
 LATER = {"concurrency": CONCURRENCY, "max_attempts": 1}
@@ -286,7 +286,4 @@ def test_a_run_that_lost_its_config_says_so(own: Path) -> None:
 
 
 def test_a_finished_run_has_no_row_that_coreeval_does_not_write(undisturbed: Undisturbed) -> None:
-    for files in (undisturbed.lab.files, undisturbed.lab.files.control):
-        if files.store.exists():
-            with RunStore.open(files.store, now=utc_now) as store:
-                assert find_odd_row(store._file.engine) == ""
+    assert odd_row(undisturbed.lab.files.root) == ""

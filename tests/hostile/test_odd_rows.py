@@ -14,9 +14,9 @@ from coreeval.cli import main
 from coreeval.errors import RunCorrupt, RunStateError
 from coreeval.evaluation.answer_codes import code_answers
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_check import find_odd_row
 from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import make_run
+from tests.support.odd_rows import odd_row
 
 ODD_ROWS = {
     "UPDATE results SET ended_at = X'fffe'": "ended_at",
@@ -41,6 +41,7 @@ ODD_ROWS = {
     """UPDATE steps SET detail = '{"evidence": {"x": "named"}}', node = 'retrieve'
        WHERE rowid = 1""": "news",
     """UPDATE steps SET detail = '{"plan": 5}'""": "plan",
+    "UPDATE steps SET sample_id = 'targets' WHERE rowid = 1": "steps about no sample",
     "UPDATE verdicts SET passed = 'yes'": "passed",
     "UPDATE listing SET attempts = X'fffe'": "attempts",
     "UPDATE listing SET sample = 'x' WHERE seq = 1": "list",
@@ -68,12 +69,6 @@ def change(run: Path, statement: str) -> None:
     """Change a run's database as its sender may."""
     with closing(sqlite3.connect(run / "run.db")) as database, database:
         assert database.execute(statement).rowcount > 0
-
-
-def odd_row(run: Path) -> str:
-    """Return what is wrong with a run's database."""
-    with RunStore.open(run / "run.db", now=utc_now) as store:
-        return find_odd_row(store._file.engine)
 
 
 @pytest.mark.parametrize("statement", ODD_ROWS)

@@ -9,11 +9,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
 from coreeval.config import ModelConfig, PriceConfig
 from coreeval.errors import BudgetSpent, RunError
 from coreeval.models import Model, open_model
-from coreeval.models.budget import Budget
+from coreeval.models.budget import Budget, answer_cost
 from coreeval.tools.catalogs import MILLION, Price, Prices
 from coreeval.tools.stores.call_store import CallStore, Reservation, SpendingTotal, open_calls
 from tests.tools.stores.call_samples import record
@@ -69,6 +71,25 @@ def test_a_price_in_the_models_own_config_comes_first(store: CallStore) -> None:
     assert pays.find_price(model(price=None)) == told
     assert pays.find_price(model()) == A_DOLLAR
     assert pays.find_price(model("other", price=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("details", "usd"),
+    [
+        ({}, 140.0),
+        ({"cache_read": 20}, 102.0),
+        ({"cache_creation": 20}, 160.0),
+        ({"cache_read": 20, "cache_creation": 20}, 122.0),
+    ],
+)
+def test_only_the_tokens_that_an_answer_counts_are_billed(
+    details: InputTokenDetails, usd: float
+) -> None:
+    price = PriceConfig(input=2e6, output=4e6, cached_input=1e5, cache_write=3e6)
+    usage = UsageMetadata(
+        input_tokens=50, output_tokens=10, total_tokens=60, input_token_details=details
+    )
+    assert answer_cost(AIMessage("x", usage_metadata=usage), price) == pytest.approx(usd)
 
 
 async def test_the_most_that_a_request_can_cost_is_in_the_file_when_it_may_be_sent(
@@ -206,6 +227,25 @@ async def test_earlier_processes_of_the_run_are_counted(path: Path) -> None:
     store.close()
 
 
+async def test_who_does_not_fit_after_an_earlier_process_waits_as_well(path: Path) -> None:
+    first = open_calls(path, "run")
+    pays = budget_of(first, 10)
+    one = await reserve(pays, 4)
+    await pays.settle(one, 4.0)
+    await first.put(record(usd=4.0), one)
+    await reserve(pays, 2)
+    first.close()
+    store = open_calls(path, "run")
+    pays = budget_of(store, 10)
+    in_flight = await reserve(pays, 4)
+    waiting = asyncio.create_task(reserve(pays, 3))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    await settle(pays, in_flight, 1)
+    assert (await waiting).usd == 3
+    store.close()
+
+
 async def test_two_copies_of_a_run_at_work_at_once_share_one_budget(path: Path) -> None:
     """Each has looked at what is spent before the other spends; one of them settles its calls."""
     stores = [open_calls(path, "run") for _ in range(2)]
@@ -256,4 +296,4 @@ async def test_a_reservation_that_could_not_be_committed_holds_nobody_up(
         with pytest.raises(RunError):
             await reserve(pays, 6)
     async with asyncio.timeout(PATIENCE_S / 10):
-        await reserve(pays, 6)
+        await reserve(pays, 10)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
 from coreeval.models.dispatch import DispatchResult, ModelRequest
 from coreeval.schema import Value
-from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_records import CallRecord, call_key
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeClient
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
@@ -39,7 +40,7 @@ def last_words(request: Request) -> str:
 async def test_a_valid_answer_is_stored_and_reused(
     make_client: MakeClient, server: LLMServer, store: CallStore
 ) -> None:
-    server.answers = script(GOOD)
+    server.answers, begun = script(GOOD), time.monotonic()
     with record_calls() as first:
         assert await make_client().ask(ASKED, SHAPE) == Answer(label="joy")
     with record_calls() as second:
@@ -55,6 +56,7 @@ async def test_a_valid_answer_is_stored_and_reused(
         "stop",
     )
     assert kept.prompt_tokens > 0 and kept.completion_tokens > 0
+    assert 0 < kept.seconds <= time.monotonic() - begun
     for call in first + second:
         for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "seconds", "method"):
             assert getattr(call, name) == getattr(kept, name)
@@ -390,3 +392,38 @@ async def test_a_client_asks_through_any_dispatcher(
     for record in kept.values():
         assert (record.valid, record.method, record.tries) == (True, "json_schema", "late")
         assert (record.usd, record.model_returned) == (0.5, "batched")
+
+
+@pytest.mark.parametrize(("logprobs", "told"), [(0, {}), (5, {"logprobs": 5})])
+async def test_the_key_is_made_of_what_it_always_was(
+    make_client: MakeClient,
+    server: LLMServer,
+    store: CallStore,
+    logprobs: int,
+    told: dict[str, int],
+) -> None:
+    """One word more in a request, and every stored call is asked and paid for again."""
+    server.answers = script("no", GOOD)
+    made = make_client(seed=7, max_tokens=50)
+    client = ModelClient(
+        made.model,
+        made.dispatcher,
+        store,
+        Capabilities(store),
+        role="extractor",
+        logprobs=logprobs,
+    )
+    await client.ask(ASKED, SHAPE)
+    first, second = sorted(store.records(), key=lambda record: record.draw)
+    asked = {
+        "provider": "openai",
+        "endpoint": server.url,
+        "model": "stub",
+        "parameters": {"structured": "auto", "seed": 7, "max_tokens": 50, **told},
+        "schema": {"name": "answer", "schema": SHAPE.schema},
+        "messages": ASKED,
+        "draw": 0,
+    }
+    assert json.loads(first.request) == asked
+    assert json.loads(second.request) | {"messages": ASKED} == asked | {"draw": 1}
+    assert [call_key(each.request) for each in (first, second)] == [first.key, second.key]

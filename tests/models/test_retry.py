@@ -113,6 +113,17 @@ def test_the_time_runs_from_the_start_of_the_first_attempt() -> None:
     assert call.calls == 3
 
 
+def test_a_try_that_would_begin_when_the_time_is_up_is_not_made() -> None:
+    call = Flaky(*failures(99))
+
+    async def work() -> None:
+        with pytest.raises(CallFailure):
+            await Retry(total_s=0.0, first_s=0.0).run(call)
+
+    in_virtual_time(work())
+    assert call.calls == 1
+
+
 def test_an_hour_asleep_is_no_time_to_give_up_in() -> None:
     call = Slow(*failures(1))
 
@@ -156,6 +167,7 @@ async def test_retry_after_is_honoured_and_capped(asked: float, waited: float) -
         ("inf", None),
         ("Sun, 01 Mar 2026 12:00:30 GMT", 30.0),
         ("Sun, 01 Mar 2026 12:00:30 -0000", 30.0),
+        ("Sun, 01 Mar 2026 14:00:30 +0200", 30.0),
         ("Sun, 01 Mar 2026 11:00:00 GMT", 0.0),
         ("soon", None),
     ],

@@ -45,6 +45,21 @@ def test_a_malformed_prompt_says_what_to_do(text: str) -> None:
     assert caught.value.where == "p.md" and caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [f"{DIVIDER}\n$a", f"$a\n{DIVIDER}", f"\n \n{DIVIDER}\n$a", f"$a\n{DIVIDER}\n\n", DIVIDER],
+)
+def test_a_prompt_with_nothing_on_one_side_of_its_divider_is_refused(text: str) -> None:
+    with pytest.raises(PromptError, match="one is empty"):
+        prompt(text)
+
+
+@pytest.mark.parametrize("text", [f"do\n{DIVIDER}\n$a", f"\ndo\n\n{DIVIDER}\n\n$a\n\n"])
+def test_every_prompt_that_is_taken_can_be_filled(text: str) -> None:
+    messages = prompt(text).fill(a="data")
+    assert [message["content"] for message in messages] == ["do", "data"]
+
+
 def test_the_version_follows_the_wording_and_the_task_line() -> None:
     task = load_task("emotion")
     versions = BUILT_IN.role_versions(task)
@@ -53,7 +68,7 @@ def test_the_version_follows_the_wording_and_the_task_line() -> None:
     lines: dict[RoleName, str] = {**task.lines, "composer": "another line"}
     changed = BUILT_IN.role_versions(task.model_copy(update={"lines": lines}))
     assert {role for role in ROLES if changed[role] != versions[role]} == {"composer"}
-    assert prompt(f"a\n{DIVIDER}\n").version != prompt(f"b\n{DIVIDER}\n").version
+    assert prompt(f"a\n{DIVIDER}\nc").version != prompt(f"b\n{DIVIDER}\nc").version
 
 
 def test_a_folder_replaces_prompts_of_the_same_name(tmp_path: Path) -> None:

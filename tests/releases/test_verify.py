@@ -7,7 +7,7 @@ import pytest
 
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import hash_file, read_release
-from coreeval.releases.verify import verify
+from coreeval.releases.verify import require_whole, verify
 from tests.releases.kit import make_run
 
 Edit = Callable[[Path], object]
@@ -54,7 +54,16 @@ def test_a_release_that_nobody_touched_holds_with_its_chain(second: Path) -> Non
     found = verify(second)
     assert found.ok
     assert (found.version, found.chain, found.digest) == ("2", ("1",), read_release(second).digest)
-    assert found.files == len(read_release(second).manifest.files) == 9
+    files = [second / name for name in read_release(second).manifest.files]
+    assert found.files == len(files) == 9
+    assert found.bytes == sum(file.stat().st_size for file in files)
+
+
+def test_of_a_manifest_that_cannot_be_read_nothing_is_told(second: Path) -> None:
+    (second / "release.json").write_text("{")
+    found = verify(second)
+    assert (found.version, found.digest, found.chain) == ("", "", ())
+    assert (found.ok, found.files, found.bytes) == (False, 0, 0)
 
 
 def test_one_flipped_bit_is_found_in_every_file(second: Path, shelf: Path) -> None:
@@ -120,6 +129,43 @@ def test_a_release_can_be_moved_with_its_parent(second: Path, tmp_path: Path) ->
     assert verify(Path(moved)).ok
 
 
+def test_a_parent_that_left_its_place_is_found_beside_its_child(second: Path) -> None:
+    parent = json.loads((second / "release.json").read_text())["parent"]
+    rewrite(second, parent={**parent, "path": "../../archive/1"})
+    assert verify(second).chain == ("1",)
+    shutil.copytree(second.parent / "1", second.parent.parent / "archive" / "1")
+    shutil.rmtree(second.parent / "1")
+    assert verify(second).chain == ("1",)
+
+
+def test_a_parent_that_stood_elsewhere_is_looked_for_beside_its_child(second: Path) -> None:
+    parent = json.loads((second / "release.json").read_text())["parent"]
+    rewrite(second, parent={**parent, "path": None})
+    assert verify(second).chain == ("1",)
+
+
+def test_of_a_changed_file_it_is_told_whether_its_size_changed(second: Path) -> None:
+    size = (second / "README.md").stat().st_size
+    flip(second / "README.md")
+    (problem,) = verify(second).problems
+    assert problem.message == "the file has other bytes of its size"
+    (second / "README.md").write_text("xyz")
+    (problem,) = verify(second).problems
+    assert problem.message == f"the file has 3 bytes, not {size}"
+
+
+def test_a_whole_release_is_opened_and_any_other_is_refused_with_its_first_problem(
+    second: Path,
+) -> None:
+    shutil.rmtree(second.parent / "1")  # its ancestors are not looked at
+    assert require_whole(second) == read_release(second)
+    (second / "README.md").unlink()
+    (second / "updated" / "x").write_text("x")
+    with pytest.raises(ReleaseError, match=r"README\.md: the file is not there") as caught:
+        require_whole(second)
+    assert "coreeval verify" in caught.value.hint
+
+
 def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ReleaseError, match="no release"):
@@ -149,3 +195,15 @@ def test_a_snapshot_of_the_hubs_cache_is_told_as_such(second: Path, tmp_path: Pa
     shutil.rmtree(second)
     shutil.copytree(snapshot, second)  # follows the links
     assert verify(second).ok
+
+
+def test_only_links_in_the_hubs_cache_are_told_as_its_snapshot(
+    second: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "blobs").mkdir()
+    plain = Path(shutil.copytree(second, tmp_path / "snapshots" / "2"))
+    assert verify(plain, chain=False).ok
+    (second / "release.json").rename(tmp_path / "elsewhere.json")
+    (second / "release.json").symlink_to(tmp_path / "elsewhere.json")
+    (problem,) = verify(second).problems
+    assert problem.kind == "manifest" and "a link" in problem.message

@@ -32,7 +32,7 @@ class FakeSchedule:
     now: datetime = MONDAY + timedelta(hours=1)
     counts: dict[str, int] = field(default_factory=lambda: dict(GOOD))
     finishes: bool = True
-    error: CoreEvalError | None = None
+    error: Exception | None = None
     """What the next run ends with."""
     refused: CoreEvalError | None = None
     """What making or gating the next release ends with."""

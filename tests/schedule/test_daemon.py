@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import pytest
 from apscheduler.triggers.cron import CronTrigger
 
+from coreeval.config import Config, load_config
 from coreeval.config.schedule import parse_cron
 from coreeval.errors import ConfigError, ModelUnusable
 from coreeval.schedule import daemon
@@ -56,6 +57,27 @@ def test_it_makes_up_what_was_missed_tries_again_and_ends_at_a_signal(
     assert endings == ["failed", "released"]
     assert office.releases == ["2026.47"]
     assert signal.getsignal(signal.SIGTERM) == heard_before
+
+
+def test_it_outlives_a_fault_while_a_config_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "RETRY_AFTER", timedelta())
+    office = FakeSchedule(tmp_path)
+    reads = iter([True, False, False])  # at the start; as it falls due; as its timer is set
+
+    def load(path: Path) -> Config:
+        if not next(reads, True):
+            raise RecursionError
+        return load_config(path)
+
+    monkeypatch.setattr("coreeval.schedule.plan.load_config", load)
+    endings = []
+    for done in daemon.run_schedules([office.config], office.dependencies()):
+        endings.append(done.ending)
+        if done.ending == "released":
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert endings == ["failed", "released"]
 
 
 def test_a_signal_ends_it_while_hooks_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.config import Config, load_config
 from coreeval.errors import (
     BudgetSpent,
     GateNotMet,
@@ -322,6 +323,56 @@ def test_trouble_with_one_config_keeps_no_other_waiting(
     assert [first.exit_code, second.exit_code, third.ending] == [2, 2, "released"]
     assert second.trouble
     assert "has no schedule" in second.trouble.message
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ValueError("odd"), "a fault of CoreEval, not yours: ValueError: odd"),
+        (RecursionError(), "a fault of CoreEval"),
+        (PermissionError(13, "refused", "/store"), "refused"),
+    ],
+)
+def test_a_fault_of_ours_is_told_and_keeps_no_other_waiting(
+    office: FakeSchedule, tmp_path: Path, fault: Exception, said: str
+) -> None:
+    broken = FakeSchedule(tmp_path, name="broken", schedule=WITH_HOOKS)
+    endings = iter([fault, None, fault])
+
+    def work() -> None:
+        if error := next(endings):
+            raise error
+
+    office.meanwhile = work
+    for outcomes in (["failed", "released"], ["failed", "nothing"]):
+        done = list(run_due([broken.config, office.config], office.dependencies()))
+        assert [each.ending for each in done] == outcomes
+        assert (done[0].exit_code, done[0].error) == (1, fault)
+    begun = broken.state.begun
+    assert begun and begun.trouble
+    assert (begun.outcome, begun.tries) == ("failed", 2)
+    assert said in begun.trouble.message
+    assert [(news.name, news.outcome) for news in office.told] == [
+        ("broken", "failed"),
+        ("n", "released"),
+    ]
+
+
+def test_a_fault_while_a_config_is_read_keeps_no_other_waiting(
+    office: FakeSchedule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = FakeSchedule(tmp_path, name="other")
+
+    def load(path: Path) -> Config:
+        if path == other.config:
+            raise RecursionError
+        return load_config(path)
+
+    monkeypatch.setattr("coreeval.schedule.plan.load_config", load)
+    done = list(run_due([other.config, office.config], office.dependencies()))
+    assert [each.ending for each in done] == ["failed", "released"]
+    assert done[0].trouble and "fault of CoreEval" in done[0].trouble.message
+    assert str(other.config) in done[0].trouble.where
 
 
 def test_two_configs_of_one_name_are_refused(office: FakeSchedule, tmp_path: Path) -> None:

@@ -80,6 +80,15 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"labels": [LABEL, LABEL | {"id": 1, "name": " "}]}, "has an empty name"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": True}]}, "put it in quotes"),
         ({"labels": [LABEL]}, "labels: "),
+        ({"labels": [LABEL, LABEL | {"id": 2**63, "name": "up"}]}, "labels.1.id: "),
+        ({"labels": [LABEL, LABEL | {"id": -(2**63) - 1, "name": "up"}]}, "labels.1.id: "),
+        ({"markers": ["#a", " "]}, "markers: a word of it is blank"),
+        ({"target_terms": [""]}, "target_terms: a word of it is blank"),
+        ({"question": "For $target?", "target": " "}, "target: a word of it is blank"),
+        (
+            {"question": "$target?", "targets": {"a": {"name": "b", "terms": ["c", ""]}}},
+            "targets.a: a word of it is blank",
+        ),
         ({"templates": ["$headlin $labels"]}, "$headlin is no field of the task (did you mean 'he"),
         ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
@@ -125,6 +134,13 @@ def test_a_file_with_one_target_needs_no_config(tmp_path: Path) -> None:
     path = written(tmp_path, question="For $target?", target="Tesla", target_terms=["TSLA"])
     assert load_task(path).target_terms == ("TSLA",)
     assert load_task(path, "Ford").target_terms == ("Ford",)
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_target_is_none(tmp_path: Path, blank: str) -> None:
+    path = written(tmp_path, question="For $target?")
+    with pytest.raises(TaskError, match="needs a target"):
+        load_task(path, blank)
 
 
 @pytest.mark.parametrize("name", ["emotions", "foo"])

@@ -13,13 +13,10 @@ from coreeval.viewer.rendering import (
     build_compare_url,
     build_run_url,
     build_sample_url,
-    format_number,
-    format_percent,
-    format_seconds,
     format_time,
-    format_usd,
     isolate_text,
     keep_web_url,
+    make_environment,
     read_sample_id,
 )
 from tests.viewer.kit import PATIENCE_S, served
@@ -30,15 +27,17 @@ ODD_IDS = (
 )  # fmt: skip
 
 
-def test_figures_read_well() -> None:
-    assert format_number(1234567) == "1\N{NARROW NO-BREAK SPACE}234\N{NARROW NO-BREAK SPACE}567"
-    assert [format_usd(value) for value in (None, 0, 0.0123, 12.345)] == [
-        "not known", "$0.00", "$0.0123", "$12.35",
+def test_what_is_not_known_is_a_dash_or_says_so() -> None:
+    filters = make_environment().filters
+    assert [filters[name](None) for name in ("number", "percent", "seconds", "usd")] == [
+        *3 * ["\N{EN DASH}"], "not known",
     ]  # fmt: skip
-    assert [format_seconds(value) for value in (0.0304, 0.9999, 9.94, 95.6, 600, 9000)] == [
-        "30 ms", "1.0 s", "9.9 s", "96 s", "10 min", "2.5 h",
+    assert [filters[name](0.5) for name in ("number", "percent", "seconds", "usd")] == [
+        "0", "50.0 %", "500 ms", "$0.5000",
     ]  # fmt: skip
-    assert [format_percent(value) for value in (0.5, None)] == ["50.0 %", "\N{EN DASH}"]
+
+
+def test_moments_read_well() -> None:
     assert [format_time(stamp) for stamp in ("2026-01-02T03:04:05Z", "")] == [
         "2026-01-02 03:04", "",
     ]  # fmt: skip

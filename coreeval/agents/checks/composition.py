@@ -38,7 +38,7 @@ from coreeval.schema import Defect, Task, Window
 
 def check_window(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect if evidence that the text relies on was published outside the window."""
-    for item in case.brief.evidence:
+    for item in case.request.evidence:
         if not case.window.start <= item.published_at < case.window.end:
             date = item.published_at.date().isoformat()
             yield fact_defect("window", f"{item.id} was published on {date}, outside the window")
@@ -81,10 +81,10 @@ def check_names(case: CheckContext) -> Iterator[Defect]:
 
 def check_persons(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each person whom only the news names and the plan does not list."""
-    planned = [person.name for person in case.brief.plan.persons]
+    planned = [person.name for person in case.request.plan.persons]
     people = {
         entity.name
-        for item in case.brief.evidence
+        for item in case.request.evidence
         for entity in item.entities
         if entity.type == "person" and len(split_words(entity.name)) > 1
     }
@@ -164,10 +164,10 @@ def check_takedown(case: CheckContext) -> Iterator[Defect]:
 
 def _find_new_people(case: CheckContext, text: str) -> set[str]:
     """Return the people of the plan and the news that the text names and the original does not."""
-    listed = {person.name for person in case.brief.plan.persons}
+    listed = {person.name for person in case.request.plan.persons}
     known = {
         entity.name
-        for item in case.brief.evidence
+        for item in case.request.evidence
         for entity in item.entities
         if entity.type == "person" and len(split_words(entity.name)) > 1
     }
@@ -228,7 +228,7 @@ COMPOSITION_CHECKS: tuple[Check, ...] = (
 
 def check_composition(
     task: Task,
-    brief: CompositionRequest,
+    request: CompositionRequest,
     fields: Fields,
     window: Window,
     restraint: Restraint = UNRESTRAINED,
@@ -237,7 +237,9 @@ def check_composition(
     incomplete = list(check_fields(task, fields))
     if incomplete:
         return incomplete
-    case = CheckContext(task=task, brief=brief, fields=fields, window=window, restraint=restraint)
+    case = CheckContext(
+        task=task, request=request, fields=fields, window=window, restraint=restraint
+    )
     return [defect for check in COMPOSITION_CHECKS for defect in check(case)]
 
 

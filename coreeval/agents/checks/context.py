@@ -33,7 +33,7 @@ class CheckContext:
     """One composed text and the context that the checks need."""
 
     task: Task
-    brief: CompositionRequest
+    request: CompositionRequest
     fields: Fields
     window: Window
     restraint: Restraint = UNRESTRAINED
@@ -41,7 +41,7 @@ class CheckContext:
     def pairs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the name, original text and new text of each field."""
         for name in self.task.fields:
-            yield name, self.brief.sample.fields.get(name, ""), self.fields[name]
+            yield name, self.request.sample.fields.get(name, ""), self.fields[name]
 
     def locked_spans(self, field: str) -> list[str]:
         """Return the locked spans of a field."""
@@ -50,7 +50,7 @@ class CheckContext:
     @cached_property
     def firm_locks(self) -> list[Lock]:
         """Return the locked spans that the text must keep."""
-        return firm_locks(self.task, self.brief.extraction)
+        return firm_locks(self.task, self.request.extraction)
 
     @property
     def factual_fields(self) -> Sequence[str]:
@@ -65,8 +65,8 @@ class CheckContext:
     @cached_property
     def news_texts(self) -> list[str]:
         """Return the text of each piece of evidence, with translations of its quotations."""
-        translated = [one.translation for one in self.brief.plan.statements if one.translation]
-        return [*(evidence_text(item) for item in self.brief.evidence), *translated]
+        translated = [one.translation for one in self.request.plan.statements if one.translation]
+        return [*(evidence_text(item) for item in self.request.evidence), *translated]
 
     @cached_property
     def news_numbers(self) -> list[Number]:
@@ -76,13 +76,13 @@ class CheckContext:
     @cached_property
     def known_words(self) -> frozenset[str]:
         """Return every word of the original and of the evidence."""
-        people = [entity.name for item in self.brief.evidence for entity in item.entities]
-        texts = [*self.brief.sample.fields.values(), *self.news_texts, *people]
+        people = [entity.name for item in self.request.evidence for entity in item.entities]
+        texts = [*self.request.sample.fields.values(), *self.news_texts, *people]
         return frozenset[str]().union(*map(expand_words, texts))
 
     def remaining_text(self, field: str) -> str:
         """Return what the plan leaves of a field: locks stay, replaced and deleted spans do not."""
-        text = self.brief.sample.fields.get(field, "")
+        text = self.request.sample.fields.get(field, "")
         return " ".join([mask_spans(text, self.removed_spans(field)), *self.locked_spans(field)])
 
     def remaining_numbers(self, field: str) -> list[Number]:
@@ -91,7 +91,7 @@ class CheckContext:
 
     def removed_spans(self, field: str) -> list[str]:
         """Return the spans of a field that the plan replaces or deletes."""
-        changes = [change for change in self.brief.plan.replacements if change.field == field]
+        changes = [change for change in self.request.plan.replacements if change.field == field]
         old = [
             (span, new)
             for change in changes
@@ -101,7 +101,7 @@ class CheckContext:
                 (change.before.tail, change.after.tail),
             )
         ]
-        deleted = [gone.span for gone in self.brief.plan.delete if gone.field == field]
+        deleted = [gone.span for gone in self.request.plan.delete if gone.field == field]
         return [span for span, new in old if not has_span(new, span)] + deleted
 
     def forbidden_spans(self, field: str) -> list[str]:
@@ -109,7 +109,7 @@ class CheckContext:
 
         Heads that the new facts name again may remain, and so may heads without a content word.
         """
-        plan = self.brief.plan
+        plan = self.request.plan
         new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
             statement.text for statement in plan.statements
         ]

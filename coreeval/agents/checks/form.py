@@ -106,7 +106,7 @@ def check_target(case: CheckContext) -> Iterator[Defect]:
 def check_length(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each field whose number of words differs too much from the original."""
     for name, old, new in case.pairs():
-        found, wanted = count_words(new), length_limits(case.task, old, case.brief.plan)
+        found, wanted = count_words(new), length_limits(case.task, old, case.request.plan)
         if not wanted.fewest <= found <= wanted.most:
             between = f"between {wanted.fewest} and {wanted.most} are wanted"
             yield form_defect("length", f"{name} has {found} words; {between}")
@@ -134,7 +134,7 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each headline that is copied almost whole."""
     limits = case.limits
     for name, _, new in case.pairs():
-        for item in case.brief.evidence:
+        for item in case.request.evidence:
             share = measure_containment(
                 mask_spans(new, case.locked_spans(name)), item.title, fewest=limits.judged_trigrams
             )
@@ -161,7 +161,7 @@ def check_headline_run(case: CheckContext) -> Iterator[Defect]:
     for name, _, new in case.pairs():
         kept = [*case.locked_spans(name), *find_quotations(new)]
         names = set(split_words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
-        for item in case.brief.evidence:
+        for item in case.request.evidence:
             run = voice.find_shared_run(mask_spans(new, kept), item.title)
             fixed = [word for word in run if word in names or word[0].isdigit()]
             if len(run) - len(fixed) > case.limits.headline_run:

@@ -82,16 +82,18 @@ class _TextFrame:
 
 
 def write_tweets(
-    task: Task, brief: CompositionRequest, proper: frozenset[str], seed: int
+    task: Task, request: CompositionRequest, proper: frozenset[str], seed: int
 ) -> Iterator[Fields]:
     """Yield candidates, closest to the original's length first; the seed breaks ties."""
     field = task.fields[0]
-    original = brief.sample.fields[field]
+    original = request.sample.fields[field]
     wanted = len(split_tokens(original))
-    chance = random.Random(f"{seed}:{brief.sample.id}")
-    told = [way for one in brief.plan.statements for way in _phrase_with_opener(one, brief, proper)]
+    chance = random.Random(f"{seed}:{request.sample.id}")
+    told = [
+        way for one in request.plan.statements for way in _phrase_with_opener(one, request, proper)
+    ]
     found: dict[str, int] = {}
-    for place, frame in enumerate(_find_frames(brief, field)):
+    for place, frame in enumerate(_find_frames(request, field)):
         for way in told:
             found.setdefault(apply_habits(original, _join_frame(frame, way), proper), place)
     keyed = [
@@ -102,20 +104,20 @@ def write_tweets(
 
 
 def _phrase_with_opener(
-    statement: Statement, brief: CompositionRequest, proper: frozenset[str]
+    statement: Statement, request: CompositionRequest, proper: frozenset[str]
 ) -> Iterator[str]:
     """Yield the wordings of a statement after each opener; a question has none."""
     openers = OPENERS[:1] if statement.modality == "question" else OPENERS
-    for wording in phrase_statement(statement, brief.evidence, proper):
+    for wording in phrase_statement(statement, request.evidence, proper):
         yield from (capitalise(f"{opener}{wording}") for opener in openers)
 
 
-def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
+def _find_frames(request: CompositionRequest, field: str) -> list[_TextFrame]:
     """Return the frames to keep: whole clauses around the locks, or only the locked words."""
-    text = brief.sample.fields[field]
+    text = request.sample.fields[field]
     spans = [
         lock.span
-        for lock in brief.extraction.locked
+        for lock in request.extraction.locked
         if lock.field == field and lock.why not in {"mention", "emoji", "marker"}
     ]
     lead = _LEAD.match(text)
@@ -123,7 +125,7 @@ def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
     body = [part for part in split_segments(text[:end]) if part.end > start]
     frames = []
     for shorten in (_keep_whole, _keep_clauses, _keep_locked):
-        pieces = [_keep_piece(part, spans, start, shorten, brief) for part in body]
+        pieces = [_keep_piece(part, spans, start, shorten, request) for part in body]
         if not any(_BROKEN in piece for piece in pieces):
             frames.append(_make_frame(text, start, end, pieces))
     return list(dict.fromkeys(frames))
@@ -156,12 +158,12 @@ def _keep_piece(
     spans: Sequence[str],
     start: int,
     shorten: _Shorten,
-    brief: CompositionRequest,
+    request: CompositionRequest,
 ) -> str:
     """Return the kept part of a segment; empty if the segment is removed."""
     own = part.text[max(0, start - part.start) :].strip()
     held = [span for span in spans if span in own]
-    return _swap_names(shorten(own, held), brief) if held else ""
+    return _swap_names(shorten(own, held), request) if held else ""
 
 
 def _keep_whole(own: str, held: Sequence[str]) -> str:
@@ -188,9 +190,9 @@ def _keep_locked(own: str, held: Sequence[str]) -> str:
     return text if not end or text.endswith(end.group()) else text + end.group()
 
 
-def _swap_names(text: str, brief: CompositionRequest) -> str:
+def _swap_names(text: str, request: CompositionRequest) -> str:
     """Return a kept clause with the planned names in place of the old ones."""
-    for change in brief.plan.replacements:
+    for change in request.plan.replacements:
         if change.mode == "replace" and change.before and change.same_type:
             pattern = rf"(?<!\w){re.escape(change.before.head)}(?!\w)"
             text = re.sub(pattern, change.after.head.replace("\\", ""), text)
@@ -227,45 +229,47 @@ class OfflineComposer:
     """Words of known names, which keep their capital in running text."""
     seed: int = 0
 
-    async def __call__(self, brief: CompositionRequest) -> Composition:
+    async def __call__(self, request: CompositionRequest) -> Composition:
         """Return the first candidate without a defect, or else the one with the fewest defects.
 
         If the rules find no wording for the plan, return the original with everything dropped: the
         checks will report it as unchanged, so that no unfinished text can pass.
         """
-        proper = self.names | find_proper_words(brief.evidence)
-        written = [fields for fields in self._candidates(brief, proper) if fields != brief.previous]
-        fitting = [fields for fields in written if self._fits(brief, fields)]
-        fields = self._best(brief, fitting or written[:1])
+        proper = self.names | find_proper_words(request.evidence)
+        written = [
+            fields for fields in self._candidates(request, proper) if fields != request.previous
+        ]
+        fitting = [fields for fields in written if self._fits(request, fields)]
+        fields = self._best(request, fitting or written[:1])
         if fields is None:
-            told = tuple(statement.text for statement in brief.plan.statements)
-            return Composition(fields=dict(brief.sample.fields), dropped=told)
-        used = tuple(range(len(brief.plan.replacements)))
+            told = tuple(statement.text for statement in request.plan.statements)
+            return Composition(fields=dict(request.sample.fields), dropped=told)
+        used = tuple(range(len(request.plan.replacements)))
         return Composition(fields=fields, used_replacements=used)
 
-    def _candidates(self, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
+    def _candidates(self, request: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
         if len(self.task.fields) > 1:
-            return write_pairs(self.task, brief, proper)
-        return write_tweets(self.task, brief, proper, self.seed)
+            return write_pairs(self.task, request, proper)
+        return write_tweets(self.task, request, proper, self.seed)
 
-    def _fits(self, brief: CompositionRequest, fields: Fields) -> bool:
+    def _fits(self, request: CompositionRequest, fields: Fields) -> bool:
         """Return whether every field has about the original's length: the cheapest check."""
         limits = thresholds_of(self.task)
         for name, text in fields.items():
-            old, new = len(split_tokens(brief.sample.fields[name])), len(split_tokens(text))
+            old, new = len(split_tokens(request.sample.fields[name])), len(split_tokens(text))
             if abs(old - new) > max(limits.length_words, limits.length_share * old):
                 return False
         return True
 
-    def _best(self, brief: CompositionRequest, candidates: Sequence[Fields]) -> Fields | None:
+    def _best(self, request: CompositionRequest, candidates: Sequence[Fields]) -> Fields | None:
         """Return the first candidate without a defect, or else the one with the fewest defects."""
-        window = _find_window(brief.evidence)
+        window = _find_window(request.evidence)
         counts: list[int] = []
         for fields in candidates[:MOST_CHECKED]:
             spaced = {
                 name: checks.restore_spacing(self.task, text) for name, text in fields.items()
             }
-            counts.append(len(checks.check_composition(self.task, brief, spaced, window)))
+            counts.append(len(checks.check_composition(self.task, request, spaced, window)))
             if counts[-1] == 0:
                 break
         return candidates[counts.index(min(counts))] if counts else None

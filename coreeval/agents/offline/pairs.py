@@ -38,11 +38,13 @@ PER_SIDE, MOST_WAYS = 8, 6
 """Versions of a side that are combined with the other side's, and ways to word one statement."""
 
 
-def write_pairs(task: Task, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
+def write_pairs(
+    task: Task, request: CompositionRequest, proper: frozenset[str]
+) -> Iterator[Fields]:
     """Yield candidate pairs, those whose sides share the fewest word sequences first."""
-    originals = [brief.sample.fields[name] for name in task.fields]
+    originals = [request.sample.fields[name] for name in task.fields]
     sides = [
-        write_sides(_list_statements(brief, name), brief.evidence, original, proper)
+        write_sides(_list_statements(request, name), request.evidence, original, proper)
         for name, original in zip(task.fields, originals, strict=True)
     ]
     for pair in sorted(product(*sides), key=lambda pair: _measure_cost(originals, pair)):
@@ -50,10 +52,10 @@ def write_pairs(task: Task, brief: CompositionRequest, proper: frozenset[str]) -
             yield dict(zip(task.fields, pair, strict=True))
 
 
-def _list_statements(brief: CompositionRequest, field: str) -> list[Statement]:
+def _list_statements(request: CompositionRequest, field: str) -> list[Statement]:
     return [
-        brief.plan.statements[change.statement_index]
-        for change in brief.plan.replacements
+        request.plan.statements[change.statement_index]
+        for change in request.plan.replacements
         if change.field == field and not change.same_type
     ]
 

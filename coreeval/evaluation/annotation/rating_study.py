@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import UsageError
-from coreeval.schema import Value
+from coreeval.schema import Seed, Value
 from coreeval.tools.files import write_json
 
 RatedArm = Literal["original", "semantic", "updated"]
@@ -236,7 +236,7 @@ class StudyKey(Value):
     version: Literal[1] = 1
     study: str
     made_of: StudySource
-    seed: int
+    seed: Seed
     asked: int
     """The number of samples requested for each arm."""
     raters: tuple[str, ...]

@@ -4,10 +4,14 @@ Parquet is read batch by batch. The hub's datasets are streamed by the `datasets
 `hf`). Both packages are imported only when something is opened.
 """
 
+import csv
 import hashlib
 import importlib
+import lzma
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +53,7 @@ class _Schema(Protocol):
 class _ParquetFile(Protocol):
     schema_arrow: _Schema
 
-    def iter_batches(self, *, batch_size: int) -> Iterator[_Batch]: ...
+    def iter_batches(self, *, batch_size: int, columns: list[str] | None) -> Iterator[_Batch]: ...
 
 
 def _open_parquet(path: Path) -> _ParquetFile:
@@ -82,7 +86,7 @@ def _parquet_rows(config: DatasetConfig, tables: list[tuple[Path, TableColumns]]
     number = 0
     for path, columns in tables:
         file = display_path(path, config)
-        for record in read_parquet_records(path):
+        for record in read_parquet_records(path, columns=columns.names):
             number += 1
             if record.defect:
                 yield make_bad_row(file, record.line, record.defect, "")
@@ -91,31 +95,43 @@ def _parquet_rows(config: DatasetConfig, tables: list[tuple[Path, TableColumns]]
             yield columns.row(values, file=file, line=line, number=number, raw=_row_text(values))
 
 
-def read_parquet_records(path: Path) -> Iterator[ItemRecord]:
-    """Yield the rows of a file unchanged, numbered from 1."""
-    for line, values in enumerate(_values(path), start=1):
-        defect = "a text of the row is not UTF-8" if values is None else ""
-        yield ItemRecord(line, values or {}, defect)
+def read_parquet_records(path: Path, *, columns: Collection[str]) -> Iterator[ItemRecord]:
+    """Yield the rows of a file, numbered from 1, with those of the columns that it has.
 
-
-def _values(path: Path) -> Iterator[Values | None]:
-    """Yield the rows of a file, or None for a row that cannot be decoded."""
+    Others are not read: a time in nanoseconds, for example, has no value in Python.
+    """
+    file = _open_parquet(path)
+    present = [name for name in file.schema_arrow.names if name in columns]
     arrow_error: type[Exception] = importlib.import_module("pyarrow").ArrowException
     try:
-        for batch in _open_parquet(path).iter_batches(batch_size=BATCH):
-            try:
-                yield from batch.to_pylist()
-            except UnicodeDecodeError:
-                yield from (_one(batch.slice(row, 1)) for row in range(batch.num_rows))
+        batches = file.iter_batches(batch_size=BATCH, columns=present)
+        records = (record for batch in batches for record in _batch_records(batch))
+        for line, (values, defect) in enumerate(records, start=1):
+            yield ItemRecord(line, values, defect)
     except (arrow_error, OSError) as error:
         raise DatasetError(f"the file is damaged: {error}", where=str(path)) from None
 
 
-def _one(batch: _Batch) -> Values | None:
+_NO_VALUE = (ValueError, OverflowError, LookupError)
+"""The errors of Arrow for a value that Python cannot hold: a text that is not UTF-8, a date after
+the year 9999, an unknown time zone."""
+
+
+def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
+    """Yield the values of each row, or none and the reason that it cannot be decoded."""
     try:
-        return batch.to_pylist()[0]
+        yield from ((values, "") for values in batch.to_pylist())
+    except _NO_VALUE:
+        yield from (_one_record(batch.slice(row, 1)) for row in range(batch.num_rows))
+
+
+def _one_record(batch: _Batch) -> tuple[Values, str]:
+    try:
+        return batch.to_pylist()[0], ""
     except UnicodeDecodeError:
-        return None
+        return {}, "a text of the row is not UTF-8"
+    except _NO_VALUE as error:
+        return {}, f"a value of the row cannot be read: {error}"
 
 
 def _row_text(values: Mapping[str, object]) -> str:
@@ -134,9 +150,12 @@ PEEKED = 50
 """The number of rows whose keys count as columns if a dataset does not declare them."""
 
 
-_REFUSALS = (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError)
+_REFUSALS = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError),
+    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, csv.Error),
+)
 """The errors that the packages raise if a network, a response or a dataset is unusable; for
-incomplete responses, they raise Python's own errors."""
+incomplete responses and damaged files, they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:
@@ -176,10 +195,25 @@ def _hub_records(config: DatasetConfig, split: str) -> HubRecords:
     return records
 
 
+def _read_hub_records(config: DatasetConfig, records: HubRecords) -> Iterator[Mapping[str, object]]:
+    """Yield the records; raise a DatasetError where the data or the network breaks off."""
+    number = 0
+    try:
+        for record in records:
+            number += 1
+            yield record
+    except _REFUSALS as error:
+        raise DatasetError(
+            f"the hub's dataset cannot be read after row {number:,}: {error}",
+            where=_hub_place(config),
+            hint="mend or leave out the file behind this row; if it is the network, try again",
+        ) from None
+
+
 def _open_hub_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     records = _hub_records(config, split)
     declared: list[str] | None = getattr(records, "column_names", None)
-    rows = iter(records)
+    rows = _read_hub_records(config, records)
     first = [] if declared else list(islice(rows, PEEKED))
     names = declared or list(dict.fromkeys(key for record in first for key in record))
     columns = find_columns(config, task, names, where=_hub_place(config))
@@ -195,7 +229,7 @@ def _hub_rows(config: DatasetConfig, records: HubRecords, columns: TableColumns)
 def _hub_digest(config: DatasetConfig, split: str) -> str:
     """Hash the rows themselves, because the hub's files are not available locally."""
     digest = hashlib.sha256()
-    for record in _hub_records(config, split):
+    for record in _read_hub_records(config, _hub_records(config, split)):
         digest.update(repr(sorted(record.items())).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 

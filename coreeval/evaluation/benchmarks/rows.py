@@ -166,6 +166,12 @@ class TableColumns:
     cluster: str | None = None
     """None if the table does not say which rows belong together."""
 
+    @property
+    def names(self) -> set[str]:
+        """Return the names of all of them."""
+        optional = (name for name in (self.id, self.cluster) if name is not None)
+        return {*self.fields.values(), self.label, *optional}
+
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
     ) -> SourceRow:

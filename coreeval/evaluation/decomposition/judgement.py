@@ -35,6 +35,7 @@ from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
 from coreeval.evaluation.text_measures import measure_texts
 from coreeval.schema import Arm, Value
+from coreeval.tools.formatting import NOT_DEFINED, format_interval, is_defined
 
 Why = tuple[str, ...]
 ONE_SIDED: Final = 1.6449 / 1.9600
@@ -219,9 +220,10 @@ def _above_one_sided(score: Score) -> bool:
 
 
 def _span(score: Score | None) -> str:
-    if score is None or score.estimate is None or score.ci_low is None or score.ci_high is None:
-        return "n/a"
-    return f"{score.estimate:+.3f}, {score.ci_low:+.3f} to {score.ci_high:+.3f}, n {score.n}"
+    if score is None or not is_defined(score.ci_low):
+        return NOT_DEFINED
+    ends = format_interval(score.ci_low, score.ci_high, "+.3f")
+    return f"{score.estimate:+.3f}, {ends}, n {score.n}"
 
 
 WEIGHTS: Final[Mapping[MemoryKind, Mapping[str, int]]] = {

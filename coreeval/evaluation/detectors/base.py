@@ -1,6 +1,6 @@
 """What a detector of memory asks and finds, and how its finding is shown and gated.
 
-There are two kinds. Those of the run graph (`arms`, `pcr`, `numleak`) have nodes that ask, and
+There are two kinds. Those with a `config_key` are of the run graph: nodes ask for them, and
 report.json has a part for each. Every other detector has `questions` and `score`: `coreeval detect
 NAME RUN` puts the questions to the run's targets through graph/campaign, `score` turns the answers
 into a document, and report, gates, findings and agreement take it from there.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from coreeval.schema import AnswerKind, Arm, Sample, Task
-from coreeval.tools.tables import Table
+from coreeval.tools.tables import Foreign, Table, texts
 
 Json = Mapping[str, Any]
 MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
@@ -65,6 +65,15 @@ class ReportSection(NamedTuple):
     """Whether report.json has anything for the section."""
     place: int = 100
     """Sections are shown in the order of their places."""
+
+
+class AxisMarks(NamedTuple):
+    """What a detector draws on an axis of its own, whose middle is 0."""
+
+    shown: Sequence[Json]
+    """Values with the ends of their intervals."""
+    least: float
+    """The axis reaches at least this far from 0."""
 
 
 class SampleTexts(NamedTuple):
@@ -125,6 +134,12 @@ class Detector:
     """What the parts of its findings are called, if it has several for a target."""
     column: str = ""
     """Its name in the agreement of report.json and in calibration.json, if it is another."""
+    terms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Terms of the report that it adds: what a page calls each, and what it is."""
+    axis: Callable[[Json], AxisMarks | None] | None = None
+    """Returns what report.html draws on the axis of its name; None of a report without it."""
+    report_key: str = ""
+    """The key of its part of report.json, if that is null where it was not asked for."""
     sections: Sequence[ReportSection] = ()
     """Its own sections of the report; a detector with a document has one without saying so."""
     questions: Callable[[DetectorInputs], Iterable[DetectorQuestion]] | None = None
@@ -176,8 +191,12 @@ class Detector:
         """Return the tables that show the detector's document."""
         if self.tables:
             return self.tables(document)
-        rows = [(each["target"], each["verdict"], each["reason"]) for each in document["targets"]]
-        return [Table(self.question, ("target", "verdict", "why"), rows)]
+        columns = [texts(head, gap=2, most=40) for head in ("target", "verdict")]
+        rows = [
+            (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+            for each in document["targets"]
+        ]
+        return [Table([*columns, texts("why", gap=2)], rows, self.question)]
 
 
 def iter_part(report: Json, part: str, key: str) -> Iterator[Json]:

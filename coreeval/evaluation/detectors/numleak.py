@@ -31,12 +31,26 @@ def _read(report: Json) -> Iterator[Finding]:
         yield Finding(each["model"], _VERDICTS[verdict], verdict, reason, part=each["series"])
 
 
+_TERMS: Final[Mapping[str, tuple[str, str]]] = {
+    "r": (
+        "r",
+        "Pearson's correlation of the values that a target said with those that were published.",
+    ),
+    "within": (
+        "within tolerance",
+        "the share of its answers that are no further from the published value than the tolerance "
+        "of the series.",
+    ),
+    "parsed": ("answered", "the share of the questions to which a number could be read."),
+}
+
 NUMLEAK: Final = Detector(
     name="numleak",
     title="NumLeak",
     question="Can the target recite numbers of a published series?",
     config_key="detect.numleak",
     access="answers",
+    report_key="numleak",
     read=_read,
     parts="series",
     verdicts=_VERDICTS,
@@ -47,6 +61,7 @@ NUMLEAK: Final = Detector(
         some="not asked:",
         hint="detect.numleak names series; ",
     ),
+    terms=_TERMS,
     sections=(
         ReportSection(
             "numleak", "NumLeak", "numleak.html.jinja", lambda report: bool(report["numleak"]), 4

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from coreeval.evaluation.detectors.base import (
+    AxisMarks,
     Detector,
     Finding,
     Json,
@@ -41,12 +42,52 @@ def _read(report: Json) -> Iterator[Finding]:
         yield Finding(each["name"], _VERDICTS[verdict], verdict, each["reason"], caveat=caveat)
 
 
+def _measure_axis(report: Json) -> AxisMarks | None:
+    pcr = report["pcr"]
+    if not pcr:
+        return None
+    shown = [each["adjusted"] or each["difference"] for each in pcr["targets"]]
+    return AxisMarks(shown, 1.2 * pcr["settings"]["margin"])
+
+
+_TERMS: Final[Mapping[str, tuple[str, str]]] = {
+    "pcr": (
+        "PCR",
+        "performance consistency ratio: tanh of performance over consistency, each plus alpha "
+        "(CAP, equation 9). It is larger where a target was trained.",
+    ),
+    "consistency": (
+        "consistency",
+        "how often a target says exactly the same of an item and of the item in other words.",
+    ),
+    "pcr_difference": (
+        "difference of PCR",
+        "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
+        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than the "
+        "other. With references it is what exceeds theirs (after ConStat, arXiv 2405.16281). "
+        "Shaded: so small that it counts as none (half-way between what the paper reads as "
+        "training and what it passes over).",
+    ),
+    "pcr_points": (
+        "performance, points",
+        "performance on the train split minus that on the test split, in hundredths; with "
+        "references what exceeds theirs.",
+    ),
+    "p": (
+        "p, adjusted",
+        "how often PCR and performance would differ as much between splits that are alike: items "
+        "dealt out anew (permutation test, Phipson and Smyth 2010), or with references their "
+        "scatter; adjusted over the targets (Benjamini and Hochberg 1995).",
+    ),
+}
+
 PCR: Final = Detector(
     name="pcr",
     title="PCR",
     question="Is performance out of proportion to consistency in one of two splits?",
     config_key="detect.pcr",
     access="answers",
+    report_key="pcr",
     read=_read,
     verdicts=_VERDICTS,
     gate=VerdictGate(
@@ -56,6 +97,8 @@ PCR: Final = Detector(
         some="PCR was not measured of",
         hint="detect.pcr asks for it; ",
     ),
+    terms=_TERMS,
+    axis=_measure_axis,
     sections=(
         ReportSection("pcr", "PCR", "pcr.html.jinja", lambda report: bool(report["pcr"]), 3),
     ),

@@ -3,7 +3,7 @@
 The part on signals also stands on the page of a run's report.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from coreeval.evaluation.numleak.audit import Audit
 from coreeval.evaluation.numleak.audit_tables import (
     ROUTE_WORDS,
+    AuditRow,
     Json,
     attribution_rows,
+    audit_table,
     control_rows,
     control_sentences,
     describe_settings,
@@ -36,6 +38,7 @@ from coreeval.evaluation.numleak.sketches import (
     ticks,
 )
 from coreeval.tools.files import write_text
+from coreeval.tools.tables import format_html
 from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
@@ -129,6 +132,10 @@ def _y(value: float, frame: tuple[float, float]) -> float:
     return round(BOTTOM - (BOTTOM - TOP) * (value - frame[0]) / (frame[1] - frame[0]), 1)
 
 
+def _numbers_html(rows: Iterable[AuditRow], title: str = "") -> "Markup":
+    return format_html(audit_table(rows, title), "numbers small")
+
+
 @cache
 def _leak_template() -> "Template":
     from jinja2 import Environment, StrictUndefined
@@ -137,6 +144,7 @@ def _leak_template() -> "Template":
     made = Environment(
         autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
     )
+    made.filters["numbers"] = _numbers_html
     return made.from_string(file.read_text(encoding="utf-8"))
 
 
@@ -153,6 +161,7 @@ def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
         trim_blocks=True,
     )
     environment.filters["percent"] = lambda share: f"{share:.0%}"
+    environment.filters["numbers"] = _numbers_html
     environment.filters["in_words"] = verdict_words
     environment.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
     page = environment.get_template("page.html.jinja")

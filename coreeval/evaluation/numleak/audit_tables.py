@@ -1,7 +1,10 @@
 """The numbers of an audited series as rows for people, made from its JSON document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
+
+from coreeval.tools.formatting import format_interval, format_measure, format_number
+from coreeval.tools.tables import Table, intervals, numbers, texts
 
 Json = Mapping[str, Any]
 """A document, or a part of one."""
@@ -32,6 +35,14 @@ class AuditRow(NamedTuple):
     n: str
 
 
+_COLUMNS: Final = (texts(width=58, most=58), numbers("value", 10), intervals(19), numbers("n", 8))
+
+
+def audit_table(rows: Iterable[AuditRow], title: str = "") -> Table:
+    """Return measurements as a table, for a terminal and for a page."""
+    return Table(_COLUMNS, [*rows], title)
+
+
 def signature_rows(one: Json) -> Iterator[AuditRow]:
     """Yield the rows of the joint signature, which shows memory only as a whole."""
     points = one["points_name"]
@@ -56,17 +67,13 @@ def _null_rows(nulls: Json) -> Iterator[AuditRow]:
     for name, words in NULLS.items():
         if name in nulls:
             chance = nulls[name]["pearson_r"]
-            ends = _format_ends(chance["low"], chance["high"])
+            ends = format_interval(chance["low"], chance["high"], format_measure)
             yield AuditRow(
                 f"chance: {words}",
-                format_value(chance["expected"]),
+                format_measure(chance["expected"]),
                 ends,
-                _format_p_value(chance["p_value"]),
+                format_number(chance["p_value"], "p {:.4f}".format, ""),
             )
-
-
-def _format_p_value(value: float | None) -> str:
-    return "" if value is None else f"p {value:.4f}"
 
 
 def _baseline_rows(baselines: Json) -> Iterator[AuditRow]:
@@ -107,19 +114,8 @@ def rows_if_asked(what: str, metric: Json) -> Iterator[AuditRow]:
 
 def make_row(what: str, metric: Json) -> AuditRow:
     """Convert a metric of a document to a row."""
-    ends = _format_ends(metric["ci_low"], metric["ci_high"])
-    return AuditRow(what, format_value(metric["estimate"]), ends, str(metric["n"]))
-
-
-def _format_ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{format_value(low)} to {format_value(high)}"
-
-
-def format_value(value: float | None) -> str:
-    """Format a number for display; undefined values are labelled as such."""
-    if value is None:
-        return "undefined"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+    ends = format_interval(metric["ci_low"], metric["ci_high"], format_measure)
+    return AuditRow(what, format_measure(metric["estimate"]), ends, str(metric["n"]))
 
 
 def describe_settings(settings: Json) -> str:
@@ -160,11 +156,11 @@ _SCRAMBLE: Final = (
 def attribution_rows(one: Json) -> Iterator[AuditRow]:
     """Yield the numbers of one signal with their intervals."""
     for key, words in _ROWS:
-        yield _attribution_row(words, one[key])
+        yield make_row(words, one[key])
     for key, words in (("dealt_truth", "truth"), ("dealt_recall", "recall")):
         dealt = one[key]
         if dealt["p_value"] is not None:
-            ends = _format_leak_ends(dealt["low"], dealt["high"])
+            ends = format_interval(dealt["low"], dealt["high"], format_measure)
             yield AuditRow(f"chance: slope on {words}", "", ends, f"p {dealt['p_value']:.4f}")
 
 
@@ -173,12 +169,12 @@ def control_rows(leak: Json) -> Iterator[AuditRow]:
     if placebo := leak["placebo"]:
         until = placebo["until"]
         for era, words in (("early", f"until {until}"), ("later", f"after {until}")):
-            yield _attribution_row(f"{words}: r of recall and truth", placebo[era]["recall_r"])
-            yield _attribution_row(f"{words}: slope on the truth", placebo[era]["slope_on_truth"])
-            yield _attribution_row(f"{words}: slope on recall", placebo[era]["slope_on_recall"])
+            yield make_row(f"{words}: r of recall and truth", placebo[era]["recall_r"])
+            yield make_row(f"{words}: slope on the truth", placebo[era]["slope_on_truth"])
+            yield make_row(f"{words}: slope on recall", placebo[era]["slope_on_recall"])
     if scramble := leak["scramble"]:
         for key, words in _SCRAMBLE:
-            yield _attribution_row(words, scramble[key])
+            yield make_row(words, scramble[key])
 
 
 def control_sentences(leak: Json) -> Iterator[str]:
@@ -186,15 +182,6 @@ def control_sentences(leak: Json) -> Iterator[str]:
     for key in ("placebo", "scramble"):
         if leak[key]:
             yield leak[key]["says"]
-
-
-def _attribution_row(what: str, metric: Json) -> AuditRow:
-    ends = _format_leak_ends(metric["ci_low"], metric["ci_high"])
-    return AuditRow(what, format_value(metric["estimate"]), ends, str(metric["n"]))
-
-
-def _format_leak_ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{format_value(low)} to {format_value(high)}"
 
 
 _WAYS: Final = {"description": "in prose", "step_by_step": "step by step"}

@@ -28,9 +28,10 @@ from coreeval.evaluation.numleak.sketches import (
     place_dots,
     split_spans,
 )
-from coreeval.evaluation.numleak.statistics.measurements import Condition, Entropies, Metric
+from coreeval.evaluation.numleak.statistics.measurements import Condition, Entropies
 from coreeval.evaluation.numleak.statistics.variant_comparison import AnswerPairs
 from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
+from coreeval.tools.formatting import format_estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,17 +84,11 @@ def _scatter(panel: "Axes", one: Attribution, side: str) -> None:
     if np.isfinite(slope.estimate):
         ends = np.array([x.min(), x.max()])
         panel.plot(ends, y.mean() + slope.estimate * (ends - x.mean()), color="black", linewidth=1)
-    words = f"slope {_format_metric(slope)}\nr {_format_metric(r)}, n {one.dates}"
+    told = [format_estimate(each, ".2g", undefined="undefined") for each in (slope, r)]
+    words = f"slope {told[0]}\nr {told[1]}, n {one.dates}"
     panel.text(0.03, 0.97, words, transform=panel.transAxes, va="top", fontsize=7)
     panel.margins(y=0.25)
     panel.tick_params(labelsize=7)
-
-
-def _format_metric(found: Metric) -> str:
-    if not np.isfinite(found.estimate):
-        return "undefined"
-    ends = f" ({found.ci_low:.2g} to {found.ci_high:.2g})" if np.isfinite(found.ci_low) else ""
-    return f"{found.estimate:.2g}{ends}"
 
 
 _MOST_ENTROPIES: Final = 24

@@ -16,6 +16,7 @@ from coreeval.evaluation.numleak.statistics.measurements import (
     SeriesMeasurements,
 )
 from coreeval.evaluation.statistics import SIGNIFICANCE
+from coreeval.tools.formatting import format_counted, format_p_value, has_interval
 
 WORDS: Final = 5
 """The number of words for a value that someone without memory of the numbers may know.
@@ -292,8 +293,7 @@ def describe_nearness(name: BaselineName, gain: Metric) -> str:
     """Describe how much smaller or larger the error is than a baseline's."""
     if not math.isfinite(gain.estimate):
         return "not comparable with that of one who knows no date"
-    known = has_interval(gain)
-    between = _between(gain) if known else f"no interval, n {gain.n}"
+    between = _between(gain) if has_interval(gain) else f"no interval, n {gain.n}"
     return f"{_side(gain.estimate)} ({between}) than that of one who knows {_KNOWS[name]}"
 
 
@@ -309,34 +309,19 @@ def _side(gain: float) -> str:
     return f"{abs(gain):.0%} {'smaller' if gain >= 0 else 'larger'}"
 
 
-def has_interval(found: Metric) -> bool:
-    """Return whether a number has an interval; one of zero width is not informative."""
-    return math.isfinite(found.ci_low) and found.ci_low < found.ci_high
-
-
 def span(found: Metric) -> str:
     """Format a number with its interval, if they are defined."""
-    if not math.isfinite(found.estimate):
-        return f"not defined (n {found.n})"
-    if not has_interval(found):
-        return f"{found.estimate:.2f} (no interval, n {found.n})"
-    return f"{found.estimate:.2f} ({found.ci_low:.2f} to {found.ci_high:.2f}, n {found.n})"
+    return format_counted(found, ".2f", "not defined")
 
 
 def share(found: Metric) -> str:
     """Format a share with its interval."""
-    if not math.isfinite(found.estimate):
-        return f"none (n {found.n})"
-    if not has_interval(found):
-        return f"{found.estimate:.0%} (no interval, n {found.n})"
-    return f"{found.estimate:.0%} ({found.ci_low:.0%} to {found.ci_high:.0%}, n {found.n})"
+    return format_counted(found, ".0%", "none")
 
 
 def p_text(value: float) -> str:
     """Return a blank and a p-value in brackets; empty if it is not defined."""
-    if not math.isfinite(value):
-        return ""
-    return f" (p {value:.4f})" if value >= 0.0001 else " (p < 0.0001)"
+    return f" (p {format_p_value(value, 4)})" if math.isfinite(value) else ""
 
 
 def plural(number: int, name: str, names: str = "") -> str:

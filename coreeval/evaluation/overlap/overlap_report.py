@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,7 @@ def _hit_document(hit: Hit) -> Json:
         "b": [_entry_document(each) for each in hit.b],
         "a_text": hit.texts[0],
         "b_text": hit.texts[1],
-        "within": hit.within
-        and {"side": hit.within.side, "start": hit.within.start, "end": hit.within.end},
+        "within": hit.within and asdict(hit.within),
     }
 
 

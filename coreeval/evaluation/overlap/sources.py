@@ -5,7 +5,7 @@ file's ending tells it. Where two ways of reading would do, the more telling one
 fields and labels, then fields that are named, then items with input and output.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,11 +156,15 @@ def _read_delimited(path: Path, reader: Reader) -> Iterator[ItemRecord]:
         yield ItemRecord(row.line, dict(zip(names, row.cells, strict=False)), row.defect)
 
 
-_TABLES = {
-    "jsonl": read_json_lines,
-    "csv": lambda path: _read_delimited(path, read_csv_records),
-    "tsv": lambda path: _read_delimited(path, read_tab_records),
-    "parquet": read_parquet_records,
+def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[ItemRecord]:
+    return read_parquet_records(path, columns={*fields, "id", *ANSWERS})
+
+
+_TABLES: dict[str, Callable[[Path, Sequence[str]], Iterator[ItemRecord]]] = {
+    "jsonl": lambda path, _: read_json_lines(path),
+    "csv": lambda path, _: _read_delimited(path, read_csv_records),
+    "tsv": lambda path, _: _read_delimited(path, read_tab_records),
+    "parquet": _read_parquet,
 }
 
 
@@ -178,7 +182,7 @@ def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
     found = [
         _entry(path, row, fields, seen)
         for path in files[dataset.split]
-        for row in _TABLES[source.format](path)
+        for row in _TABLES[source.format](path, fields)
     ]
     entries = tuple(row for row in found if isinstance(row, TextEntry))
     bad = tuple(row for row in found if isinstance(row, BadRow))

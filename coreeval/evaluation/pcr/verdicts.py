@@ -13,6 +13,7 @@ import numpy as np
 from coreeval.evaluation.detectors.pcr import CAVEATS, Basis
 from coreeval.evaluation.pcr.ratio import ALPHA, Scale, performance_consistency_ratio
 from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate, Interval
+from coreeval.tools.formatting import format_estimate, format_interval
 
 SHARES: Final = (0.1, 0.25, 0.5)
 QUARTER: Final = 0.25
@@ -272,17 +273,16 @@ def _gap(seen: Evidence) -> str:
     first, second = seen.splits
     return (
         f"from {second} to {first} performance changes by {_in_points(seen)} points and PCR by "
-        f"{seen.difference.estimate:+.3f} ({_span(seen.difference)}){beyond}; {_p(seen)}"
+        f"{format_estimate(seen.difference, '+.3f')}{beyond}; {_p(seen)}"
     )
 
 
 def _in_points(seen: Evidence) -> str:
-    points = seen.points
-    return f"{points.estimate:+.1f} ({points.ci_low:+.1f} to {points.ci_high:+.1f})"
+    return format_estimate(seen.points, "+.1f")
 
 
 def _span(found: Estimate) -> str:
-    return f"{found.ci_low:+.3f} to {found.ci_high:+.3f}"
+    return format_interval(found.ci_low, found.ci_high, "+.3f")
 
 
 def _p(seen: Evidence) -> str:

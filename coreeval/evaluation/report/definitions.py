@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.scores import ARM_DEFINITIONS as OF_ARMS
 from coreeval.schema import Outcome, Result, Rung, Sample, Value
 from coreeval.tools.stores.run_figures import SampleRank
@@ -107,44 +108,7 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
         "most, on average (Benjamini and Hochberg 1995 over conformal p-values). None is flagged "
         "if a harder arm cannot be ruled out.",
     ),
-    "pcr": (
-        "PCR",
-        "performance consistency ratio: tanh of performance over consistency, each plus alpha "
-        "(CAP, equation 9). It is larger where a target was trained.",
-    ),
-    "consistency": (
-        "consistency",
-        "how often a target says exactly the same of an item and of the item in other words.",
-    ),
-    "pcr_difference": (
-        "difference of PCR",
-        "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
-        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than the "
-        "other. With references it is what exceeds theirs (after ConStat, arXiv 2405.16281). "
-        "Shaded: so small that it counts as none (half-way between what the paper reads as "
-        "training and what it passes over).",
-    ),
-    "pcr_points": (
-        "performance, points",
-        "performance on the train split minus that on the test split, in hundredths; with "
-        "references what exceeds theirs.",
-    ),
-    "p": (
-        "p, adjusted",
-        "how often PCR and performance would differ as much between splits that are alike: items "
-        "dealt out anew (permutation test, Phipson and Smyth 2010), or with references their "
-        "scatter; adjusted over the targets (Benjamini and Hochberg 1995).",
-    ),
-    "r": (
-        "r",
-        "Pearson's correlation of the values that a target said with those that were published.",
-    ),
-    "within": (
-        "within tolerance",
-        "the share of its answers that are no further from the published value than the tolerance "
-        "of the series.",
-    ),
-    "parsed": ("answered", "the share of the questions to which a number could be read."),
+    **{key: term for each in TARGET_DETECTORS for key, term in each.terms.items()},
 }
 MONEY: Final[Mapping[str, tuple[str, str]]] = {
     "billed": (

@@ -6,10 +6,16 @@ from typing import Any
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
+from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.tools.workspace import RunFiles, command
 
 _NO_DROPS: dict[str, list[Any]] = {"targets": []}
 """Default for reports written before drops were decomposed."""
+
+_NOT_ASKED: dict[str, None] = {
+    each.report_key: None for each in TARGET_DETECTORS if each.report_key
+}
+"""Default for reports written before a detector was there."""
 
 _NO_ORDER: dict[str, Any] = {"ranking": None}
 """Default for reports written before targets were ranked."""
@@ -41,4 +47,4 @@ def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None
-    return {"pcr": None, "numleak": None, **report, "arms": arms, "decomposition": drops}
+    return {**_NOT_ASKED, **report, "arms": arms, "decomposition": drops}

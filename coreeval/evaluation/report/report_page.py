@@ -2,19 +2,30 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from coreeval.evaluation.detectors import TARGET_DETECTORS
-from coreeval.evaluation.detectors.base import DOCUMENTS, Detector
+from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
 from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import OUTCOMES, RUNGS
-from coreeval.tools.tables import Table
+from coreeval.tools.formatting import (
+    Form,
+    format_count,
+    format_interval,
+    format_name,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_points,
+    format_usd,
+)
+from coreeval.tools.tables import Table, format_html
 from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
@@ -22,67 +33,23 @@ if TYPE_CHECKING:
 
 
 IntervalJson = Mapping[str, Any]
-NOT_DEFINED: Final = "n/a"
 MARGIN: Final = 2.0
 """The per cent of an axis that stays free at each end, so that no mark is cut off."""
 
 
-def percent(share: float | None) -> str:
-    """Format a share as a percentage; an undefined share is "n/a"."""
-    return NOT_DEFINED if share is None else f"{100 * share:.1f} %"
-
-
 def figure(value: float | None, sign: str = "") -> str:
     """Format a number with three decimals; an undefined one is "n/a"."""
-    return NOT_DEFINED if value is None else f"{value:{sign}.3f}"
-
-
-def points(difference: float | None) -> str:
-    """Format a difference of two shares in percentage points."""
-    return NOT_DEFINED if difference is None else f"{100 * difference:+.1f}"
-
-
-def p_value(value: float | None) -> str:
-    """Format a p-value; values too small for three decimals are not shown as 0."""
-    return "< 0.001" if value is not None and value < 0.001 else figure(value)
-
-
-def share_span(found: IntervalJson) -> str:
-    """Format the ends of an interval of shares, or return "" if there is none (one sample)."""
-    return _span(found, percent)
-
-
-def points_span(found: IntervalJson) -> str:
-    """Format the ends of an interval of a difference, in percentage points."""
-    return _span(found, points)
+    return format_number(value, f"{sign}.3f")
 
 
 def figure_span(found: IntervalJson, sign: str = "") -> str:
-    """Format the ends of an interval, or return "" if it is undefined."""
-    return _span(found, lambda end: figure(end, sign))
+    """Format the ends of an interval of such a number, or return "" if it is undefined."""
+    return span(found, f"{sign}.3f")
 
 
-def _span(found: IntervalJson, form: Callable[[float | None], str]) -> str:
-    if found["ci_low"] is None:
-        return ""
-    return f"{form(found['ci_low'])} … {form(found['ci_high'])}"
-
-
-def number(value: int) -> str:
-    """Format a count with thousands separators."""
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def usd(value: float | None) -> str:
-    """Format US dollars, with four decimals for amounts below 1."""
-    if value is None:
-        return "unknown (no price known)"
-    return f"{value:.2f} USD" if value == 0 or value >= 1 else f"{value:.4f} USD"
-
-
-def words(name: str) -> str:
-    """Format an internal name as words."""
-    return name.replace("_", " ")
+def span(found: IntervalJson, form: Form) -> str:
+    """Format the ends of an interval, or return "" if there is none (one sample)."""
+    return format_interval(found["ci_low"], found["ci_high"], form, joint=" … ")
 
 
 def place(value: float, axis: tuple[float, float]) -> str:
@@ -179,20 +146,18 @@ def list_not_run(document: Json) -> list[Detector]:
 
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
     """Return the axes shared by several targets."""
-    pcr, targets = document["pcr"], document["arms"]["targets"]
-    apart = document["decomposition"]["targets"]
+    targets, apart = document["arms"]["targets"], document["decomposition"]["targets"]
     return {
         "share": (0.0, 1.0),
         "r": (-1.0, 1.0),
         "lost": axis_round([*_ends(_losses(apart))], 0.05),
         "drop": axis_round([*_ends(_drops(targets))], 0.05),
-        "pcr": axis_round(
-            [*_ends(each["adjusted"] or each["difference"] for each in pcr["targets"])]
-            if pcr
-            else [],
-            1.2 * pcr["settings"]["margin"] if pcr else 0.05,
-        ),
+        **{each.name: _own_axis(each.axis(document)) for each in TARGET_DETECTORS if each.axis},
     }
+
+
+def _own_axis(marks: AxisMarks | None) -> tuple[float, float]:
+    return axis_round([*_ends(iter(marks.shown))], marks.least) if marks else axis_round([], 0.05)
 
 
 def _drops(targets: list[Json]) -> Iterator[Json]:
@@ -238,17 +203,18 @@ def _environment() -> "Environment":
         "extent": extent,
         "figure": figure,
         "figure_span": figure_span,
-        "number": number,
-        "p_value": p_value,
-        "percent": percent,
+        "number": format_count,
+        "p_value": format_p_value,
+        "percent": format_percent,
         "place": place,
-        "points": points,
-        "points_span": points_span,
-        "share_span": share_span,
+        "points": format_points,
+        "points_span": partial(span, form=format_points),
+        "share_span": partial(span, form=format_percent),
+        "table": format_html,
         "strip": lambda entropy: Markup(strip_svg(entropy)),  # numbers alone
         "tradeoffs": tradeoff_sketches,
-        "usd": usd,
-        "words": words,
+        "usd": format_usd,
+        "words": format_name,
     }
     told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
     made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}

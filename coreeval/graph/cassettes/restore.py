@@ -305,18 +305,18 @@ class CassetteInputs:
     learnt: list[Sample]
     stance_targets: Sequence[str]
 
-    def news(self, job: RunContext) -> KnowledgeSource:
+    def news(self, run: RunContext) -> KnowledgeSource:
         """Return the source of the names of a pass."""
-        return CassetteNews(self.names["control" if job.stage == "control" else "refresh"])
+        return CassetteNews(self.names["control" if run.stage == "control" else "refresh"])
 
-    def retrieve(self, job: RunContext, knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(self, run: RunContext, knowledge: KnowledgeSource) -> Retrieve:
         """Return the function that finds the record of an offer."""
 
         async def offer(looking: RetrievalRequest) -> RetrievalResult:
-            line = self._line(job.stage, looking)
+            line = self._line(run.stage, looking)
             return RetrievalResult(
                 asked=[query.model_dump(mode="json") for query in line.asked or ()],
-                items=self._items(job.stage, line),
+                items=self._items(run.stage, line),
             )
 
         return offer
@@ -345,15 +345,15 @@ class CassetteInputs:
             Evidence.model_validate_json(found[known] or b""): rung for known, rung in line.items
         }
 
-    def train(self, job: RunContext) -> list[Sample]:
+    def train(self, run: RunContext) -> list[Sample]:
         """Return the labelled samples."""
         return self.learnt
 
-    def targets(self, job: RunContext) -> Sequence[str]:
+    def targets(self, run: RunContext) -> Sequence[str]:
         """Return the stance targets of the samples."""
         return self.stance_targets
 
-    def row_count_warning(self, job: RunContext, rows: int) -> str | None:
+    def row_count_warning(self, run: RunContext, rows: int) -> str | None:
         """Return None: the manifest already has any warning."""
         return None
 

@@ -138,9 +138,9 @@ class RoleModel:
     effort: str | None = None
 
 
-def estimate_density(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
+def estimate_density(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:
     """Return the number of prompt characters per token."""
-    counted = [one for one in seen if one.prompt_tokens]
+    counted = [one for one in past_calls if one.prompt_tokens]
     for calls, basis, factor in _find_nearest(counted, player):
         if calls:
             ratios = [one.size / one.prompt_tokens for one in calls]
@@ -148,9 +148,9 @@ def estimate_density(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange
     return KnownRange(range=CHARACTERS_PER_TOKEN, basis=STATED_BASIS)
 
 
-def estimate_answer(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
+def estimate_answer(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:
     """Return the number of tokens in an answer."""
-    same = [one for one in seen if one.role == player.role and one.completion_tokens]
+    same = [one for one in past_calls if one.role == player.role and one.completion_tokens]
     own = [one for one in same if one.model == player.model]
     if own:
         found = estimate_mean([one.completion_tokens for one in own])
@@ -162,15 +162,17 @@ def estimate_answer(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
     return KnownRange(range=stated, basis=STATED_BASIS)
 
 
-def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range) -> KnownRange:
+def estimate_duration(
+    past_calls: Iterable[CallUsage], player: RoleModel, said: Range
+) -> KnownRange:
     """Return the duration of a call in seconds.
 
     Args:
-        seen: Recorded calls.
+        past_calls: Recorded calls.
         player: The model in its role.
         said: Tokens of its answers, used if no call of the model was recorded.
     """
-    timed = [one for one in seen if one.seconds and one.model == player.model]
+    timed = [one for one in past_calls if one.seconds and one.model == player.model]
     for calls, basis, factor in _find_nearest(timed, player):
         if calls:
             found = estimate_mean([one.seconds for one in calls]).widen(factor)
@@ -178,24 +180,24 @@ def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range)
     return KnownRange(range=assume_seconds(said), basis=STATED_BASIS)
 
 
-def estimate_cached_share(seen: Iterable[CallUsage], player: RoleModel) -> float:
+def estimate_cached_share(past_calls: Iterable[CallUsage], player: RoleModel) -> float:
     """Return the share of prompt tokens that a provider read from its cache; 0 if not known."""
-    own = [one for one in seen if (one.role, one.model) == (player.role, player.model)]
+    own = [one for one in past_calls if (one.role, one.model) == (player.role, player.model)]
     tokens = sum(one.prompt_tokens for one in own)
     return sum(one.cached_tokens for one in own) / tokens if len(own) >= FEW and tokens else 0.0
 
 
 def _find_nearest(
-    seen: Sequence[CallUsage], player: RoleModel
+    past_calls: Sequence[CallUsage], player: RoleModel
 ) -> tuple[tuple[list[CallUsage], FigureBasis, float], ...]:
     """Return recorded calls of the model in the role, in other roles, and of other models."""
-    model = [one for one in seen if one.model == player.model]
+    model = [one for one in past_calls if one.model == player.model]
     role = [one for one in model if one.role == player.role]
     elsewhere = FigureBasis(origin="recorded calls of the model in other roles", n=len(model))
     return (
         (role, _own_basis(role), 1.0),
         (model, elsewhere, OF_OTHER_ROLES),
-        (list(seen), _others_basis(seen), OF_OTHER_MODELS),
+        (list(past_calls), _others_basis(past_calls), OF_OTHER_MODELS),
     )
 
 

@@ -298,7 +298,7 @@ def _assign(
 
 def build_estimate(
     config: AnyConfig,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     lines: tuple[EstimateLine, ...],
     *,
     task: str,
@@ -315,7 +315,7 @@ def build_estimate(
 
     Args:
         config: The config of what is estimated.
-        cast: The models that are asked.
+        assignments: The models that are asked.
         lines: The cost of each model in each role.
         task: The task, or what is asked about, in words.
         source: The config's file, or the run's directory.
@@ -341,10 +341,13 @@ def build_estimate(
         lines=lines,
         totals=totals,
         seconds=estimate_run_seconds(
-            lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=samples
+            lines,
+            assignments.list_throughputs(),
+            concurrency=assignments.concurrency,
+            samples=samples,
         ),
-        concurrency=cast.concurrency,
-        unpriced=cast.list_unpriced(lines),
+        concurrency=assignments.concurrency,
+        unpriced=assignments.list_unpriced(lines),
         budget=fit_budget(budget_usd, totals),
         notes=tuple(notes),
     )
@@ -365,10 +368,10 @@ def build_role_model(role: str, model: ModelConfig) -> RoleModel:
     )
 
 
-def iter_role_models(cast: RoleAssignments) -> Iterator[tuple[str, ModelConfig]]:
+def iter_role_models(assignments: RoleAssignments) -> Iterator[tuple[str, ModelConfig]]:
     """Yield each role and each target with its model."""
-    yield from cast.roles.items()
-    yield from (("target", target) for target in cast.targets)
+    yield from assignments.roles.items()
+    yield from (("target", target) for target in assignments.targets)
 
 
 def rules_note(config: Config) -> Sequence[str]:
@@ -386,8 +389,8 @@ def estimate_line(
     calls: KnownRange,
     size: PromptSize,
     samples: int,
-    cast: RoleAssignments,
-    seen: Sequence[CallUsage],
+    assignments: RoleAssignments,
+    past_calls: Sequence[CallUsage],
     *,
     stage: Stage = "run",
 ) -> EstimateLine:
@@ -399,12 +402,12 @@ def estimate_line(
         calls: The number of calls per sample.
         size: The length of its prompts.
         samples: The number of samples.
-        cast: The models that the run asks.
-        seen: Recorded calls.
+        assignments: The models that the run asks.
+        past_calls: Recorded calls.
         stage: The stage it is asked in.
     """
     player = build_role_model(role, model)
-    said = estimate_answer(seen, player)
+    said = estimate_answer(past_calls, player)
     return cost_line(
         RoleFigures(
             role=role,
@@ -414,10 +417,10 @@ def estimate_line(
             calls=calls,
             fixed=size.fixed,
             varied=size.varied,
-            density=estimate_density(seen, player),
+            density=estimate_density(past_calls, player),
             answer=said,
-            duration=estimate_duration(seen, player, said.range),
-            cached_share=estimate_cached_share(seen, player),
-            priced=cast.find_price(model),
+            duration=estimate_duration(past_calls, player, said.range),
+            cached_share=estimate_cached_share(past_calls, player),
+            priced=assignments.find_price(model),
         )
     )

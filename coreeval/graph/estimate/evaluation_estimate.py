@@ -56,12 +56,14 @@ def estimate_evaluation(
         ConfigError: the target does not exist, or there is no target at all.
     """
     found = prepare_evaluation(run_dir, targets, None)
-    with _open_context(found, found.asked_targets) as job:
-        cast, seen = assign_targets(job.config, found.asked_targets), _load_calls(job)
+    with _open_context(found, found.asked_targets) as run:
+        assignments, past_calls = assign_targets(run.config, found.asked_targets), _load_calls(run)
         asked = [target for target in found.asked_targets if not target.is_embedded]
-        lines = tuple(_target_line(job, target, cast, seen) for target in asked)
-        notes = [REWORDING_NOTE] if _has_open_train(job) else []
-        return _estimate(job, cast, lines, budget_usd, [*_list_notes(lines, seen), *notes])
+        lines = tuple(_target_line(run, target, assignments, past_calls) for target in asked)
+        notes = [REWORDING_NOTE] if _has_open_train(run) else []
+        return _estimate(
+            run, assignments, lines, budget_usd, [*_list_notes(lines, past_calls), *notes]
+        )
 
 
 def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) -> CostEstimate:
@@ -70,18 +72,20 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
     Raises:
         RunStateError: some of the run's samples are unfinished.
     """
-    with _open_context(plan, plan.targets) as job:
-        cast, seen = assign_targets(job.config, plan.targets), _load_calls(job)
-        questions = list_questions(plan.detector, read_inputs(job))
+    with _open_context(plan, plan.targets) as run:
+        assignments, past_calls = assign_targets(run.config, plan.targets), _load_calls(run)
+        questions = list_questions(plan.detector, read_inputs(run))
         sizes = [len(question.text) for question in questions] or [0]
         basis = FigureBasis(origin="a question is asked once", n=len(questions))
         size = PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
         calls = KnownRange(range=exactly(1), basis=basis)
         lines = tuple(
-            estimate_line(DETECTOR_ROLE, target, calls, size, len(questions), cast, seen)
+            estimate_line(
+                DETECTOR_ROLE, target, calls, size, len(questions), assignments, past_calls
+            )
             for target in plan.targets
         )
-        return _estimate(job, cast, lines, budget_usd, _list_notes(lines, seen))
+        return _estimate(run, assignments, lines, budget_usd, _list_notes(lines, past_calls))
 
 
 @contextmanager
@@ -95,67 +99,70 @@ def _open_context(
     """
     workspace = open_workspace(found.manifest)
     check_targets(found.setup, targets, workspace)
-    job = build_run_context(found.setup, found.manifest, found.files, workspace, DEFAULT_HOOKS)
-    with closing(job):
-        refuse_open(job.store, found.files)
-        yield job
+    run = build_run_context(found.setup, found.manifest, found.files, workspace, DEFAULT_HOOKS)
+    with closing(run):
+        refuse_open(run.store, found.files)
+        yield run
 
 
-def _load_calls(job: RunContext) -> Sequence[CallUsage]:
-    return load_recent_calls(job.workspace)
+def _load_calls(run: RunContext) -> Sequence[CallUsage]:
+    return load_recent_calls(run.workspace)
 
 
 def _estimate(
-    job: RunContext,
-    cast: RoleAssignments,
+    run: RunContext,
+    assignments: RoleAssignments,
     lines: tuple[EstimateLine, ...],
     budget_usd: float | None,
     notes: Iterable[str],
 ) -> CostEstimate:
-    cost, budget = job.manifest.cost, budget_usd or job.config.run.budget_usd
+    cost, budget = run.manifest.cost, budget_usd or run.config.run.budget_usd
     spent = (cost.billed_usd or 0.0) + cost.unknown_usd
     return build_estimate(
-        job.config,
-        cast,
+        run.config,
+        assignments,
         lines,
-        task=job.task.name,
-        source=job.files.root,
-        samples=job.store.total(),
-        setup=job.setup,
+        task=run.task.name,
+        source=run.files.root,
+        samples=run.store.total(),
+        setup=run.setup,
         budget_usd=None if budget is None else max(0.0, budget - spent),
-        now=job.now(),
+        now=run.now(),
         notes=notes,
     )
 
 
-def _list_notes(lines: Sequence[EstimateLine], seen: Sequence[CallUsage]) -> Iterator[str]:
+def _list_notes(lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]) -> Iterator[str]:
     if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
         yield REASONING_NOTE
-    if seen:
+    if past_calls:
         yield REUSED_NOTE
 
 
-def _iter_chunks(job: RunContext) -> Iterator[Chunk]:
+def _iter_chunks(run: RunContext) -> Iterator[Chunk]:
     """Yield the texts of the arms, and those of train items if PCR is measured."""
-    yield from iter_arm_chunks(job)
-    if job.pcr_targets:
-        yield from iter_train_chunks(job)
+    yield from iter_arm_chunks(run)
+    if run.pcr_targets:
+        yield from iter_train_chunks(run)
 
 
-def _has_open_train(job: RunContext) -> bool:
+def _has_open_train(run: RunContext) -> bool:
     """Return whether some train items have not been reworded yet."""
-    counts = job.store.train.counts()
-    return bool(job.pcr_targets) and (not counts or "open" in counts)
+    counts = run.store.train.counts()
+    return bool(run.pcr_targets) and (not counts or "open" in counts)
 
 
 def _target_line(
-    job: RunContext, target: TargetConfig, cast: RoleAssignments, seen: Sequence[CallUsage]
+    run: RunContext,
+    target: TargetConfig,
+    assignments: RoleAssignments,
+    past_calls: Sequence[CallUsage],
 ) -> EstimateLine:
     """Return the cost of the questions left for a target, each about one sample."""
-    left = iter_open_questions(job, target, lambda: _iter_chunks(job))
+    left = iter_open_questions(run, target, lambda: _iter_chunks(run))
     first = list(islice(left, RENDERED_QUESTIONS))
     number = len(first) + sum(1 for _ in left)
-    sizes = [measure_question(asked, job.load_task_of(asked.sample)) for asked in first] or [0]
+    sizes = [measure_question(asked, run.load_task_of(asked.sample)) for asked in first] or [0]
     basis = FigureBasis(origin="questions of the run without an answer", n=number)
     return estimate_line(
         "target",
@@ -163,6 +170,6 @@ def _target_line(
         KnownRange(range=exactly(1), basis=basis),
         PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis)),
         number,
-        cast,
-        seen,
+        assignments,
+        past_calls,
     )

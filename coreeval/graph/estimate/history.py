@@ -23,7 +23,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.stores.run_tables import CallRow, SampleResult
+from coreeval.tools.stores.run_tables import TARGET_SUBJECT, CallRow, SampleResult
 from coreeval.tools.workspace import RunFiles, Workspace
 
 MOST_CALLS = 300
@@ -202,7 +202,12 @@ class RunUsage:
 
 
 def read_run_usage(
-    files: RunFiles, workspace: Workspace, cast: RoleAssignments, *, templates: int, arms: bool
+    files: RunFiles,
+    workspace: Workspace,
+    assignments: RoleAssignments,
+    *,
+    templates: int,
+    arms: bool,
 ) -> RunUsage:
     """Return the usage of a finished run; its answers must still be in the call store.
 
@@ -213,7 +218,7 @@ def read_run_usage(
         RunStore.open(files.require_store(), now=utc_now) as store,
         closing(open_calls(workspace.calls)) as calls,
     ):
-        clerk = _UsageReader(store, calls, cast, templates)
+        clerk = _UsageReader(store, calls, assignments, templates)
         by_sample, by_train = clerk.by_sample(arms=arms), clerk.by_train()
         return RunUsage(by_sample=by_sample, by_train=by_train, paid=clerk.sum_paid())
 
@@ -222,14 +227,14 @@ class _UsageReader:
     """Reader of a run's calls; each counts once for a sample and once for the bill."""
 
     def __init__(
-        self, store: RunStore, calls: CallStore, cast: RoleAssignments, templates: int
+        self, store: RunStore, calls: CallStore, assignments: RoleAssignments, templates: int
     ) -> None:
         self._store, self._calls, self._templates = store, calls, templates
         self._prices = {
-            (role, find_recorded_name(model)): _find_price(cast, model)
-            for role, model in iter_role_models(cast)
+            (role, find_recorded_name(model)): _find_price(assignments, model)
+            for role, model in iter_role_models(assignments)
         }
-        self._targets = [model for role, model in iter_role_models(cast) if role == "target"]
+        self._targets = [model for role, model in iter_role_models(assignments) if role == "target"]
         self._bought: dict[str, Usage] = {}
 
     def by_sample(self, *, arms: bool) -> BySample:
@@ -263,7 +268,7 @@ class _UsageReader:
 
     def _mean_of(self, target: ModelConfig) -> Usage:
         """Return the mean usage of one question to a target."""
-        found = [one for _, one in self._calls_of(f"target {target.model}")]
+        found = [one for _, one in self._calls_of(TARGET_SUBJECT + target.model)]
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
     def _calls_of(self, sample_id: str) -> Iterator[tuple[RolePair, Usage]]:
@@ -297,9 +302,9 @@ def _count_compared_texts(ended: SampleResult) -> int:
 _PriceTokens = Callable[[int, int, int], float]
 
 
-def _find_price(cast: RoleAssignments, model: ModelConfig) -> _PriceTokens:
+def _find_price(assignments: RoleAssignments, model: ModelConfig) -> _PriceTokens:
     """Return the function that prices a call's tokens: prompt, cached prompt and answer."""
-    price = cast.find_price(model).price
+    price = assignments.find_price(model).price
     if price is None:
         return _price_nothing
     return lambda prompt, cached, answer: cost(

@@ -71,11 +71,11 @@ def extrapolate(
     """
     if len(used) < FEWEST_SAMPLES:
         return [between(each / 2, each, each * 2) for each in (used[0] * samples).tolist()]
-    seen = len(used)
+    past_calls = len(used)
     chance = np.random.default_rng(seed)
     means = np.empty((draws, used.shape[1]))
     for draw in range(draws):  # one at a time, so that memory does not grow with the samples
-        means[draw] = used[chance.integers(0, seen, seen)].mean(axis=0)
+        means[draw] = used[chance.integers(0, past_calls, past_calls)].mean(axis=0)
     noise = chance.standard_normal((draws, 1)) * used.std(axis=0, ddof=1) * np.sqrt(samples)
     sums = np.maximum(means * samples + noise, 0.0)
     tail = (1 - CONFIDENCE_LEVEL) / 2
@@ -119,25 +119,25 @@ def preview(
         Interrupted: a signal stopped it; it can be resumed.
     """
     lab = open_lab(config, overrides)
-    counted, cast = count_samples(lab.setup, limit), assign_roles(lab.setup.config)
+    counted, assignments = count_samples(lab.setup, limit), assign_roles(lab.setup.config)
     done = refresh(config, limit=min(samples, counted.samples), overrides=overrides, around=around)
     _refuse_stopped(done)
     config_run = lab.setup.config.run
     bill = read_run_usage(
         RunFiles(done.run_dir),
         lab.workspace,
-        cast,
+        assignments,
         templates=len(lab.setup.task.templates),
         arms=lab.setup.config.detect.evaluate,
     )
     rest, train = counted.samples - len(bill.by_sample), counted.train - len(bill.by_train)
     forecast = _Extrapolation(
-        bill, cast, run=done.manifest.run, rest=(rest, train), seed=config_run.seed
+        bill, assignments, run=done.manifest.run, rest=(rest, train), seed=config_run.seed
     )
     made = estimate_lab(
         lab,
         counted,
-        cast,
+        assignments,
         forecast.lines(),
         now=around.now,
         notes=[*rules_note(lab.setup.config), *([NO_CONTROL] if lab.setup.control else [])],
@@ -179,11 +179,17 @@ class _Extrapolation:
     """
 
     def __init__(
-        self, bill: RunUsage, cast: RoleAssignments, *, run: str, rest: tuple[int, int], seed: int
+        self,
+        bill: RunUsage,
+        assignments: RoleAssignments,
+        *,
+        run: str,
+        rest: tuple[int, int],
+        seed: int,
     ) -> None:
         self._prices = {
-            (role, find_recorded_name(model)): cast.find_price(model)
-            for role, model in iter_role_models(cast)
+            (role, find_recorded_name(model)): assignments.find_price(model)
+            for role, model in iter_role_models(assignments)
         }
         self._basis = FigureBasis(origin=f"samples of the run {run}", n=len(bill.by_sample))
         who = list(self._prices)

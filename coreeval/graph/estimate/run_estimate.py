@@ -2,21 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.graph.estimate.call_figures import (
     AFTER_NEWS,
-    ARM_SHARES,
-    REPEATED_QUESTIONS,
     REWORDING_CALLS,
     STATED_BASIS,
     CallUsage,
-    assume_calls,
-    estimate_spread,
 )
-from coreeval.graph.estimate.campaign_estimate import audit_lines
 from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
     RoleAssignments,
@@ -25,20 +18,11 @@ from coreeval.graph.estimate.costing import (
     estimate_line,
     rules_note,
 )
-from coreeval.graph.estimate.history import (
-    ENOUGH_SAMPLES,
-    PastRuns,
-    load_past_runs,
-    load_recent_calls,
-)
-from coreeval.graph.estimate.model import (
-    CostEstimate,
-    EstimateLine,
-    FigureBasis,
-    KnownRange,
-    save_estimate,
-    sum_ranges,
-)
+from coreeval.graph.estimate.history import load_past_runs, load_recent_calls
+from coreeval.graph.estimate.model import CostEstimate, EstimateLine, KnownRange, save_estimate
+from coreeval.graph.estimate.numleak_lines import series_lines
+from coreeval.graph.estimate.past_figures import PastFigures
+from coreeval.graph.estimate.pcr_lines import rewording_lines, split_lines
 from coreeval.graph.estimate.workload import (
     PromptSize,
     SampleCount,
@@ -46,11 +30,9 @@ from coreeval.graph.estimate.workload import (
     measure_role,
     measure_target,
 )
-from coreeval.graph.numleak.plan import plan_run_audits
 from coreeval.graph.prompt_lab.lab import PromptLab, open_lab
 from coreeval.graph.run_origin import build_lineage, find_followed_release, open_keeper
-from coreeval.graph.train_split import MOST_TEST_SAMPLES
-from coreeval.schema import Arm, RoleName
+from coreeval.schema import RoleName
 from coreeval.tools.clock import Clock, utc_now
 
 REASONING_NOTE = (
@@ -85,16 +67,16 @@ def estimate(
     lineage, lab = build_lineage(parent, stale_after), open_lab(config, overrides)
     before = find_followed_release(lineage, lab.setup, lab.workspace) if lineage else None
     keeper = open_keeper(before, lab.setup) if before else None
-    counted, cast = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
-    memory = _PastFigures(
-        seen=load_recent_calls(lab.workspace),
+    counted, assignments = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
+    memory = PastFigures(
+        past_calls=load_recent_calls(lab.workspace),
         earlier=load_past_runs(lab.workspace, lab.setup.task.name),
         max_attempts=lab.setup.config.run.max_attempts,
     )
-    lines = tuple(asyncio.run(_run_lines(lab, counted, cast, memory)))
+    lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
-    notes = [*told, *_list_notes(lab, lines, memory.seen)]
-    made = estimate_lab(lab, counted, cast, lines, now=now, notes=notes)
+    notes = [*told, *_list_notes(lab, lines, memory.past_calls)]
+    made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)
     return made
 
@@ -102,7 +84,7 @@ def estimate(
 def estimate_lab(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
+    assignments: RoleAssignments,
     lines: tuple[EstimateLine, ...],
     *,
     now: Clock,
@@ -112,7 +94,7 @@ def estimate_lab(
     config = lab.setup.config
     return build_estimate(
         config,
-        cast,
+        assignments,
         lines,
         task=lab.setup.task.name,
         source=lab.config,
@@ -126,78 +108,37 @@ def estimate_lab(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _PastFigures:
-    """Figures from earlier runs, and the most attempts that a run may make."""
-
-    seen: Sequence[CallUsage]
-    earlier: PastRuns
-    max_attempts: int
-
-    def calls(self, role: RoleName) -> KnownRange:
-        """Return how often a role is called for one sample."""
-        counts = self.earlier.calls[role]
-        if len(counts) >= ENOUGH_SAMPLES:
-            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=assume_calls(role, self.max_attempts), basis=STATED_BASIS)
-
-    def questions(self, templates: int) -> KnownRange:
-        """Return how often a target is asked about a sample: once per arm and template."""
-        arms = self.arms()
-        return arms.model_copy(update={"range": arms.range.times(templates)})
-
-    def rewordings(self, role: RoleName) -> KnownRange:
-        """Return how often a role is called for one train item."""
-        if role == "label_judge":
-            return KnownRange(range=REWORDING_CALLS[role] * REPEATED_QUESTIONS, basis=STATED_BASIS)
-        return self.calls(role)
-
-    def share(self, arm: Arm) -> KnownRange:
-        """Return the probability that an arm has a sample."""
-        counts = self.earlier.arms[arm]
-        if len(counts) >= ENOUGH_SAMPLES:
-            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=ARM_SHARES[arm], basis=STATED_BASIS)
-
-    def arms(self) -> KnownRange:
-        """Return the number of arms that a sample is in."""
-        each = list(self.earlier.arms.values())
-        if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
-            counts = [sum(arms) for arms in zip(*each, strict=True)]
-            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=sum_ranges(ARM_SHARES.values()), basis=STATED_BASIS)
-
-    def _of_runs(self, samples: int) -> FigureBasis:
-        newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1
-        others = f" and {more} more" if more else ""
-        return FigureBasis(origin=f"samples of the run {newest}{others}", n=samples)
-
-
 async def _run_lines(
-    lab: PromptLab, counted: SampleCount, cast: RoleAssignments, memory: _PastFigures
+    lab: PromptLab, counted: SampleCount, assignments: RoleAssignments, memory: PastFigures
 ) -> list[EstimateLine]:
-    sizes = {role: await measure_role(lab, role, counted.drawn) for role in cast.roles}
+    sizes = {role: await measure_role(lab, role, counted.drawn) for role in assignments.roles}
     lines = [
         estimate_line(
-            role, model, memory.calls(role), sizes[role], counted.refresh_count, cast, memory.seen
+            role,
+            model,
+            memory.calls(role),
+            sizes[role],
+            counted.refresh_count,
+            assignments,
+            memory.past_calls,
         )
-        for role, model in cast.roles.items()
+        for role, model in assignments.roles.items()
     ]
-    rewording = _rewording_lines(counted, cast, memory, sizes)
-    lines += _control_lines(lab, counted, cast, memory, sizes)
-    audit = await asyncio.to_thread(_numleak_lines, lab, cast, memory)
-    if not cast.targets:
+    rewording = rewording_lines(counted, assignments, memory, sizes)
+    lines += _control_lines(lab, counted, assignments, memory, sizes)
+    audit = await asyncio.to_thread(series_lines, lab, assignments, memory)
+    if not assignments.targets:
         return [*lines, *rewording, *audit]
     size = measure_target(lab, counted.drawn)
-    return [*lines, *_evaluation_lines(lab, counted, cast, memory, size), *rewording,
-            *_pcr_lines(lab, counted, cast, memory, size), *audit]  # fmt: skip
+    return [*lines, *_evaluation_lines(lab, counted, assignments, memory, size), *rewording,
+            *split_lines(lab, counted, assignments, memory, size), *audit]  # fmt: skip
 
 
 def _evaluation_lines(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
-    memory: _PastFigures,
+    assignments: RoleAssignments,
+    memory: PastFigures,
     size: PromptSize,
 ) -> list[EstimateLine]:
     """Return the cost of asking about the arms."""
@@ -206,24 +147,26 @@ def _evaluation_lines(
     templates, samples = len(lab.setup.task.templates), counted.samples
     questions = memory.questions(templates)
     lines = [
-        estimate_line("target", model, questions, size, samples, cast, memory.seen)
-        for model in cast.targets
+        estimate_line("target", model, questions, size, samples, assignments, memory.past_calls)
+        for model in assignments.targets
     ]
     if lab.setup.control is None:
         return lines
     share = memory.share("updated")  # the same pipeline writes the control arm
     more = share.model_copy(update={"range": share.range.times(templates)})
     return lines + [
-        estimate_line("target", model, more, size, samples, cast, memory.seen, stage="control")
-        for model in cast.targets
+        estimate_line(
+            "target", model, more, size, samples, assignments, memory.past_calls, stage="control"
+        )
+        for model in assignments.targets
     ]
 
 
 def _control_lines(
     lab: PromptLab,
     counted: SampleCount,
-    cast: RoleAssignments,
-    memory: _PastFigures,
+    assignments: RoleAssignments,
+    memory: PastFigures,
     sizes: Mapping[RoleName, PromptSize],
 ) -> list[EstimateLine]:
     """Return the cost of writing the control arm: the steps after the news are repeated.
@@ -242,79 +185,25 @@ def _control_lines(
     ]
     return [
         estimate_line(
-            role, cast.roles[role], calls, sizes[role], number, cast, memory.seen, stage="control"
+            role,
+            assignments.roles[role],
+            calls,
+            sizes[role],
+            number,
+            assignments,
+            memory.past_calls,
+            stage="control",
         )
         for role, calls, number in asked
-        if role in cast.roles
+        if role in assignments.roles
     ]
-
-
-def _rewording_lines(
-    counted: SampleCount,
-    cast: RoleAssignments,
-    memory: _PastFigures,
-    sizes: Mapping[RoleName, PromptSize],
-) -> list[EstimateLine]:
-    """Return the cost of rewording train items."""
-    return [
-        estimate_line(
-            role,
-            cast.roles[role],
-            memory.rewordings(role),
-            sizes[role],
-            counted.train,
-            cast,
-            memory.seen,
-            stage="pcr",
-        )
-        for role in REWORDING_CALLS
-        if role in cast.roles and counted.train
-    ]
-
-
-def _pcr_lines(
-    lab: PromptLab,
-    counted: SampleCount,
-    cast: RoleAssignments,
-    memory: _PastFigures,
-    size: PromptSize,
-) -> list[EstimateLine]:
-    """Return the cost of the questions for PCR: each reworded item, original and reworded.
-
-    Items of the test split cost nothing here if targets are already asked about the arms.
-    """
-    if not counted.train:
-        return []
-    test = 0 if lab.setup.config.detect.evaluate else min(counted.samples, MOST_TEST_SAMPLES)
-    texts = 2 * (counted.train + test)
-    share = memory.share("semantic")
-    questions = share.range.times(len(lab.setup.task.templates) * texts)
-    calls = share.model_copy(update={"range": questions})
-    return [
-        estimate_line("target", model, calls, size, 1, cast, memory.seen, stage="pcr")
-        for model in cast.targets
-    ]
-
-
-def _numleak_lines(
-    lab: PromptLab, cast: RoleAssignments, memory: _PastFigures
-) -> list[EstimateLine]:
-    """Return the cost of asking about series and of judging the answers given under defences."""
-    config, setup = lab.setup.config, lab.setup
-    if config.detect.numleak is None or not (cast.targets or cast.judges):
-        return []
-    chosen = [target for target in config.models.targets if not is_classifier(target.model)]
-    _, audits = plan_run_audits(
-        config, chosen, source=lab.config, workspace=lab.workspace, today=setup.now.date()
-    )
-    return list(audit_lines(audits, cast, memory.seen, stage="numleak"))
 
 
 def _list_notes(
-    lab: PromptLab, lines: Sequence[EstimateLine], seen: Sequence[CallUsage]
+    lab: PromptLab, lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]
 ) -> Iterator[str]:
     yield from rules_note(lab.setup.config)
     if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
         yield REASONING_NOTE
-    if {line.model for line in lines} & {one.model for one in seen}:
+    if {line.model for line in lines} & {one.model for one in past_calls}:
         yield REUSED_NOTE

@@ -4,24 +4,32 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.replies import read_replies
-from coreeval.graph.campaign import Campaign, CampaignStopped
-from coreeval.graph.item_campaign import file_names
+from coreeval.graph.campaign import Campaign, CampaignStopped, file_names
 from coreeval.graph.numleak.defence_trials import ask_utility
-from coreeval.graph.numleak.plan import SeriesSet, TargetAudit, iter_notes, plan_run_audits
+from coreeval.graph.numleak.plan import (
+    SeriesSet,
+    TargetAudit,
+    iter_notes,
+    load_signals,
+    open_series_set,
+    plan_run_audits,
+)
 from coreeval.graph.numleak.series_questions import ask_series, missing_logprobs_notes
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.target_questions import build_step, open_run_campaign, record_asking
 from coreeval.models import record_calls
+from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 
 AUDIT_STAGE = "numleak"
 
 
-async def audit_series(job: RunContext) -> list[str]:
+async def audit_series(run: RunContext) -> list[str]:
     """Ask the run's targets about the series of its config; return the targets that were asked.
 
     A target's file is written only when complete; a target that has a file is not asked.
@@ -30,47 +38,47 @@ async def audit_series(job: RunContext) -> list[str]:
         CoreEvalError: a series cannot be opened, a target cannot be used, or left questions without
             an answer.
     """
-    if not job.series_targets:
+    if not run.series_targets:
         return []
-    done = await asyncio.to_thread(job.store.stage, AUDIT_STAGE)
+    done = await asyncio.to_thread(run.store.stage, AUDIT_STAGE)
     if done is None:
         try:
-            done = await _ask_targets(job)
+            done = await _ask_targets(run)
         except CampaignStopped:
             return []
-        await asyncio.to_thread(job.store.finish_stage, AUDIT_STAGE, done)
+        await asyncio.to_thread(run.store.finish_stage, AUDIT_STAGE, done)
     return list(done["targets"])
 
 
-def list_run_audits(job: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
+def list_run_audits(run: RunContext) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
     """Return the series of a run, and the questions to each target that it audits.
 
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
     """
     return plan_run_audits(
-        job.config,
-        job.series_targets,
-        source=Path(job.manifest.source.path),
-        workspace=job.workspace,
-        today=job.setup.now.date(),
+        run.config,
+        run.series_targets,
+        source=Path(run.manifest.source.path),
+        workspace=run.workspace,
+        today=run.setup.now.date(),
     )
 
 
-def list_run_notes(job: RunContext) -> list[str]:
+def list_run_notes(run: RunContext) -> list[str]:
     """Return notes on settings that could not be applied; empty until all questions are asked."""
-    done = job.store.stage(AUDIT_STAGE)
+    done = run.store.stage(AUDIT_STAGE)
     return list(done["notes"]) if done else []
 
 
-def list_reply_files(job: RunContext, targets: Sequence[TargetConfig]) -> dict[str, Path]:
+def list_reply_files(run: RunContext, targets: Sequence[TargetConfig]) -> dict[str, Path]:
     """Return the file of each target's replies, by the target's name."""
-    return {name: job.files.numleak / file for name, file in file_names(targets).items()}
+    return {name: run.files.numleak / file for name, file in file_names(targets).items()}
 
 
-def read_run_utility(job: RunContext, targets: Sequence[TargetConfig]) -> list[UtilityReply]:
+def read_run_utility(run: RunContext, targets: Sequence[TargetConfig]) -> list[UtilityReply]:
     """Return each target's answers to ordinary questions under defences, with their scores."""
-    files = [_utility_file(file) for file in list_reply_files(job, targets).values()]
+    files = [_utility_file(file) for file in list_reply_files(run, targets).values()]
     return [one for file in files if file.exists() for one in read_utility(file).good]
 
 
@@ -79,16 +87,48 @@ def _utility_file(replies: Path) -> Path:
     return replies.with_name(f"{replies.stem}.utility.jsonl")
 
 
-async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
-    universe, audits = await asyncio.to_thread(list_run_audits, job)
-    files = list_reply_files(job, job.config.models.targets)
-    async with open_run_campaign(job, AUDIT_STAGE) as campaign:
+def audit_answers(run: RunContext) -> dict[str, Any] | None:
+    """Audit the targets' answers about series; return None if the config names no series."""
+    from coreeval.evaluation.numleak.audit import numleak_document
+    from coreeval.evaluation.numleak.defences.effects import defence_replies_document
+    from coreeval.evaluation.numleak.statistics import AuditSettings
+
+    asked = run.config.detect.numleak
+    if asked is None:
+        return None
+    base, targets = Path(run.manifest.source.path).parent, run.config.models.targets
+    universe = open_series_set(asked, base=base, cache=run.workspace.series)
+    files = list_reply_files(run, targets).values()
+    table = load_run_cutoffs(run.config)
+    stated = {target.model: find_target_dates(target, table).cutoff for target in targets}
+    replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
+    series = {one.definition.id: one for one in universe.all}
+    cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}
+    found = numleak_document(
+        replies,
+        series,
+        AuditSettings(seed=run.config.run.seed),
+        cutoffs,
+        notes=list_run_notes(run),
+        signals=load_signals(asked, base),
+    )
+    return found | {
+        "defences": defence_replies_document(
+            replies, read_run_utility(run, targets), series, cutoffs
+        )
+    }
+
+
+async def _ask_targets(run: RunContext) -> dict[str, list[str]]:
+    universe, audits = await asyncio.to_thread(list_run_audits, run)
+    files = list_reply_files(run, run.config.models.targets)
+    async with open_run_campaign(run, AUDIT_STAGE) as campaign:
         for audit in audits:
             file = files[audit.target.model]
             if not file.exists():
-                await _audit_target(job, campaign, audit, universe, file)
+                await _audit_target(run, campaign, audit, universe, file)
             if audit.judged and not _utility_file(file).exists():
-                await _judge_target(job, campaign, audit, _utility_file(file))
+                await _judge_target(run, campaign, audit, _utility_file(file))
     asked = [files[audit.target.model] for audit in audits]
     replies = [reply for file in asked for reply in read_replies(file).good]
     return {
@@ -98,28 +138,28 @@ async def _ask_targets(job: RunContext) -> dict[str, list[str]]:
 
 
 async def _audit_target(
-    job: RunContext, campaign: Campaign, audit: TargetAudit, universe: SeriesSet, file: Path
+    run: RunContext, campaign: Campaign, audit: TargetAudit, universe: SeriesSet, file: Path
 ) -> None:
     """Ask one target about series, and save the answers once all have been given."""
-    async with _record_calls(job, audit, 0):
+    async with _record_calls(run, audit, 0):
         replies = await ask_series(
-            campaign, audit, universe.all, seed=job.config.run.seed, stage=AUDIT_STAGE
+            campaign, audit, universe.all, seed=run.config.run.seed, stage=AUDIT_STAGE
         )
         await asyncio.to_thread(write_replies, file, replies)
 
 
 async def _judge_target(
-    job: RunContext, campaign: Campaign, audit: TargetAudit, file: Path
+    run: RunContext, campaign: Campaign, audit: TargetAudit, file: Path
 ) -> None:
     """Ask one target ordinary questions; save the answers once all have been judged."""
     if audit.judged:
-        async with _record_calls(job, audit, 1):
+        async with _record_calls(run, audit, 1):
             replies = await ask_utility(campaign, audit.target, audit.judged)
             await asyncio.to_thread(write_utility, file, replies)
 
 
 @asynccontextmanager
-async def _record_calls(job: RunContext, audit: TargetAudit, turn: int) -> AsyncIterator[None]:
+async def _record_calls(run: RunContext, audit: TargetAudit, turn: int) -> AsyncIterator[None]:
     """Record the calls of the block whether or not it succeeds."""
     with record_calls() as made:
         try:
@@ -127,6 +167,6 @@ async def _record_calls(job: RunContext, audit: TargetAudit, turn: int) -> Async
         finally:
             if made:
                 record_asking(
-                    job, build_step(job, audit.target.model, turn, AUDIT_STAGE, made), made
+                    run, build_step(run, audit.target.model, turn, AUDIT_STAGE, made), made
                 )
-                await job.store.history.flush_steps()
+                await run.store.history.flush_steps()

@@ -149,10 +149,12 @@ def _assess_rewrite(case: _AnswerCase, answer: Rewrite) -> Assessment:
 
 
 def _assess_composition(case: _AnswerCase, answer: Composition) -> Assessment:
-    task, brief = case.situation.task, build_request(case.situation)
+    task, request = case.situation.task, build_request(case.situation)
     fields = merge_composition(task, answer)
-    restraint = case.restraint(brief.extraction)
-    defects = checks.check_composition(task, brief, fields, case.setup.window, restraint=restraint)
+    restraint = case.restraint(request.extraction)
+    defects = checks.check_composition(
+        task, request, fields, case.setup.window, restraint=restraint
+    )
     verdict = "would be rejected before a judge" if defects else "would go to the judges"
     return Assessment(findings=_list_findings(defects), verdict=verdict)
 
@@ -191,9 +193,9 @@ def assess_label(situation: RoleInput, verdict: LabelVerdict) -> Assessment:
 
 def build_request(situation: RoleInput) -> CompositionRequest:
     """Return the request that a composer was given."""
-    brief = situation.given["brief"]
-    assert isinstance(brief, CompositionRequest)
-    return brief
+    request = situation.given["request"]
+    assert isinstance(request, CompositionRequest)
+    return request
 
 
 def _list_findings(defects: Sequence[Defect]) -> tuple[CheckFinding, ...]:

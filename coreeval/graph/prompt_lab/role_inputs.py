@@ -330,7 +330,7 @@ class DryRun:
         self._setup, self._role = setup, role
         self._stack = ExitStack()
         try:
-            self._job = self._open_job(config, workspace)
+            self._run = self._open_job(config, workspace)
             self._graph = self._open_graph(workspace)
         except BaseException:
             self._stack.close()
@@ -342,8 +342,8 @@ class DryRun:
 
     async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
         """Play one sample until the role is called for the first time."""
-        self._job.store.add_samples([sample])
-        limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self._job.config.run.max_attempts
+        self._run.store.add_samples([sample])
+        limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self._run.config.run.max_attempts
         try:
             ended = await self._graph.ainvoke(start_sample(sample.id), {"recursion_limit": limit})
         except RoleReached as reached:
@@ -358,16 +358,16 @@ class DryRun:
         setup = replace(self._setup, config=self._setup.config.model_copy(update={"models": rules}))
         files = RunFiles(folder)
         manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
-        job = build_run_context(setup, manifest, files, workspace, RunHooks(hire=self._hire))
-        self._stack.callback(job.close)
-        return job
+        run = build_run_context(setup, manifest, files, workspace, RunHooks(hire=self._hire))
+        self._stack.callback(run.close)
+        return run
 
     def _open_graph(self, workspace: Workspace) -> Any:  # noqa: ANN401 - LangGraph's own type
-        knowledge = open_news(self._job.setup, workspace)
+        knowledge = open_news(self._run.setup, workspace)
         self._stack.callback(knowledge.close)
-        calls = open_calls(self._job.files.root / "calls.db")
+        calls = open_calls(self._run.files.root / "calls.db")
         self._stack.callback(calls.close)
-        context = build_node_context(self._job, knowledge, calls)
+        context = build_node_context(self._run, knowledge, calls)
         return build_sample_graph(SampleNodes(context), self._wrap).compile()
 
     def _hire(self, task: Task, materials: TeamInputs) -> Team:

@@ -25,6 +25,8 @@ from coreeval.releases.verify import verify
 from coreeval.runs.quality import Findings, read_findings
 from coreeval.schema import Value
 from coreeval.tools.files import replacing
+from coreeval.tools.formatting import format_estimate
+from coreeval.tools.tables import markdown_table
 from coreeval.tools.workspace import command
 
 GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
@@ -318,12 +320,8 @@ def format_value(found: GateFinding) -> str:
     if found.verdict:
         return found.verdict
     score = found.score
-    if score is None or score.estimate is None:
-        return "not measured"
-    told = f"{score.estimate:.4g}"
-    if score.ci_low is None or score.ci_high is None:
-        return told
-    return f"{told} ({score.ci_low:.4g} to {score.ci_high:.4g}, n = {score.n})"
+    shown = score and score.ci_low is not None
+    return format_estimate(score, ".4g", n=score.n if score and shown else None)
 
 
 def format_finding(found: GateFinding) -> str:
@@ -353,11 +351,11 @@ def format_summary(gated: GateResult) -> str:
 def _summary_lines(gated: GateResult) -> Iterator[str]:
     yield f"## {'✅' if gated.passed else '❌'} {_text(format_verdict(gated))}"
     yield ""
-    yield "| | gate | found | wanted |"
-    yield "|---|---|---|---|"
-    for each in gated.gates:
-        cells = (f"`{each.gate}`", _text(format_finding(each)), _text(each.limit))
-        yield f"| {_SIGN[each.status]} | {' | '.join(cells)} |"
+    rows = (
+        (_SIGN[each.status], f"`{each.gate}`", _text(format_finding(each)), _text(each.limit))
+        for each in gated.gates
+    )
+    yield from markdown_table("", "gate", "found", "wanted", rows=rows).splitlines()
     yield ""
     yield f"Release `{gated.digest}`."
 

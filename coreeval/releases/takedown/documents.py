@@ -30,6 +30,7 @@ from coreeval.releases.takedown.calls import (
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
 from coreeval.tools.files import replacing
+from coreeval.tools.workspace import ASKED_FOLDERS
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _NOT_UNPACKED = (
@@ -64,8 +65,6 @@ MALFORMED = (
 files, such as JSON nested too deeply or an unknown compression."""
 UNREADABLE = (*MALFORMED, OSError, sqlite3.Error, RunError)
 """Errors that reading any file may raise, including databases and disks."""
-REMADE_FOLDERS = ("pcr", "numleak")
-"""Folders of files that a command can rebuild: lines in them that name a person are deleted."""
 
 
 class Changer(Protocol):
@@ -161,7 +160,8 @@ def _find_changer(path: Path) -> Changer | None:
         return _drop_lines
     match suffixes[-1:]:
         case [".jsonl"]:
-            return _drop_lines if {*REMADE_FOLDERS} & {*path.parts} else _blank_lines
+            # a command can write these anew, so that lines that name a person are deleted
+            return _drop_lines if {*ASKED_FOLDERS} & {*path.parts} else _blank_lines
         case [".json"]:
             return _blank_json
         case [".csv"] | [".tsv"]:

@@ -67,6 +67,10 @@ class Places:
         folders = (*self.news, *self.caches, *self.releases)
         return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
 
+    def list_made(self) -> set[Path]:
+        """Return the runs and releases."""
+        return {each.root for each in self.runs} | {*self.releases}
+
     def is_from(self, path: Path, benchmark: Path) -> bool:
         """Return whether a file belongs to a benchmark that a run's config names.
 
@@ -168,6 +172,9 @@ _RELEASE_NOTE = (
     "then withdraw this one wherever it is"
 )
 _BENCHMARK_NOTE = "it is yours and stays as it is: while it names them, new runs read it again"
+LATE = "made meanwhile"
+"""The kind for a run or release that appeared while names were erased."""
+_LATE_NOTE = "it was not looked into: when its command has ended, give this one again"
 _FILE_NOTE = "it decides what the run is: delete the run if the name must go"
 _MOST_BYTES = 1 << 40
 """Bytes that no benchmark file reaches: a special file of the system may have no end."""
@@ -179,16 +186,18 @@ _Work = tuple[Path, Iterator[TextMatches]]
 
 @dataclass(frozen=True)
 class Erasure:
-    """One search of the places, or one erasure.
+    """Taking a person out of all places below some folders.
 
     Args:
-        places: The places to search.
+        workspace: The workspace whose stores and runs are searched.
+        given: Further folders or files.
         finder: Finds the names.
         listed: The takedown list that receives the names.
         tell: Receives each place before it is searched.
     """
 
-    places: Places
+    workspace: Workspace
+    given: Sequence[Path]
     finder: NameFinder
     listed: Path
     tell: ReportProgress
@@ -199,10 +208,13 @@ class Erasure:
         Raises:
             RunError: a store cannot be used now.
         """
-        return list(self._work(dry=True))
+        return list(_Search(self._find(), self.finder, self.tell).work(dry=True))
 
     def erase_all(self) -> list[TextMatches]:
         """Add the names to the list, erase them, and return what was done.
+
+        Runs that began before the names were on the list may hold them: the places are found after
+        that, and runs and releases that appear even later are reported.
 
         Call it again to continue after an interruption. A damaged place is reported, and the
         others are still processed.
@@ -212,11 +224,32 @@ class Erasure:
             RunError: a store cannot be used now, as on a full disk.
         """
         with ExitStack() as stack:
-            stack.enter_context(lock_runs(self.places.runs))
+            known = self._find()
+            stack.enter_context(lock_runs(known.runs))  # refused before anything is changed
             add_names(self.listed, self.finder.names)
-            return list(self._work(dry=False))
+            places = self._find()
+            stack.enter_context(lock_runs([each for each in places.runs if each not in known.runs]))
+            done = list(_Search(places, self.finder, self.tell).work(dry=False))
+            late = self._find().list_made() - places.list_made()
+        return done + [
+            TextMatches(kind=LATE, path=path, count=1, action="reported", to_do=_LATE_NOTE)
+            for path in sorted(late)
+        ]
 
-    def _work(self, *, dry: bool) -> Iterator[TextMatches]:
+    def _find(self) -> Places:
+        return find_places(self.workspace, self.given, self.listed)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One search of the places, or one erasure."""
+
+    places: Places
+    finder: NameFinder
+    tell: ReportProgress
+
+    def work(self, *, dry: bool) -> Iterator[TextMatches]:
+        """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         benchmarks = list(self._benchmarks())
         for path, found in (*self._taken(benchmarks, dry=dry), *self._unchanged_files(benchmarks)):

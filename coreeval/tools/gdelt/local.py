@@ -200,10 +200,10 @@ class LocalKnowledge:
         return await asyncio.to_thread(self._fetch, queries, window, k)
 
     def _fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        with self._open() as shelf:
-            best = search(shelf, queries, window, k, self._worst)
+        with self._open() as index:
+            best = search(index, queries, window, k, self._worst)
             found = {
-                query.id: shelf.evidence(articles)
+                query.id: index.evidence(articles)
                 for query, articles in zip(queries, best, strict=True)
             }
         missing = [query for query, evidence in found.items() if not evidence]
@@ -232,8 +232,8 @@ class LocalKnowledge:
 
         A known type precedes `other`, which means that no type is known.
         """
-        with self._open() as shelf:
-            return find_commonest_names(StoreView.of(shelf, window, self._worst))
+        with self._open() as index:
+            return find_commonest_names(StoreView.of(index, window, self._worst))
 
 
 def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster") -> LocalKnowledge:

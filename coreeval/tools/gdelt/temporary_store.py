@@ -30,8 +30,8 @@ class TemporaryStore:
         origins: The origin of each article, in order.
     """
 
-    def __init__(self, shelf: NewsIndex, origins: Sequence[str]) -> None:
-        self._shelf = shelf
+    def __init__(self, index: NewsIndex, origins: Sequence[str]) -> None:
+        self._shelf = index
         self._origins = origins
 
     def rank_evidence(
@@ -70,11 +70,11 @@ def open_temporary_store(
         if not made.parts:
             yield None
             return
-        shelf = NewsIndex(store)
+        index = NewsIndex(store)
         try:
-            yield TemporaryStore(shelf, [one.origin for one in articles])
+            yield TemporaryStore(index, [one.origin for one in articles])
         finally:
-            shelf.close()
+            index.close()
 
 
 def _write_store(store: Path, articles: Sequence[Article], sites: Mapping[str, int]) -> None:

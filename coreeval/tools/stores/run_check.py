@@ -148,11 +148,15 @@ _ODD_REFERENCES = {
         SELECT s.sample_id FROM steps s, json_each(s.detail, '$.evidence') e
         WHERE s.node = 'retrieve' AND e.key NOT IN (SELECT id FROM evidence) LIMIT 1
     """,
+    "a row of steps about no sample": f"""
+        SELECT sample_id FROM steps WHERE sample_id NOT IN {_IDS}
+        AND sample_id NOT LIKE '{t.TARGET_SUBJECT}%' LIMIT 1
+    """,
     **{
         f"a row of {name} about no sample": f"""
             SELECT sample_id FROM {name} WHERE sample_id NOT IN {_IDS} LIMIT 1
         """
-        for name in ("steps", "calls", "verdicts", "predictions")
+        for name in ("verdicts", "predictions")  # calls outlive a sample that is taken down
     },
     "a list of samples that are not there": """
         SELECT l.sample FROM listing l LEFT JOIN samples s ON s.seq = l.seq AND s.id = l.sample

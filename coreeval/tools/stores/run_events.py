@@ -60,6 +60,10 @@ class RunEvents:
         query = select(t.searches).where(t.searches.c.sample_id == sample_id)
         return next(map(_to_search, self._file.rows(query)), None)
 
+    def ids(self) -> set[str]:
+        """Return the ids of the samples that have searched."""
+        return {key for (key,) in self._file.tuples(select(t.searches.c.sample_id))}
+
     def iter_wanted(self) -> Iterator[tuple[str, Sequence[str], Sequence[str] | None]]:
         """Yield each searched sample with the keys of its events, best first, and those dealt."""
         known = t.searches.c

@@ -25,6 +25,9 @@ TargetAnswer = tuple[str, int, str, str, AnswerKind]
 StepNote = tuple[str, str, dict[str, Any]]
 """The id of a sample, a node, and the detail of its step."""
 
+TARGET_SUBJECT = "target "
+"""With the name of a target behind it, the `sample_id` of steps that put questions to it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CallRow:

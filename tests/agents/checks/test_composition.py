@@ -20,7 +20,7 @@ from coreeval.schema import (
     Task,
 )
 
-from ..builders import PAIRS, PREMISES, STANCE, TWEETS, WINDOW, brief, news, replacement, sample
+from ..builders import PAIRS, PREMISES, STANCE, TWEETS, WINDOW, news, replacement, request, sample
 from ..builders import statement as stated
 
 TITLE = "Heat wave hits Spain on Tuesday as crude tops $4, 500"
@@ -45,7 +45,7 @@ def check(
 ) -> list[Defect]:
     one = sample(original)
     found = clean_extraction(task, one, Extraction(locked=locked))
-    given = brief(one, plan=plan, evidence=evidence, extraction=found)
+    given = request(one, plan=plan, evidence=evidence, extraction=found)
     return check_composition(task, given, {"text": new}, WINDOW)
 
 
@@ -111,7 +111,7 @@ def test_the_original_is_no_update(new: str) -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"text": " "}, {"text": GOOD, "title": "x"}])
 def test_the_fields_are_the_tasks(fields: dict[str, str]) -> None:
-    given = brief(sample(ORIGINAL))
+    given = request(sample(ORIGINAL))
     assert names(check_composition(TWEETS, given, fields, WINDOW)) == ["fields"]
 
 
@@ -184,7 +184,7 @@ def test_a_head_that_the_news_names_again_may_stay() -> None:
 
 
 def pair(old: Sample, new: tuple[str, str], task: Task, plan: Plan) -> list[str]:
-    given = brief(old, plan=plan, evidence=(news("Target cut 70 jobs in Ohio"),))
+    given = request(old, plan=plan, evidence=(news("Target cut 70 jobs in Ohio"),))
     fields = dict(zip(("sentence1", "sentence2"), new, strict=True))
     return names(check_composition(task, given, fields, WINDOW))
 
@@ -221,9 +221,9 @@ def found(
     item: Evidence = NEWS,
     restraint: Restraint = UNRESTRAINED,
 ) -> list[tuple[str, str]]:
-    given = brief(sample(old), evidence=(item,), plan=HARM_PLAN)
+    given = request(sample(old), evidence=(item,), plan=HARM_PLAN)
     case = CheckContext(
-        task=TWEETS, brief=given, fields={"text": new}, window=WINDOW, restraint=restraint
+        task=TWEETS, request=given, fields={"text": new}, window=WINDOW, restraint=restraint
     )
     return [(defect.route, defect.message) for defect in check(case)]
 

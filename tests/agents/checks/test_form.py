@@ -9,14 +9,14 @@ from coreeval.agents.checks.composition import Check
 from coreeval.agents.checks.context import CheckContext
 from coreeval.schema import Task
 
-from ..builders import PAIRS, PREMISES, TWEETS, WINDOW, brief, news, sample
+from ..builders import PAIRS, PREMISES, TWEETS, WINDOW, news, request, sample
 
 HEADLINE = news("Acme opens its biggest store in Rome after long delay")
 
 
 def found(check: Check, old: str, new: str, *, task: Task = TWEETS) -> list[str]:
-    given = brief(sample(old), evidence=(HEADLINE,))
-    case = CheckContext(task=task, brief=given, fields={"text": new}, window=WINDOW)
+    given = request(sample(old), evidence=(HEADLINE,))
+    case = CheckContext(task=task, request=given, fields={"text": new}, window=WINDOW)
     return [defect.message for defect in check(case)]
 
 

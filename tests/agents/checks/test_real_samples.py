@@ -16,7 +16,7 @@ from coreeval.agents.checks import (
 from coreeval.agents.text.words import join_numbers, normalise
 from coreeval.schema import Extraction, Plan, Sample, Task
 
-from ..builders import PAIRS, STANCE, TWEETS, WINDOW, brief, news, replacement, sample, statement
+from ..builders import PAIRS, STANCE, TWEETS, WINDOW, news, replacement, request, sample, statement
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data"
 IRONY = TWEETS.model_copy(update={"markers": ("#irony", "#sarcasm", "#not")})
@@ -50,7 +50,7 @@ def _alarms(task: Task, samples: list[Sample]) -> Counter[str]:
     """Count what the checks say of each text against itself, and see that they say it."""
     alarms: Counter[str] = Counter()
     for one in samples:
-        given = brief(one, extraction=clean_extraction(task, one, Extraction()))
+        given = request(one, extraction=clean_extraction(task, one, Extraction()))
         found = {d.check for d in check_composition(task, given, dict(one.fields), WINDOW)}
         assert "differs" in found
         alarms.update(found - OWN_TEXT)
@@ -76,7 +76,7 @@ def test_another_real_text_is_almost_never_taken_for_an_update() -> None:
     samples = _pairs()[::2]
     missed = 0
     for one, other in zip(samples, samples[7:], strict=False):
-        given = brief(one, extraction=clean_extraction(PAIRS, one, Extraction()))
+        given = request(one, extraction=clean_extraction(PAIRS, one, Extraction()))
         missed += not check_composition(PAIRS, given, dict(other.fields), WINDOW)
     assert missed <= len(samples) * 0.04
 

@@ -72,7 +72,7 @@ async def refresh(
     if plan.decision != "use" or checks.check_plan(task, sample, extraction, plan, news, WINDOW):
         return None
     named = {key for statement in plan.statements for key in statement.evidence_ids}
-    brief = CompositionRequest(
+    request = CompositionRequest(
         sample=sample,
         extraction=extraction,
         plan=plan,
@@ -80,13 +80,17 @@ async def refresh(
         substituted=substitute(sample, plan),
         reworded=None,
     )
-    written = await team.composer(brief)
+    written = await team.composer(request)
     fields = {name: checks.restore_spacing(task, text) for name, text in written.fields.items()}
     factual = {name: fields[name] for name in task.factual_fields or task.fields}
     defects = [
-        *checks.check_composition(task, brief, fields, WINDOW),
+        *checks.check_composition(task, request, fields, WINDOW),
         *reflect.find_fact_defects(
-            task, fields, await team.fact_judge(factual, brief.evidence), brief.evidence, brief.plan
+            task,
+            fields,
+            await team.fact_judge(factual, request.evidence),
+            request.evidence,
+            request.plan,
         ),
         *reflect.find_label_defects(task, sample, await team.label_judge(fields)),
     ]
@@ -125,7 +129,7 @@ async def test_without_words_for_a_plan_nothing_half_made_comes_back() -> None:
     extraction = await team.extractor(sample)
     plan = await team.replacer(sample, extraction, NEWS)
     mute = plan.statements[0].model_copy(update={"text": "Ten quiet walks along the coast"})
-    brief = CompositionRequest(
+    request = CompositionRequest(
         sample=sample,
         extraction=extraction,
         plan=plan.model_copy(update={"statements": (mute,)}),
@@ -133,7 +137,7 @@ async def test_without_words_for_a_plan_nothing_half_made_comes_back() -> None:
         substituted={"text": "half made"},
         reworded=None,
     )
-    written = await team.composer(brief)
+    written = await team.composer(request)
     assert written.fields == sample.fields
     assert written.dropped == (mute.text,)
 
@@ -145,7 +149,7 @@ async def test_a_plan_for_one_side_of_a_pair_leaves_the_pair_as_it_is() -> None:
     plan = await team.replacer(sample, extraction, NEWS)
     one_side = tuple(one for one in plan.replacements if one.field == "sentence1")
     assert 0 < len(one_side) < len(plan.replacements)
-    brief = CompositionRequest(
+    request = CompositionRequest(
         sample=sample,
         extraction=extraction,
         plan=plan.model_copy(update={"replacements": one_side}),
@@ -153,7 +157,7 @@ async def test_a_plan_for_one_side_of_a_pair_leaves_the_pair_as_it_is() -> None:
         substituted={},
         reworded=None,
     )
-    written = await team.composer(brief)
+    written = await team.composer(request)
     assert written.fields == sample.fields
     assert written.dropped == tuple(one.text for one in plan.statements)
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -251,15 +252,19 @@ HUB_COLUMNS = {"text": "tweet", "id": "idx"}
 
 
 class Stream:
-    def __init__(self, column_names: list[str] | None) -> None:
+    def __init__(self, column_names: list[str] | None, breaks: Exception | None) -> None:
         self.column_names = column_names
+        self.breaks = breaks
 
     def __iter__(self) -> Iterator[dict[str, object]]:
-        return iter(HUB_ROWS)
+        yield from HUB_ROWS
+        if self.breaks:
+            raise self.breaks
 
 
 class Package(ModuleType):
     declared: list[str] | None = None
+    breaks: Exception | None = None
 
     def get_dataset_split_names(self, path: str, subset: str | None) -> list[str]:
         if path == "empty/answer":
@@ -270,7 +275,7 @@ class Package(ModuleType):
 
     def load_dataset(self, path: str, subset: str | None, *, split: str, streaming: bool) -> Stream:
         assert streaming and subset == "emotion"
-        return Stream(self.declared)
+        return Stream(self.declared, self.breaks)
 
 
 @pytest.fixture(params=[None, ["idx", "tweet", "label"]])
@@ -298,6 +303,27 @@ def test_what_goes_wrong() -> None:
     with pytest.raises(DatasetError, match="no column 'text'") as caught:
         read("hf", Path("tweet_eval"), subset="emotion")
     assert caught.value.where == "tweet_eval (emotion)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.ArrowInvalid("JSON parse error: Invalid value. in row 150000"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        OSError("Corrupt snappy compressed data."),
+        EOFError("Compressed file ended before the end-of-stream marker was reached"),
+        zlib.error("Error -3 while decompressing data"),
+    ],
+)
+def test_a_hub_whose_data_break_off_says_after_which_row(
+    package: Package, error: Exception
+) -> None:
+    package.breaks = error
+    config = dataset("hf", Path("tweet_eval"), subset="emotion", columns=HUB_COLUMNS)
+    for use in (lambda: list(iter_benchmark(config, EMOTION)), lambda: fingerprint(config)):
+        with pytest.raises(DatasetError, match="cannot be read after row 2: ") as caught:
+            use()
+        assert caught.value.where == "tweet_eval (emotion)" and caught.value.hint
 
 
 @pytest.mark.usefixtures("package")

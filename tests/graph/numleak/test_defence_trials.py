@@ -14,8 +14,8 @@ from coreeval.errors import BudgetSpent, ConfigError, Interrupted
 from coreeval.evaluation.numleak.defences.effects import Document, defence_replies_document
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
 from coreeval.evaluation.numleak.replies import read_replies
-from coreeval.graph.estimate.campaign_estimate import estimate_numleak
 from coreeval.graph.estimate.model import CostEstimate
+from coreeval.graph.estimate.numleak_lines import estimate_numleak
 from coreeval.graph.estimate.run_estimate import estimate
 from coreeval.graph.numleak.series_questions import NumleakAnswers, ask_numleak
 from coreeval.models.replay import write_answers

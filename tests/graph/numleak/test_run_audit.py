@@ -19,6 +19,7 @@ from tests.graph.kit import Lab
 from tests.graph.numleak.kit import ASKED, answer
 from tests.graph.numleak.test_series_questions import telling
 from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.odd_rows import odd_row
 from tests.support.tides import write_series
 
 SHORT = "all 2 targets, tides: seed 7: only 2 of the 3 dates wanted before the cutoff"
@@ -95,6 +96,7 @@ def test_targets_with_words_are_asked_once_and_the_others_about_the_arms_alone(
     assert stages(lab) == (done, {"openai:target", CLASSIFIER})
     assert all("response_format" in one for one in target.requests[QUESTIONS:])
     assert said(lab) == found, "what was said is kept"
+    assert odd_row(lab.files.root) == ""
 
 
 def test_an_estimate_counts_the_questions(lab: Lab) -> None:

@@ -13,7 +13,7 @@ from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.evaluation.numleak.replies import Reply as Said
 from coreeval.evaluation.numleak.replies import read_replies
 from coreeval.evaluation.numleak.statistics import AuditSettings
-from coreeval.graph.estimate.campaign_estimate import estimate_numleak
+from coreeval.graph.estimate.numleak_lines import estimate_numleak
 from coreeval.graph.numleak.plan import build_numleak_plan
 from coreeval.graph.numleak.series_questions import NumleakAnswers, ask_numleak
 from coreeval.models.replay import write_answers

@@ -228,6 +228,24 @@ def test_instructions_are_shared_from_a_length_on(length: int, texts: int) -> No
     assert there_and_back(one) == one
 
 
+@pytest.mark.parametrize(("length", "texts"), [(SHARED - 1, 0), (SHARED, 1)])
+def test_a_schema_is_shared_from_the_same_length_on(length: int, texts: int) -> None:
+    schema = {"name": "x" * (length - len('{"name":""}'))}
+    one = record(request=canonical_json(json.loads(request()) | {"schema": schema}))
+    assert len(encode_record(one)[1]) == texts
+    assert there_and_back(one) == one
+
+
+def test_a_request_that_shares_nothing_is_kept_to_the_letter() -> None:
+    """Its key is the hash of these letters."""
+    one = record(request=json.dumps(json.loads(request("\u00e9")), indent=1))
+    assert there_and_back(one) == one
+
+
+def test_a_call_without_log_probabilities_comes_back() -> None:
+    assert there_and_back(record(logprobs="")) == record(logprobs="")
+
+
 def test_what_nobody_told_of_a_call_is_nothing() -> None:
     told = CallRecord(key="k", draw=0, role="r", request="{}", response="", valid=False)
     numbers = (told.prompt_tokens, told.cached_tokens, told.completion_tokens, told.seconds)

@@ -1,6 +1,7 @@
 """The call store: committed before used, damaged rows absent, one call for many callers."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -88,6 +89,22 @@ def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
         open_calls(path)
     assert str(path) in caught.value.where
     assert path.read_bytes() == before
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_its_place_is_refused_by_name(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(RunCorrupt, match="a named pipe") as caught:
+        open_calls(path)
+    assert str(path) in caught.value.where
+
+
+def test_a_link_to_ones_own_store_is_followed(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to("elsewhere.db")
+    open_calls(path).close()
+    assert path.is_symlink() and path.with_name("elsewhere.db").is_file()
 
 
 async def test_a_file_damaged_inside_is_an_error_that_says_so(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Money put aside: committed before it is spent, settled with the call, counted after a kill."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
+from typing import IO
 
 import pytest
 
@@ -64,6 +66,21 @@ async def test_a_reservation_is_in_the_file_before_anything_is_sent(
         await store.ledger.reserve(KEY, 0.5)
     assert open_in(path) == [("run", KEY, 0.5)] * 2
     assert store.ledger.spent() == SpendingTotal(billed_usd=0.0, unknown_usd=1.0)
+
+
+async def test_a_reservation_is_on_the_disk_before_anything_is_sent(
+    store: CallStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a power cut took it, the next process would spend the same money again."""
+    flushed, flush = list[str](), os.fsync
+
+    def noted(file: IO[bytes]) -> None:
+        flush(file)
+        flushed.append(file.name)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    await store.ledger.reserve(KEY, 0.5)
+    assert flushed == [f"{path}-wal"]
 
 
 KILLED = """
@@ -204,7 +221,7 @@ async def test_an_answer_of_unknown_price_still_costs_what_was_put_aside(path: P
 
 
 @pytest.mark.parametrize(
-    "change", ["response = X'00'", "valid = 0", "usd = 0.125", "checksum = ''"]
+    "change", ["response = X'00'", "valid = 0", "usd = 0.125", "usd = 1000", "checksum = ''"]
 )
 async def test_what_a_damaged_row_cost_stays_spent_when_it_is_asked_again(
     path: Path, change: str
@@ -232,6 +249,7 @@ async def test_what_cannot_be_a_price_is_not_carried_over(path: Path, usd: str) 
     await store.put(record(usd=0.5))
     store.close()
     assert spent(path) == SpendingTotal(billed_usd=0.5, unknown_usd=0.0)
+    assert open_in(path) == []
 
 
 async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path) -> None:

@@ -30,6 +30,7 @@ from coreeval.evaluation.numleak.parsing import BadReply
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics.date_intervals import group_by
+from coreeval.tools.formatting import format_estimate
 
 BOUND_NOTE = (
     "What was blocked is what was tried: one message, with endings that do not learn from the "
@@ -243,8 +244,7 @@ def _describe_cost(useful: Usefulness | None) -> str:
     said, change = f"; ordinary answers score {useful.mean.estimate:.2f} of 4", useful.change
     if isnan(change.estimate):
         return said
-    ends = "" if isnan(change.ci_low) else f" ({change.ci_low:+.2f} to {change.ci_high:+.2f})"
-    return f"{said}, {change.estimate:+.2f}{ends} against no defence"
+    return f"{said}, {format_estimate(change, '+.2f')} against no defence"
 
 
 def _describe_near(tried: AttackOutcome) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from coreeval.evaluation.numleak.defences.attacks import NO_DEFENCE
 from coreeval.evaluation.numleak.defences.utility import TOP_SCORE, Category
 from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
+from coreeval.tools.formatting import format_interval, format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +103,7 @@ def _group(title: str, parts: Sequence[Json]) -> DefenceTable:
 
 def _row(part: Json) -> DefenceRow:
     attacks, worst, useful = part["attacks"], part["worst_case"], part["useful"]
+    rate = attacks["blocked_rate"]
     return DefenceRow(
         defence=f"{part['defence']} (control)"
         if part["defence"] == NO_DEFENCE
@@ -109,7 +111,7 @@ def _row(part: Json) -> DefenceRow:
         plain=_format_outcome(part["plain"]),
         any_ending=_format_count(worst["answered"], worst["dates"]),
         blocked=_format_count(attacks["blocked"], attacks["n"]),
-        span=_format_span(attacks["blocked_rate"]),
+        span=format_interval(rate["ci_low"], rate["ci_high"], ".1%", undefined=NO_NUMBER_MARK),
         near=str(attacks["near"]) if attacks["n"] else NO_NUMBER_MARK,
         r=_format_number(attacks["pearson_r"]["estimate"]),
         useful=_format_number(useful["mean"]["estimate"]) if useful else NO_NUMBER_MARK,
@@ -130,13 +132,8 @@ def _format_count(part: int, whole: int) -> str:
     return f"{part}/{whole}" if whole else NO_NUMBER_MARK
 
 
-def _format_span(metric: Json) -> str:
-    low, high = metric["ci_low"], metric["ci_high"]
-    return NO_NUMBER_MARK if low is None else f"{low:.1%} to {high:.1%}"
-
-
 def _format_number(value: float | None, digits: int = 2) -> str:
-    return NO_NUMBER_MARK if value is None else f"{value:.{digits}f}"
+    return format_number(value, f".{digits}f", NO_NUMBER_MARK)
 
 
 def _of(part: float | None, n: int) -> str:

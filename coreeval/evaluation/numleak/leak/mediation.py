@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.signature import MIN_DATES, span
 from coreeval.evaluation.numleak.statistics.measurements import Metric
+from coreeval.tools.formatting import format_estimate
 
 Route = Literal["through_recall", "not_through_recall", "undecided"]
 ROUTES: Final[tuple[Route, ...]] = get_args(Route)
@@ -298,4 +299,4 @@ def _share(through: Metric) -> str:
         return "it cannot be computed"
     if through.ci_low <= 0 and through.ci_high >= 1:
         return "anything from none to all of it fits"
-    return f"{through.estimate:.0%} ({through.ci_low:.0%} to {through.ci_high:.0%})"
+    return format_estimate(through, ".0%")

@@ -66,10 +66,10 @@ def rank_articles(
     """Return up to `k` pieces of evidence for each query, best first."""
     articles = [article for article, _ in found]
     sites = {article.url: seen_on for article, seen_on in found if seen_on > 1}
-    with open_temporary_store(articles, sites) as shelf:
-        if shelf is None:
+    with open_temporary_store(articles, sites) as index:
+        if index is None:
             return {query.id: () for query in queries}
-        return shelf.rank_evidence(queries, window, k, worst)
+        return index.rank_evidence(queries, window, k, worst)
 
 
 MOST_ASKS = 20_000

@@ -130,11 +130,11 @@ class ArticlePool:
 
     def rank_evidence(self) -> tuple[dict[str, tuple[Evidence, ...]], int]:
         """Return the evidence, and the number of articles that a less certain time would add."""
-        with open_temporary_store(list(self._articles.values())) as shelf:
-            if shelf is None:
+        with open_temporary_store(list(self._articles.values())) as index:
+            if index is None:
                 return {query.id: () for query in self._queries}, 0
             found, anyhow = (
-                shelf.rank_evidence(self._queries, self._window, self._k, PRECISIONS.index(worst))
+                index.rank_evidence(self._queries, self._window, self._k, PRECISIONS.index(worst))
                 for worst in (self._worst, PRECISIONS[-1])
             )
         return found, len(_ids(anyhow.values()) - _ids(found.values()))

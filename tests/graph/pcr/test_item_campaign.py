@@ -14,8 +14,9 @@ import yaml
 from coreeval.config import TargetConfig
 from coreeval.evaluation.pcr.pairs_from_items import ItemAnswer, pair_answers
 from coreeval.evaluation.pcr.study import PcrSettings, study
-from coreeval.graph.estimate.campaign_estimate import estimate_items
-from coreeval.graph.item_campaign import ItemPlan, ask_items, build_item_plan, file_names
+from coreeval.graph.campaign import file_names
+from coreeval.graph.estimate.pcr_lines import estimate_items
+from coreeval.graph.pcr.item_campaign import ItemPlan, ask_items, build_item_plan
 from coreeval.tools.embeddings import Vectors
 from tests.evaluation.recorded import CAP, beside
 from tests.support.llm_server import LLMServer, Request

@@ -32,6 +32,7 @@ from tests.graph.kit import OPEN, SAMPLES, Lab, config_of, ended
 from tests.support.answers import OfflineAnswers
 from tests.support.careless import Careless
 from tests.support.llm_server import LLMServer, Reply, Request, refused
+from tests.support.odd_rows import odd_row
 from tests.support.wire import Prompted
 
 DRAWN = 10
@@ -128,6 +129,7 @@ def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict
     assert len(said) == 2 * TEMPLATES * train["reworded"]
     assert all(sample.startswith("train:") for _, _, sample, _, _ in said)
     assert max(Counter(lab.asked()).values()) == 1, "something was asked twice"
+    assert odd_row(lab.files.root) == ""
 
 
 def test_without_the_arms_only_what_is_compared_is_asked(lab: Lab, whole: dict[str, Any]) -> None:

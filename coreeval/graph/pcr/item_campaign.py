@@ -5,12 +5,11 @@ store: a stop or a kill costs what is in flight.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coreeval.config import ItemConfig, ModelConfig, TargetConfig, load_item_config
+from coreeval.config import ItemConfig, ModelConfig, load_item_config
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks.items import (
     list_item_splits,
@@ -34,7 +33,7 @@ from coreeval.evaluation.pcr.pairs_from_items import (
     write_pairs,
 )
 from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, PcrSettings
-from coreeval.graph.campaign import Campaign, CampaignPlan, ask_text, run_campaign
+from coreeval.graph.campaign import Campaign, CampaignPlan, ask_text, file_names, run_campaign
 from coreeval.graph.monitor import Watch, ignore_progress
 from coreeval.graph.setup import check_reachable
 from coreeval.models import ModelClient
@@ -327,13 +326,3 @@ async def _paraphrase_items(
     client = campaign.models.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
     paraphraser = Paraphraser(client, embeds, floor=FLOOR if floor is None else floor)
     return await write_paraphrases(campaign, rewriter.model, paraphraser, plan.drawn)
-
-
-def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
-    """Return each target's file name, without characters that file systems do not allow."""
-    names = dict[str, str]()
-    for target in targets:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]
-        taken = sum(name.casefold() == plain.casefold() for name in names.values())
-        names[target.model] = f"{plain}-{len(names) + 1}" if taken else plain
-    return {target: f"{name}.jsonl" for target, name in names.items()}

@@ -1,0 +1,97 @@
+"""What questions to targets will cost if nothing is refreshed.
+
+Questions are counted and measured, not sent; nothing is asked or kept.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.config import ItemConfig, ModelConfig, SeriesConfig
+from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
+from coreeval.graph.estimate.costing import (
+    REUSED_NOTE,
+    RoleAssignments,
+    assign_targets,
+    build_estimate,
+)
+from coreeval.graph.estimate.history import load_recent_calls
+from coreeval.graph.estimate.model import CostEstimate, EstimateLine
+from coreeval.tools.clock import Clock
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.workspace import Workspace
+
+ANSWER_LENGTH_NOTE = (
+    "how long answers are is not known: a model that reasons first writes a hundred times as much "
+    "as one that names a letter or a number; ask little ({key}) and estimate again"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignEstimator:
+    """The parts of a campaign that an estimate shows."""
+
+    source: Path
+    """Path of the config file."""
+    config: ItemConfig | SeriesConfig
+    workspace: Workspace
+    payer: str
+    task: str
+    """The subject of the questions, in words."""
+    samples: int
+    """The number of items or questions."""
+    asked: Sequence[ModelConfig]
+    """The models that are asked."""
+    fewer: str
+    """The config key that reduces the number of questions."""
+    notes: Sequence[str] = ()
+
+    def estimate(
+        self,
+        lines_of: Callable[[RoleAssignments, Sequence[CallUsage]], Iterator[EstimateLine]],
+        *,
+        now: Clock,
+    ) -> CostEstimate:
+        """Return the expected cost; nothing is asked or kept.
+
+        Args:
+            lines_of: Returns the lines, given the models that are asked and the recorded calls.
+            now: The current time.
+
+        Raises:
+            ConfigError: the file of prices cannot be used.
+            RunCorrupt: the call store is damaged.
+        """
+        assignments, past_calls = (
+            assign_targets(self.config, self.asked),
+            load_recent_calls(self.workspace),
+        )
+        lines = tuple(lines_of(assignments, past_calls))
+        budget = self.config.run.budget_usd
+        return build_estimate(
+            self.config,
+            assignments,
+            lines,
+            task=self.task,
+            source=self.source,
+            samples=self.samples,
+            budget_usd=None if budget is None else max(0.0, budget - self._spent()),
+            now=now(),
+            notes=(*self.notes, *self._hints(lines, past_calls)),
+        )
+
+    def _spent(self) -> float:
+        if not self.workspace.calls.exists():
+            return 0.0
+        with closing(open_calls(self.workspace.calls, self.payer)) as calls:
+            spent = calls.ledger.spent()
+        return spent.billed_usd + spent.unknown_usd
+
+    def _hints(
+        self, lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]
+    ) -> Iterator[str]:
+        if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
+            yield ANSWER_LENGTH_NOTE.format(key=self.fewer)
+        if {line.model for line in lines} & {one.model for one in past_calls}:
+            yield REUSED_NOTE

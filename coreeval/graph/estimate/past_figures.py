@@ -1,0 +1,64 @@
+"""Figures of earlier runs and recorded calls, for the estimate of the next run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coreeval.graph.estimate.call_figures import (
+    ARM_SHARES,
+    REPEATED_QUESTIONS,
+    REWORDING_CALLS,
+    STATED_BASIS,
+    CallUsage,
+    assume_calls,
+    estimate_spread,
+)
+from coreeval.graph.estimate.history import ENOUGH_SAMPLES, PastRuns
+from coreeval.graph.estimate.model import FigureBasis, KnownRange, sum_ranges
+from coreeval.schema import Arm, RoleName
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastFigures:
+    """Figures from earlier runs, and the most attempts that a run may make."""
+
+    past_calls: Sequence[CallUsage]
+    earlier: PastRuns
+    max_attempts: int
+
+    def calls(self, role: RoleName) -> KnownRange:
+        """Return how often a role is called for one sample."""
+        counts = self.earlier.calls[role]
+        if len(counts) >= ENOUGH_SAMPLES:
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=assume_calls(role, self.max_attempts), basis=STATED_BASIS)
+
+    def questions(self, templates: int) -> KnownRange:
+        """Return how often a target is asked about a sample: once per arm and template."""
+        arms = self.arms()
+        return arms.model_copy(update={"range": arms.range.times(templates)})
+
+    def rewordings(self, role: RoleName) -> KnownRange:
+        """Return how often a role is called for one train item."""
+        if role == "label_judge":
+            return KnownRange(range=REWORDING_CALLS[role] * REPEATED_QUESTIONS, basis=STATED_BASIS)
+        return self.calls(role)
+
+    def share(self, arm: Arm) -> KnownRange:
+        """Return the probability that an arm has a sample."""
+        counts = self.earlier.arms[arm]
+        if len(counts) >= ENOUGH_SAMPLES:
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=ARM_SHARES[arm], basis=STATED_BASIS)
+
+    def arms(self) -> KnownRange:
+        """Return the number of arms that a sample is in."""
+        each = list(self.earlier.arms.values())
+        if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
+            counts = [sum(arms) for arms in zip(*each, strict=True)]
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=sum_ranges(ARM_SHARES.values()), basis=STATED_BASIS)
+
+    def _of_runs(self, samples: int) -> FigureBasis:
+        newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1
+        others = f" and {more} more" if more else ""
+        return FigureBasis(origin=f"samples of the run {newest}{others}", n=samples)

@@ -1,0 +1,231 @@
+"""Numbers, shares, money, intervals, p-values, times and sizes as text for people.
+
+In place of a value that is None or not finite stands a word, which the caller may choose. Reports,
+the viewer and estimates differ in units and in how many decimals small amounts get: each function
+says where it is used.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Final, Protocol, TypeGuard
+
+Form = str | Callable[[float], str]
+"""A format of Python, such as `.3f` or `+.1%`, or a function that writes a number."""
+NOT_DEFINED: Final = "n/a"
+NOT_MEASURED: Final = "not measured"
+_NARROW: Final = "\N{NARROW NO-BREAK SPACE}"
+
+
+class Estimated(Protocol):
+    """A number with the ends of its interval; each is None or nan where it is undefined."""
+
+    @property
+    def estimate(self) -> float | None:
+        """Return the number."""
+
+    @property
+    def ci_low(self) -> float | None:
+        """Return the lower end of the interval."""
+
+    @property
+    def ci_high(self) -> float | None:
+        """Return the upper end of the interval."""
+
+
+class Counted(Estimated, Protocol):
+    """A number with its interval and the size of the sample that it rests on."""
+
+    @property
+    def n(self) -> int:
+        """Return the size of the sample."""
+
+
+def is_defined(value: float | None) -> TypeGuard[float]:
+    """Return whether there is a number, and a finite one."""
+    return value is not None and isfinite(value)
+
+
+def format_number(value: float | None, form: Form = ".3f", undefined: str = NOT_DEFINED) -> str:
+    """Format a number, or return the word for one that is undefined."""
+    if not is_defined(value):
+        return undefined
+    return form(value) if callable(form) else format(value, form)
+
+
+def format_count(value: float | None, undefined: str = NOT_DEFINED) -> str:
+    """Format a count for a page: narrow spaces that do not break separate its thousands."""
+    return format_number(value, ",.0f", undefined).replace(",", _NARROW)
+
+
+def format_measure(value: float | None) -> str:
+    """Format a number in the unit of a series: three decimals, or one where it has many digits."""
+    form = ".3f" if is_defined(value) and abs(value) < 100 else ",.1f"
+    return format_number(value, form, "undefined")
+
+
+def format_name(name: str) -> str:
+    """Return an internal name as words: `rejected_facts` becomes "rejected facts"."""
+    return name.replace("_", " ")
+
+
+# -- shares ---------------------------------------------------------------------------------------
+
+
+def format_percent(share: float | None, undefined: str = NOT_DEFINED) -> str:
+    """Format a share as a percentage: `12.5 %`."""
+    return format_number(share, lambda value: f"{100 * value:.1f} %", undefined)
+
+
+def format_points(difference: float | None) -> str:
+    """Format a difference of two shares in percentage points, with its sign and without a unit."""
+    return format_number(difference, lambda value: f"{100 * value:+.1f}")
+
+
+# -- intervals and p-values -----------------------------------------------------------------------
+
+
+def format_interval(
+    low: float | None, high: float | None, form: Form, *, joint: str = " to ", undefined: str = ""
+) -> str:
+    """Format the ends of an interval, or return the word for one that is undefined."""
+    if not (is_defined(low) and is_defined(high)):
+        return undefined
+    return f"{format_number(low, form)}{joint}{format_number(high, form)}"
+
+
+def format_estimate(
+    found: Estimated | None,
+    form: str,
+    *,
+    ends: str = "",
+    n: int | None = None,
+    undefined: str = NOT_MEASURED,
+) -> str:
+    """Format a number with what is known of its interval and sample: `0.52 (0.41 to 0.63, n = 9)`.
+
+    Args:
+        found: The number.
+        form: The form of the number.
+        ends: The form of the ends of its interval, if it is another one.
+        n: The size of the sample, if it is to be shown.
+        undefined: The word for a number that is undefined.
+    """
+    if found is None or not is_defined(found.estimate):
+        return undefined
+    interval = format_interval(found.ci_low, found.ci_high, ends or form)
+    known = ", ".join(filter(None, (interval, "" if n is None else f"n = {n}")))
+    return format_number(found.estimate, form) + (f" ({known})" if known else "")
+
+
+def format_share(found: Counted) -> str:
+    """Format a share with its interval and its sample: `12.5% (3.1% to 33.3%, n = 24)`."""
+    return format_estimate(found, ".1%", n=found.n)
+
+
+def format_counted(found: Counted, form: str, undefined: str) -> str:
+    """Format a number with its interval, or with the remark that it has none, and always its n."""
+    if not is_defined(found.estimate):
+        return f"{undefined} (n {found.n})"
+    interval = "no interval"
+    if has_interval(found):
+        interval = format_interval(found.ci_low, found.ci_high, form)
+    return f"{format_number(found.estimate, form)} ({interval}, n {found.n})"
+
+
+def has_interval(found: Estimated) -> bool:
+    """Return whether a number has an interval; one of zero width says nothing."""
+    low, high = found.ci_low, found.ci_high
+    return is_defined(low) and high is not None and low < high
+
+
+def format_p_value(value: float | None, digits: int = 3) -> str:
+    """Format a p-value; one too small for its decimals is not shown as 0 but as `< 0.001`."""
+    least = 10.0**-digits
+    if is_defined(value) and value < least:
+        return f"< {least:.{digits}f}"
+    return format_number(value, f".{digits}f")
+
+
+# -- money ----------------------------------------------------------------------------------------
+
+
+def format_usd(value: float | None) -> str:
+    """Format US dollars for a report: `12.35 USD`, and four decimals below 1."""
+    form = ".2f" if value == 0 or (value or 0) >= 1 else ".4f"
+    return format_number(value, lambda usd: f"{usd:{form}} USD", "unknown (no price known)")
+
+
+def format_dollars(value: float | None) -> str:
+    """Format US dollars for a page of the viewer: `$1,012.35`, and four decimals below 1."""
+    form = ",.2f" if value == 0 or (value or 0) >= 1 else ".4f"
+    return format_number(value, lambda usd: f"${usd:{form}}", "not known")
+
+
+def format_expected_usd(value: float) -> str:
+    """Format US dollars of an estimate, without a unit: two decimals, or four below 0.1."""
+    return f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.4f}"
+
+
+def format_price(usd: float | None, digits: int, undefined: str = "of unknown price") -> str:
+    """Format what a thing costs: `0.0123 USD`."""
+    return format_number(usd, lambda value: f"{value:.{digits}f} USD", undefined)
+
+
+def describe_price(usd: float | None, digits: int = 2) -> str:
+    """Say what a thing cost, to follow its name: `for 1.23 USD`, `of unknown price`."""
+    return format_number(usd, lambda value: f"for {value:.{digits}f} USD", "of unknown price")
+
+
+# -- times, rates, sizes --------------------------------------------------------------------------
+
+_SPANS: Final = ((86400, "days", "d"), (3600, "hours", "h"), (60, "minutes", "min"))
+"""Seconds in a unit, its name, and its symbol."""
+
+
+def format_span(seconds: float) -> str:
+    """Format a time span in whole units, the largest one that fits it twice: `3 hours`."""
+    return _format_time(seconds, lambda number, name, _symbol: f"{number:.0f} {name}")
+
+
+def format_expected_time(seconds: float) -> str:
+    """Format the time of an estimate, with one decimal, in the same units: `3.2 h`."""
+    return _format_time(seconds, lambda number, _name, symbol: f"{number:.1f} {symbol}")
+
+
+def _format_time(seconds: float, written: Callable[[float, str, str], str]) -> str:
+    for length, name, symbol in _SPANS:
+        if seconds >= 2 * length:
+            return written(seconds / length, name, symbol)
+    return f"{seconds:.0f} s"
+
+
+def format_duration(seconds: float | None, undefined: str = NOT_DEFINED) -> str:
+    """Format how long a step or an answer took, from milliseconds to hours."""
+    if not is_defined(seconds):
+        return undefined
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def format_rate(per_minute: float) -> str:
+    """Format a rate with three digits, or whole from 100 on."""
+    return f"{per_minute:.0f}" if per_minute >= 100 else f"{per_minute:.3g}"
+
+
+def format_amount(number: float) -> str:
+    """Format a large number briefly, such as one of tokens: `9,999`, `12.3k`, `1.23M`."""
+    if number >= 1e6:
+        return f"{number / 1e6:,.2f}M"
+    return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"
+
+
+def format_size(size: float) -> str:
+    """Format a number of bytes in the largest unit that fits."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
