@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from coreeval.agents.queries import LADDER
+from coreeval.agents.queries import find_best_rung
 from coreeval.agents.text.words import count_words, find_content_words, stem
 from coreeval.schema import Evidence, Rung
 
@@ -71,7 +71,7 @@ def bundle_reports(found: Mapping[Evidence, Rung]) -> list[NewsEvent]:
 
 
 def _make_event(bundle: Sequence[Evidence], found: Mapping[Evidence, Rung]) -> NewsEvent:
-    best = min((found[one] for one in bundle), key=LADDER.index)
+    best = find_best_rung(found[one] for one in bundle)
     return NewsEvent(reports=tuple(bundle), rung=best, key=_find_key(bundle))
 
 

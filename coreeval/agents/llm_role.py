@@ -6,6 +6,7 @@ from string import Template
 from typing import ClassVar
 
 from coreeval.agents.edits import length_limits
+from coreeval.agents.events import bundle_reports
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.voice import voice_hints
 from coreeval.agents.text.words import normalise
@@ -109,6 +110,19 @@ def plan_data(plan: Plan) -> dict[str, object]:
 def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
     """Return news items numbered from 1, without the values that a source does not provide."""
     return [_news_item(number, item) for number, item in enumerate(evidence, start=1)]
+
+
+def event_news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
+    """Return news items as `news_data` does; those of one event have the same `event`."""
+    events = {
+        report.id: number
+        for number, event in enumerate(bundle_reports(dict.fromkeys(evidence, "structure")), start=1)
+        for report in event.reports
+    }
+    return [
+        {"event": events[item.id], **data}
+        for item, data in zip(evidence, news_data(evidence), strict=True)
+    ]
 
 
 def _news_item(number: int, item: Evidence) -> dict[str, object]:

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
     LLMRole,
+    event_news_data,
     feedback_data,
     item_data,
     locked_data,
-    news_data,
     occurs,
     plan_data,
 )
@@ -103,7 +103,7 @@ class LLMReplacer(LLMRole):
         }  # fmt: skip
         messages = self._messages(
             item=item,
-            news=news_data(evidence),
+            news=event_news_data(evidence),
             feedback={
                 "previous": plan_data(previous) if feedback and previous else None,
                 "defects": feedback_data(feedback),

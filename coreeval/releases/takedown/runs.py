@@ -33,12 +33,13 @@ _TEXT_TABLES = {
     "verdicts": (("sample_id", "attempt", "node", "name"), ("reason",)),
     "calls": (("sample_id", "attempt", "node", "key"), ("tries", "error")),
     "bad_rows": (("seq",), ("reason", "text")),
+    "searches": (("sample_id",), ("asked",)),
     "stages": (("name",), ("detail",)),
     "fetches": (("seq",), ("notes",)),
     "heartbeat": (("id",), ("in_flight", "pulse")),
 }
 """Tables with the key of their rows and the columns in which texts are blanked."""
-_SAMPLE_TABLES = ("facts", "steps", "verdicts", "predictions", "results")
+_SAMPLE_TABLES = ("facts", "steps", "searches", "verdicts", "predictions", "results")
 """Tables with rows about a sample; the cost of its calls is kept."""
 _ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
             "origin": ""}  # fmt: skip

@@ -112,6 +112,7 @@ async def test_it_sees_numbered_news_and_what_was_wrong(script: Script) -> None:
     shown = client.block("news")
     assert isinstance(shown, list)
     assert shown[0] == {
+        "event": 1,
         "number": 1,
         "title": "Another thing happened",
         "domain": "news.example",
