@@ -19,6 +19,7 @@ from coreeval.agents.offline.build import offline_team
 from coreeval.agents.roles import CompositionRequest
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark, list_splits
+from coreeval.graph.event_offers import REPORTS_PER_QUERY
 from coreeval.graph.inputs import open_news
 from coreeval.graph.setup import set_up
 from coreeval.schema import (
@@ -71,7 +72,6 @@ class OfflineAnswers:
     def __init__(self, config: Config, cache: Path) -> None:
         setup = set_up(config, datetime.now(UTC))
         self._task, self._window = setup.task, setup.window
-        self._candidates = config.knowledge.candidates
         self._knowledge = open_news(setup, Workspace(cache))
         self._team = offline_team(
             setup.task,
@@ -195,7 +195,7 @@ class OfflineAnswers:
     async def _news(self, sample: Sample, prompted: Prompted) -> list[Evidence]:
         """Return the shown news as the store has it, with its names and ids."""
         asked = queries.plan_queries(await self._found(sample), self._task)
-        found = await self._knowledge.fetch(asked, self._window, self._candidates)
+        found = await self._knowledge.fetch(asked, self._window, REPORTS_PER_QUERY)
         stored = {_news_key(item): item for items in found.by_query.values() for item in items}
         shown = prompted.block("news", tuple[ShownNews, ...])
         return [stored[_shown_key(item)] for item in shown]
