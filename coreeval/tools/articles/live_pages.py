@@ -261,8 +261,8 @@ def _check_page(response: aiohttp.ClientResponse) -> None:
 def _explain(error: Exception) -> NotFetched:
     """Return the meaning of a failed request."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    if isinstance(cause, NotPublic):
-        return NotFetched("address", str(cause))
+    if isinstance(cause, NotPublic | aiohttp.InvalidURL):
+        return NotFetched("address", str(cause)[:200])
     return NotFetched("unreachable", describe_http_error(error)[:200])
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.request import getproxies
 
 from aiohttp.abc import AbstractResolver
@@ -71,6 +71,22 @@ class Network:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
+class ReadsPages(Protocol):
+    """Reads the text and metadata of pages."""
+
+    async def read(self, body: bytes, url: str) -> PageReading:
+        """Read one page.
+
+        Raises:
+            NotExtracted: it cannot be read.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release processes."""
+        ...
+
+
 @dataclass
 class _Search:
     """The state of one search."""
@@ -100,7 +116,7 @@ class ArticleTexts:
     depth: TextDepth
     cache: JsonCache
     index: FileIndex
-    readers: PageReaders
+    readers: ReadsPages
     live: LivePages | None
     refuses: Refuses
     _told: set[str] = field(default_factory=set)
@@ -312,6 +328,7 @@ async def open_articles(
     *,
     refuses: Refuses = lambda _: False,
     network: Network | None = None,
+    readers: ReadsPages | None = None,
 ) -> AsyncIterator[ArticleTexts]:
     """Yield the texts of articles; usable in the event loop that opened them.
 
@@ -321,6 +338,7 @@ async def open_articles(
         caches: The folder of a workspace's caches.
         refuses: Returns whether a text must not be used.
         network: The addresses that are allowed, name resolution, and time.
+        readers: What reads pages; the default is processes with limits.
 
     Raises:
         UsageError: a package of the extra `articles` is missing.
@@ -329,7 +347,7 @@ async def open_articles(
         for package in PACKAGES:
             check_extra("articles", package, "reading articles", where="knowledge.text: article")
     network, folder = network or Network(), caches / CACHE_NAME
-    readers = PageReaders()
+    readers = readers or PageReaders()
     connector = new_connector(network.check, network.resolver)
     with JsonCache(folder) as cache:
         async with open_session(config.contact or "", connector) as session:
