@@ -1,9 +1,14 @@
 """What the tests of article texts have in common."""
 
-from collections.abc import AsyncIterator
+import gzip
+import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
+
+import pytest
 
 from coreeval.config.knowledge import ArticlesConfig
 from coreeval.schema import Evidence, Precision
@@ -14,6 +19,14 @@ from tests.support.news_site import TITLE
 
 DAY = datetime(2026, 10, 5, 9, 0, tzinfo=UTC)
 ARTICLES = Path(__file__).parents[3].parent / "shared" / "data" / "articles"
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of packed JSON lines of the development data; skip without it."""
+    if not path.exists():
+        pytest.skip("the development data is not beside this checkout")
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def evidence(
@@ -55,10 +68,11 @@ async def texts_of(
     caches: Path,
     network: Network | None = None,
     refuses: Refuses = lambda _: False,
-    **config: object,
+    config: Mapping[str, object] = MappingProxyType({}),
+    **more: object,
 ) -> AsyncIterator[ArticleTexts]:
     """Yield the texts of articles from the sources that a config names."""
-    articles = ArticlesConfig.model_validate(config)
+    articles = ArticlesConfig.model_validate({**config, **more})
     async with open_articles(
         articles, "article", caches, network=network, refuses=refuses, readers=ReadsHere()
     ) as texts:

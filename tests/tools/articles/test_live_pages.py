@@ -44,7 +44,7 @@ class Reader:
 
     async def all(self, *urls: str) -> TextRetrieval:
         network = network_of(self.addresses, self.time)
-        async with texts_of(self.caches, network, **self.config) as texts:
+        async with texts_of(self.caches, network, config=self.config) as texts:
             return await texts.fetch_texts([evidence(url) for url in urls])
 
     async def one(self, url: str) -> ArticleText | NoText:
