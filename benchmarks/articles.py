@@ -37,7 +37,7 @@ def token_f1(found: str, known: str) -> float:
 def is_exact(reading: PageReading, known: str) -> bool:
     """Return whether a page's date is the known day."""
     found, date = reading.stated_at or reading.estimated_at, datetime.fromisoformat(known)
-    return bool(found) and found.date() in (date.date(), date.astimezone(UTC).date())
+    return found is not None and found.date() in (date.date(), date.astimezone(UTC).date())
 
 
 def fastest(rounds: int, work: Callable[[], object]) -> float:

@@ -86,12 +86,9 @@ def judge_text(found: FoundText, wanted: WantedText) -> ArticleText | NoText:
 
 
 def _objections(found: FoundText, wanted: WantedText) -> Iterator[tuple[WhyNoText, str]]:
-    if found.opted_out:
-        yield "opted_out", "the page's metadata"
-    if _FORBIDDING.search(found.licence):
-        yield "licence", found.licence[:100]
-    if found.paywalled or (wall := _find_wall(found)):
-        yield "wall", "the page says that it is not free" if found.paywalled else wall
+    yield from _ban(found)
+    if not found.text.strip():
+        yield "unreadable", ""
     if len(found.text) < LEAST_CHARACTERS:
         yield "too_short", f"{len(found.text)} characters"
     if not shares_title(found.text, wanted.title or found.title, found.language):
@@ -100,6 +97,19 @@ def _objections(found: FoundText, wanted: WantedText) -> Iterator[tuple[WhyNoTex
         yield "other_language", f"{found.language}, not {wanted.language}"
     if not _is_date(found.dated_at, wanted.published_at):
         yield "other_date", f"{found.dated_at:%Y-%m-%d}"
+
+
+def _ban(found: FoundText) -> Iterator[tuple[WhyNoText, str]]:
+    """Yield why a text must not be used, whatever it says."""
+    if found.opted_out:
+        yield "opted_out", "the page's metadata"
+    if _FORBIDDING.search(found.licence):
+        yield "licence", found.licence[:100]
+    if found.paywalled:
+        yield "wall", "the page says that it is not free"
+    wall = _find_wall(found)
+    if wall:
+        yield "wall", wall
 
 
 def _find_wall(found: FoundText) -> str:

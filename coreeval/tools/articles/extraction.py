@@ -24,8 +24,8 @@ from coreeval.tools.articles.page import MOST_PAGE_BYTES, PageReading, detect_la
 
 PAGE_LIMIT_S: Final = 10
 """The most seconds of processor time for a page; a usual one takes 0.02 s (own choice)."""
-_MEMORY: Final = 4 << 30
-"""The most bytes of address space of a process; 5 MiB of tags took 0.8 GiB."""
+_MEMORY: Final = 2 << 30
+"""The most bytes of address space of a process; 5 MiB of links took 1.1 GiB."""
 _LONGEST_ANSWER: Final = 8 << 20
 _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -111,9 +111,12 @@ async def _ask(process: asyncio.subprocess.Process, body: bytes, url: str) -> Pa
         process.stdin.write(task.model_dump_json().encode() + b"\n" + body)
         await process.stdin.drain()
         line = await process.stdout.readline()
-        return PageReading.model_validate_json(line)
+        reading = PageReading.model_validate_json(line)
     except (ConnectionError, ValidationError, ValueError):
         raise NotExtracted(await _describe_end(process)) from None
+    if reading.problem:
+        raise NotExtracted(reading.problem)
+    return reading
 
 
 async def _describe_end(process: asyncio.subprocess.Process) -> str:
@@ -163,7 +166,7 @@ def _read_within(body: bytes, url: str, limit_s: float) -> PageReading:
     signal.setitimer(signal.ITIMER_PROF, limit_s)
     try:
         return read_page(body, url)
-    except Exception:  # noqa: BLE001 - a page that a library cannot read has no text
-        return PageReading()
+    except Exception as error:  # noqa: BLE001 - a page that a library cannot read has no text
+        return PageReading(problem=f"the page cannot be read: {type(error).__name__}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

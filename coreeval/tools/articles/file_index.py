@@ -81,16 +81,19 @@ class FileIndex:
                 hint="delete it: it is made again from the files",
             ) from None
 
-    def find(self, file: Path, keys: Sequence[str]) -> list[Entry]:
-        """Return the places of articles in an indexed file, in the order of the file."""
-        asked = json.dumps(list(keys))
+    def find(self, files: Sequence[Path], keys: Sequence[str]) -> dict[Path, list[Entry]]:
+        """Return the places of articles in indexed files, in the order of each file."""
         with closing(self._open()) as database:
             rows = database.execute(
-                "SELECT key, at, seen FROM entries WHERE file = (SELECT id FROM files WHERE path"
-                " = ?) AND key IN (SELECT value FROM json_each(?)) ORDER BY at",
-                (str(file), asked),
+                "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
+                " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at",
+                (json.dumps(list(keys)),),
             ).fetchall()
-        return [Entry(*row) for row in rows]
+        found = dict[Path, list[Entry]]((file, []) for file in files)
+        for path, *entry in rows:
+            if Path(path) in found:
+                found[Path(path)].append(Entry(*entry))
+        return {file: entries for file, entries in found.items() if entries}
 
     def _open(self) -> sqlite3.Connection:
         try:

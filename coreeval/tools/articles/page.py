@@ -54,6 +54,8 @@ class PageReading(Value):
     """Whether the metadata forbid text mining."""
     paywalled: bool = False
     """Whether the metadata say that the article is not free."""
+    problem: str = ""
+    """Why the page could not be read; empty if it could."""
 
 
 def read_page(body: bytes, url: str) -> PageReading:
@@ -198,10 +200,11 @@ def _estimate_date(tree: Tree, url: str) -> datetime | None:
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language; `und` for an empty text."""
+    """Return the ISO 639-1 code of a text's language; `und` if it is empty or has no such code."""
     sample = text[:_LANGUAGE_SAMPLE]
     if not sample.strip():
         return "und"
     from py3langid import classify  # type: ignore[import-untyped]
 
-    return str(classify(sample)[0])
+    code = str(classify(sample)[0])
+    return code if len(code) == 2 else "und"

@@ -33,7 +33,7 @@ from coreeval.tools.articles.article_text import (
 )
 from coreeval.tools.articles.ccnews import ArchivedPage, choose_captures, read_pages, scan_records
 from coreeval.tools.articles.extraction import NotExtracted, PageReaders
-from coreeval.tools.articles.file_index import Entry, FileIndex, FileTally, Scan, unreadable
+from coreeval.tools.articles.file_index import Entry, FileIndex, FileTally, unreadable
 from coreeval.tools.articles.live_pages import AGENT, LivePages, NotFetched, open_session
 from coreeval.tools.articles.pacing import HostPaces
 from coreeval.tools.articles.page import PageReading
@@ -56,6 +56,7 @@ _PROXY_NOTE: Final = (
     "Pages are fetched without the proxy that the environment names, because the address of a "
     "host cannot be checked behind one."
 )
+_PROXIES: Final = frozenset({"http", "https", "all"})
 _OUTCOME: Final = TypeAdapter[ArticleText | NoText](ArticleText | NoText)
 Refuses = Callable[[str], bool]
 """Returns whether a text must not be used, because it names somebody on the takedown list."""
@@ -108,6 +109,37 @@ class _Search:
         return TextRetrieval(by_id=by_id, notes=tuple(self.notes))
 
 
+@dataclass
+class _Files:
+    """The files of a config, which are indexed when the first article is searched."""
+
+    rows: list[Path] = field(default_factory=list)
+    archives: list[Path] = field(default_factory=list)
+    _ready: bool = False
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def prepare(self, config: ArticlesConfig, index: FileIndex) -> list[str]:
+        """Index the files; return notes the first time.
+
+        Raises:
+            KnowledgeError: a file cannot be read.
+        """
+        async with self._lock:
+            if self._ready:
+                return []
+            self.rows = await asyncio.to_thread(_expand, config.files, (".jsonl", ".jsonl.gz"))
+            self.archives = await asyncio.to_thread(_expand, config.ccnews, (".warc", ".warc.gz"))
+            notes = [_PROXY_NOTE] if config.fetch and getproxies().keys() & _PROXIES else []
+            for files, scan, rows in (
+                (self.rows, scan_rows, "lines"), (self.archives, scan_records, "records"),
+            ):  # fmt: skip
+                for file in files:
+                    tally = await asyncio.to_thread(index.ensure, file, scan)
+                    notes.extend(_describe_tally(file, tally, rows))
+            self._ready = True
+            return notes
+
+
 @dataclass(frozen=True, kw_only=True)
 class ArticleTexts:
     """The texts of articles, inside `open_articles`."""
@@ -119,8 +151,9 @@ class ArticleTexts:
     readers: ReadsPages
     live: LivePages | None
     refuses: Refuses
-    _told: set[str] = field(default_factory=set)
-    """The notes that were returned before."""
+    _files: _Files = field(default_factory=_Files)
+    _busy: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """A lock for each page that is being fetched, so that it is fetched once."""
 
     async def fetch_texts(self, items: Sequence[Evidence]) -> TextRetrieval:
         """Return for each piece of evidence its article's text, or the reason why there is none.
@@ -137,13 +170,15 @@ class ArticleTexts:
         if self.depth != "article":
             return _without_articles(wanted, self.depth)
         self._look_into_cache(search)
-        for file in await asyncio.to_thread(_expand, self.config.files, (".jsonl", ".jsonl.gz")):
-            await self._look_into_file(search, file)
-        for file in await asyncio.to_thread(_expand, self.config.ccnews, (".warc", ".warc.gz")):
-            await self._look_into_archive(search, file)
+        if search.pending:
+            search.notes += await self._files.prepare(self.config, self.index)
+            for file, entries in (await self._places(search, self._files.rows)).items():
+                await asyncio.to_thread(self._take_rows, search, file, entries)
+        if search.pending:
+            for file, entries in (await self._places(search, self._files.archives)).items():
+                await self._take_pages(search, file, entries)
         if self.live and search.pending:
             await self._fetch_pages(search, self.live)
-        self._tell_once(search)
         return search.result(wanted)
 
     # -- the cache --------------------------------------------------------------------------------
@@ -177,12 +212,11 @@ class ArticleTexts:
 
     # -- files ------------------------------------------------------------------------------------
 
-    async def _look_into_file(self, search: _Search, file: Path) -> None:
-        keys = await self._ensure(search, file, scan_rows, "lines")
-        if not keys:
-            return
-        entries = await asyncio.to_thread(self.index.find, file, keys)
-        await asyncio.to_thread(self._take_rows, search, file, entries)
+    async def _places(self, search: _Search, files: Sequence[Path]) -> dict[Path, list[Entry]]:
+        """Return where the articles are that are still wanted."""
+        return (
+            await asyncio.to_thread(self.index.find, files, list(search.pending)) if files else {}
+        )
 
     def _take_rows(self, search: _Search, file: Path, entries: Sequence[Entry]) -> None:
         for entry, text in read_rows(file, entries):
@@ -190,20 +224,10 @@ class ArticleTexts:
             if wanted:
                 search.take(wanted, self._screen(judge_text(text, wanted), wanted))
 
-    async def _ensure(self, search: _Search, file: Path, scan: Scan, rows: str) -> list[str]:
-        """Index a file, and return the ids that are searched in it."""
-        if search.pending:
-            tally = await asyncio.to_thread(self.index.ensure, file, scan)
-            search.notes.extend(_describe_tally(file, tally, rows))
-        return list(search.pending)
-
-    async def _look_into_archive(self, search: _Search, file: Path) -> None:
-        keys = await self._ensure(search, file, scan_records, "records")
-        if not keys:
-            return
+    async def _take_pages(self, search: _Search, file: Path, entries: Sequence[Entry]) -> None:
         published = {id: wanted.published_at for id, wanted in search.pending.items()}
-        entries = await asyncio.to_thread(self.index.find, file, keys)
-        pages = read_pages(file, choose_captures(entries, published))
+        left = [entry for entry in entries if entry.key in published]
+        pages = read_pages(file, choose_captures(left, published))
         while batch := await asyncio.to_thread(lambda: list(islice(pages, PAGES_AT_ONCE))):
             await asyncio.gather(*(self._take_archived(search, page) for page in batch))
 
@@ -221,8 +245,6 @@ class ArticleTexts:
 
     async def _fetch_pages(self, search: _Search, live: LivePages) -> None:
         """Fetch pages: those of one host one after the other, several hosts at the same time."""
-        if getproxies().keys() & {"http", "https", "all"}:
-            search.notes.append(_PROXY_NOTE)
         until = asyncio.get_running_loop().time() + self.config.deadline_s
         by_host, places = defaultdict[str, list[WantedText]](list), asyncio.Semaphore(MOST_HOSTS)
         for wanted in search.pending.values():
@@ -243,17 +265,18 @@ class ArticleTexts:
     async def _fetch_page(
         self, live: LivePages, wanted: WantedText, until: float
     ) -> ArticleText | NoText:
-        kept = self._kept(f"none {wanted.id}")
-        if kept:
-            return kept
-        try:
-            page = await live.fetch(wanted.url, until)
-        except NotFetched as error:
-            outcome: ArticleText | NoText = wanted.without_text(error.reason, error.detail)
-        else:
-            outcome = await self._read_page(page.body, page.url, wanted, "web")
-        self._keep(outcome)
-        return outcome
+        async with self._busy[wanted.id]:
+            kept = self._kept(f"text {wanted.id}") or self._kept(f"none {wanted.id}")
+            if kept:
+                return self._screen(kept, wanted)
+            try:
+                page = await live.fetch(wanted.url, until)
+            except NotFetched as error:
+                outcome: ArticleText | NoText = wanted.without_text(error.reason, error.detail)
+            else:
+                outcome = await self._read_page(page.body, page.url, wanted, "web")
+            self._keep(outcome)
+            return outcome
 
     async def _read_page(
         self, body: bytes, url: str, wanted: WantedText, source: TextSource
@@ -264,10 +287,6 @@ class ArticleTexts:
             return wanted.without_text("unreadable", str(error))
         found = _to_found(reading, url, source)
         return self._screen(await asyncio.to_thread(judge_text, found, wanted), wanted)
-
-    def _tell_once(self, search: _Search) -> None:
-        search.notes = [note for note in search.notes if note not in self._told]
-        self._told.update(search.notes)
 
 
 def _without_articles(wanted: Sequence[WantedText], depth: TextDepth) -> TextRetrieval:

@@ -108,7 +108,7 @@ async def test_the_first_capture_after_the_article_is_read(tmp_path: Path) -> No
                 body=gzip.compress(bytes(200 << 20))), "too_large"),
         (record(headers=["Content-Type: text/html", "Content-Encoding: gzip"], body=b"none"),
          "unreadable"),
-        (record(body=b""), "too_short"),
+        (record(body=b""), "unreadable"),
     ],
 )  # fmt: skip
 async def test_a_record_that_is_no_article_has_a_reason(

@@ -258,7 +258,7 @@ async def test_what_is_no_page_has_a_reason(
         (article_page(body=(TITLE_IN_GERMAN := "Harbour ferry service repairs", *GERMAN)),
          "other_language"),
         (article_page(date="2024-03-01"), "other_date"),
-        ("", "too_short"),
+        ("", "unreadable"),
     ],
 )  # fmt: skip
 async def test_a_page_that_is_not_the_article_has_a_reason(
@@ -325,6 +325,24 @@ async def test_hosts_are_asked_at_the_same_time(site: NewsSite, reader: Reader) 
     site.answers |= dict.fromkeys(("a.test", "b.test", "c.test"), together)
     found = await reader.all(*(site.url(host) for host in ("a.test", "b.test", "c.test")))
     assert found.count_sources() == {"web": 3}
+
+
+async def test_a_page_that_several_want_is_fetched_once(site: NewsSite, reader: Reader) -> None:
+    network = network_of(time=reader.time)
+    async with texts_of(reader.caches, network, config=reader.config) as texts:
+        item = evidence(site.url("open.test"))
+        found = await asyncio.gather(*(texts.fetch_texts([item]) for _ in range(5)))
+    assert [each.count_sources() for each in found] == [{"web": 1}] * 5
+    assert site.asked["open.test"] == ["/robots.txt", "/2026/ferry"]
+
+
+async def test_a_proxy_of_the_environment_is_not_used(
+    site: NewsSite, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    found = await reader.all(site.url("open.test"))
+    assert found.count_sources() == {"web": 1}
+    assert "without the proxy" in found.notes[0]
 
 
 async def test_a_page_without_a_text_is_not_fetched_again_on_the_same_day(

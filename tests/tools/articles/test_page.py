@@ -1,7 +1,9 @@
 """What is read from a page, and which addresses and licences are refused."""
 
 import gzip
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -117,3 +119,9 @@ def test_real_pages_give_their_known_texts() -> None:
     reading = read_page(gzip.decompress((ARTICLES / row["file"]).read_bytes()), row["url"])
     assert row["text"][:150] in reading.text
     assert reading.stated_at == datetime.fromisoformat(row["published_at"])
+
+
+def test_every_reason_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "knowledge.md").read_text("utf-8")
+    section = page.partition("### Why there is no text\n")[2].partition("\n### ")[0]
+    assert re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE) == [*WHY_NO_TEXT.items()]
