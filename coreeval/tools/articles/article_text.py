@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from coreeval.schema import Evidence, Precision, Value
+from coreeval.tools.gdelt.page_text import without_unseen
 
 TextSource = Literal["file", "ccnews", "web"]
 DateSource = Literal["stated", "estimated", "file", "feed"]
@@ -47,7 +48,7 @@ WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
     }
 )
 LASTING: Final[frozenset[WhyNoText]] = frozenset(get_args(WhyNoText)) - {
-    "not_wanted", "not_found", "taken_down", "licence", "host_busy", "daily_cap", "out_of_time",
+    "not_wanted", "not_found", "licence", "robots_unknown", "host_busy", "daily_cap", "out_of_time",
     "unreachable",
 }  # fmt: skip
 """Reasons that hold for a while, so that a page with one of them is not fetched again at once."""
@@ -153,6 +154,13 @@ def to_wanted(item: Evidence) -> WantedText:
         language=item.language,
         has_description=bool(item.snippet),
     )
+
+
+def tidy_text(raw: str) -> tuple[str, bool]:
+    """Return a text as lines without invisible characters, and whether it was cut."""
+    head = cut_text(raw)
+    lines = (without_unseen(line) for line in head.splitlines())
+    return "\n".join(line for line in lines if line), len(head) < len(raw)
 
 
 def cut_text(text: str) -> str:

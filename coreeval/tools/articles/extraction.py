@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -147,6 +146,8 @@ class _Wire:
 
 def serve() -> None:
     """Read the pages that arrive on standard input, and write what they say to standard output."""
+    import resource  # not on Windows, where other modules need not fail
+
     wire = _Wire(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout = sys.stderr
     logging.disable(logging.CRITICAL)

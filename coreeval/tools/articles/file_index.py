@@ -22,7 +22,12 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE TABLE IF NOT EXISTS entries (file INTEGER, key TEXT, at INTEGER, seen INTEGER);
 CREATE INDEX IF NOT EXISTS by_key ON entries (key, file);
 """
+_FIND: Final = (
+    "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
+    " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at"
+)
 _VERSION: Final = 1
+_PATIENCE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +80,19 @@ class FileIndex:
         except OSError as error:
             raise unreadable(file, error) from None
         except sqlite3.Error as error:
-            raise KnowledgeError(
-                f"the index of articles cannot be used: {error}",
-                where=str(self.path),
-                hint="delete it: it is made again from the files",
-            ) from None
+            raise self._unusable(error) from None
 
     def find(self, files: Sequence[Path], keys: Sequence[str]) -> dict[Path, list[Entry]]:
-        """Return the places of articles in indexed files, in the order of each file."""
-        with closing(self._open()) as database:
-            rows = database.execute(
-                "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
-                " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at",
-                (json.dumps(list(keys)),),
-            ).fetchall()
+        """Return the places of articles in indexed files, in the order of each file.
+
+        Raises:
+            KnowledgeError: the index cannot be read.
+        """
+        try:
+            with closing(self._open()) as database:
+                rows = database.execute(_FIND, (json.dumps(list(keys)),)).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
         found = dict[Path, list[Entry]]((file, []) for file in files)
         for path, *entry in rows:
             if Path(path) in found:
@@ -98,9 +102,18 @@ class FileIndex:
     def _open(self) -> sqlite3.Connection:
         try:
             return _opened(self.path)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
             self.path.unlink(missing_ok=True)
             return _opened(self.path)
+
+    def _unusable(self, error: sqlite3.Error) -> KnowledgeError:
+        return KnowledgeError(
+            f"the index of articles cannot be used: {error}",
+            where=str(self.path),
+            hint="delete it: it is made again from the files",
+        )
 
     def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
         found = database.execute(
@@ -130,8 +143,13 @@ class FileIndex:
 def _opened(path: Path) -> sqlite3.Connection:
     if path.is_symlink():  # SQLite would write into what it leads to
         path.unlink()
-    database = sqlite3.connect(path)
-    database.executescript(_TABLES)
+    database = sqlite3.connect(path, timeout=_PATIENCE_S)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")  # who searches need not wait for who indexes
+        database.executescript(_TABLES)
+    except sqlite3.Error:
+        database.close()
+        raise
     return database
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from coreeval.schema import Value
-from coreeval.tools.articles.article_text import cut_text
+from coreeval.tools.articles.article_text import tidy_text
 from coreeval.tools.gdelt.page_text import clean_text
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
 
@@ -24,7 +24,7 @@ _MOST_SCRIPT: Final = 1 << 20
 """The most characters of a script of metadata that are searched (own choice)."""
 _LANGUAGE_SAMPLE: Final = 3000
 """The number of characters by which a language is recognised."""
-_PUBLISHED = re.compile(r'"(?:datePublished|uploadDate)"\s*:\s*"([^"]{8,40})"')
+_PUBLISHED = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _NOT_FREE = re.compile(r'"isAccessibleForFree"\s*:\s*"?false"?', re.IGNORECASE)
 _DATE_NAMES: Final = (
     "article:published_time", "og:article:published_time", "datepublished", "og:published_time",
@@ -69,11 +69,10 @@ def read_page(body: bytes, url: str) -> PageReading:
     scripts = list(_linked_data(tree))
     stated = find_stated_time(tree, metas, scripts)
     estimated = None if stated else _estimate_date(tree, url)
-    whole = extract(tree, url=url, fast=True, include_comments=False) or ""
-    text = cut_text(whole)
+    text, was_cut = tidy_text(extract(tree, url=url, fast=True, include_comments=False) or "")
     return PageReading(
         text=text,
-        was_cut=len(text) < len(whole),
+        was_cut=was_cut,
         title=_title(tree, metas),
         publisher=clean_text(metas.get("og:site_name", ""), 200),
         language=detect_language(text),

@@ -5,6 +5,7 @@ Besides the rules for CoreEval and for all agents, those for the agents that col
 language models are obeyed: a publisher who shuts them out does not want this use.
 """
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ MOST_ROBOTS_BYTES: Final = 500 << 10
 """The number of bytes of a file that are read; the rest is ignored (RFC 9309 §2.5)."""
 MINING_AGENTS: Final = ("GPTBot", "CCBot", "ClaudeBot", "Google-Extended")
 """Agents whose exclusion means that a publisher does not allow text mining."""
+_RESERVED: Final = re.compile(
+    r"^\s*(?:content-signal\s*:.*\bai-(?:train|input)\s*=\s*no\b"
+    r"|content-usage\s*:.*\btrain-ai\s*=\s*n\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Lines by which a publisher reserves the use of texts for language models."""
 LONGEST_DELAY_S: Final = 300.0
 """The longest crawl delay that is obeyed; a host that wants a longer one is left alone."""
 
@@ -48,11 +55,13 @@ class RobotsRules:
         state: How the rules are known.
         parsed: The rules, if there is a file.
         agent: The name by which robots.txt files address CoreEval.
+        reserved: Whether a line of the file reserves text mining.
     """
 
     state: Literal["rules", "none", "unknown"]
     parsed: "Protego | None"
     agent: str
+    reserved: bool = False
 
     def objection(self, url: str) -> tuple[WhyNoText, str] | None:
         """Return why a page must not be read, with the agent that may not; None if it may be."""
@@ -63,9 +72,10 @@ class RobotsRules:
         for agent in (self.agent, "*"):
             if not self.parsed.can_fetch(url, agent):
                 return "forbidden", f"User-agent: {agent}"
-        for agent in MINING_AGENTS:
-            if not self.parsed.can_fetch(url, agent):
-                return "opted_out", f"robots.txt, User-agent: {agent}"
+        shut_out = [each for each in MINING_AGENTS if not self.parsed.can_fetch(url, each)]
+        if shut_out or self.reserved:
+            line = f"User-agent: {shut_out[0]}" if shut_out else "Content-Signal or Content-Usage"
+            return "opted_out", f"robots.txt, {line}"
         if self.delay_s() > LONGEST_DELAY_S:
             return "host_busy", f"Crawl-delay: {self.delay_s():g}"
         return None
@@ -118,7 +128,7 @@ class RobotsFiles:
         from protego import Protego
 
         parsed = Protego.parse(file.text) if file.state == "rules" else None
-        return RobotsRules(file.state, parsed, self.agent)
+        return RobotsRules(file.state, parsed, self.agent, bool(_RESERVED.search(file.text)))
 
 
 def _key(origin: str) -> str:

@@ -97,9 +97,9 @@ class _Search:
     notes: list[str] = field(default_factory=list)
 
     def take(self, wanted: WantedText, outcome: ArticleText | NoText) -> None:
-        """Record a result; a text ends the search for it, a reason only counts until then."""
+        """Record a result; a text ends the search for it, most reasons only count until then."""
         self.found[wanted.id] = outcome
-        if isinstance(outcome, ArticleText):
+        if isinstance(outcome, ArticleText) or outcome.reason == "taken_down":
             self.pending.pop(wanted.id, None)
 
     def result(self, order: Iterable[WantedText]) -> TextRetrieval:
@@ -339,6 +339,16 @@ def _describe_tally(file: Path, tally: FileTally, rows: str) -> Iterator[str]:
         yield f"{file}: read as far as it goes, {tally.rows:,} {rows}: {tally.damage}."
 
 
+def check_packages() -> None:
+    """Check early that what reads articles is installed.
+
+    Raises:
+        UsageError: a package of the extra `articles` is missing.
+    """
+    for package in PACKAGES:
+        check_extra("articles", package, "reading articles", where="knowledge.text: article")
+
+
 @asynccontextmanager
 async def open_articles(
     config: ArticlesConfig,
@@ -363,8 +373,7 @@ async def open_articles(
         UsageError: a package of the extra `articles` is missing.
     """
     if depth == "article":
-        for package in PACKAGES:
-            check_extra("articles", package, "reading articles", where="knowledge.text: article")
+        check_packages()
     network, folder = network or Network(), caches / CACHE_NAME
     readers = readers or PageReaders()
     connector = new_connector(network.check, network.resolver)

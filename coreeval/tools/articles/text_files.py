@@ -20,7 +20,7 @@ from coreeval.config.user_files import open_file
 from coreeval.errors import KnowledgeError
 from coreeval.tools.articles.acceptance import FoundText
 from coreeval.tools.articles.addresses import is_web_address
-from coreeval.tools.articles.article_text import cut_text
+from coreeval.tools.articles.article_text import tidy_text
 from coreeval.tools.articles.file_index import Entry, FileTally, unreadable
 from coreeval.tools.articles.page import detect_language, parse_time
 from coreeval.tools.gdelt.page_text import clean_text
@@ -100,7 +100,7 @@ def _parse_row(line: bytes) -> FileRow | str:
         return "no text"
     return FileRow(
         url=url,
-        text=text.replace("\0", "").encode("utf-8", "replace").decode(),
+        text=text,
         title=clean_text(_words(row, "title")),
         published_at=parse_time(_words(row, "published_at", "date")),
         language=language_code(_words(row, "language", "lang")),
@@ -133,12 +133,12 @@ def read_rows(path: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Fou
 
 
 def _to_found(row: FileRow) -> FoundText:
-    text = cut_text(row.text)
+    text, was_cut = tidy_text(row.text)
     return FoundText(
         source="file",
         url=row.url,
         text=text,
-        was_cut=len(text) < len(row.text),
+        was_cut=was_cut,
         title=row.title,
         publisher=row.publisher,
         language=row.language if row.language != "und" else detect_language(text),

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -135,6 +137,24 @@ async def test_instructions_in_a_text_are_data_and_are_marked(tmp_path: Path) ->
     file = write(tmp_path / "a.jsonl", {**ROW, "text": str(ROW["text"]) + order})
     result = only(await found_in(tmp_path, file))
     assert isinstance(result, ArticleText) and result.instruction_like
+
+
+async def test_invisible_signs_are_taken_out(tmp_path: Path) -> None:
+    text = str(ROW["text"]).replace("ferry", "fer\u200bry\u202e") + "\n\n \x00\ud800"
+    result = only(await found_in(tmp_path, write(tmp_path / "a.jsonl", {**ROW, "text": text})))
+    assert isinstance(result, ArticleText)
+    assert result.text == f"{ROW['text']}\n\N{REPLACEMENT CHARACTER}"
+
+
+async def test_an_index_that_another_process_writes_is_not_deleted(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", ROW)
+    await found_in(tmp_path, file)
+    index = tmp_path / "caches" / "articles" / "index.db"
+    with closing(sqlite3.connect(index)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM entries")
+        assert isinstance(only(await found_in(tmp_path, file)), ArticleText)
+        other.rollback()
 
 
 async def test_a_text_that_names_somebody_taken_down_is_withheld(tmp_path: Path) -> None:

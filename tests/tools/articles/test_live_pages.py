@@ -103,6 +103,8 @@ async def test_robots_is_read_once_a_day(site: NewsSite, reader: Reader) -> None
         ("User-agent: GPTBot\nDisallow: /\n", "opted_out"),
         ("User-agent: CCBot\nUser-agent: Google-Extended\nDisallow: /\n", "opted_out"),
         ("User-agent: ClaudeBot\nDisallow: /2026\n", "opted_out"),
+        ("User-agent: *\nContent-Signal: search=yes,ai-train=no\nAllow: /\n", "opted_out"),
+        ("User-Agent: *\nContent-Usage: train-ai=n\nAllow: /\n", "opted_out"),
         ("User-agent: *\nCrawl-delay: 3600\n", "host_busy"),
     ],
 )
