@@ -84,7 +84,7 @@ class PageReaders:
                 sys.executable, "-P", "-c", _PROGRAM, *sys.path,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
                 limit=_LONGEST_ANSWER, start_new_session=True,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", LIMIT_VARIABLE: str(self._limit_s)},
+                env=_environment(self._limit_s),
             )  # fmt: skip
         except OSError as error:
             raise RunError(
@@ -101,6 +101,15 @@ class PageReaders:
 
 LIMIT_VARIABLE: Final = "COREEVAL_PAGE_LIMIT_S"
 """The environment variable that tells a process its limit."""
+
+
+_KEPT_VARIABLES: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")
+
+
+def _environment(limit_s: int) -> dict[str, str]:
+    """Return the environment of a process, which needs no keys."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return {**kept, "OPENBLAS_NUM_THREADS": "1", LIMIT_VARIABLE: str(limit_s)}
 
 
 async def _ask(process: asyncio.subprocess.Process, body: bytes, url: str) -> PageReading:

@@ -51,6 +51,18 @@ def _program(change: str) -> str:
     )
 
 
+async def test_a_process_gets_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key of nobody")
+    change = "def f(body, url):\n    import os; return e.PageReading(text=' '.join(os.environ))"
+    monkeypatch.setattr(extraction, "_PROGRAM", _program(change))
+    readers = PageReaders(most=1)
+    try:
+        names = (await readers.read(b"", URL)).text.split()
+    finally:
+        await readers.close()
+    assert "PATH" in names and "OPENAI_API_KEY" not in names
+
+
 async def test_a_process_that_dies_is_replaced() -> None:
     readers = PageReaders(most=1)
     try:
