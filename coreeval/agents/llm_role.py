@@ -114,10 +114,9 @@ def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
 
 def event_news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
     """Return news items as `news_data` does; those of one event have the same `event`."""
+    bundles = bundle_reports(dict.fromkeys(evidence, "structure"))
     events = {
-        report.id: number
-        for number, event in enumerate(bundle_reports(dict.fromkeys(evidence, "structure")), start=1)
-        for report in event.reports
+        report.id: number for number, event in enumerate(bundles, 1) for report in event.reports
     }
     return [
         {"event": events[item.id], **data}

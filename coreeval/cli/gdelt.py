@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coreeval.cli.gdelt_query import find_store, query
+from coreeval.cli.gdelt_text import text
 from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LAST = "last"
 gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
 gdelt.command("query")(query)
+gdelt.command("text")(text)
 StoreOption = Annotated[
     Path | None,
     typer.Option(

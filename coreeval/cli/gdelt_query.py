@@ -103,7 +103,7 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
 def _parse_window(start: str, end: str) -> "Window":
     from coreeval.schema import Window
 
-    first, last = _parse_moment(start, "--start"), _parse_moment(end, "--end")
+    first, last = parse_moment(start, "--start"), parse_moment(end, "--end")
     if first >= last:
         raise UsageError(
             f"the window ends ({end}) before it begins ({start})",
@@ -113,7 +113,12 @@ def _parse_window(start: str, end: str) -> "Window":
     return Window(start=first, end=last)
 
 
-def _parse_moment(text: str, option: str) -> datetime:
+def parse_moment(text: str, option: str) -> datetime:
+    """Return the moment that an option names.
+
+    Raises:
+        UsageError: it is no date.
+    """
     from coreeval.config.dates import as_utc
 
     try:

@@ -3,10 +3,11 @@
 It says how the services on a network are asked, how patiently, and for how much.
 """
 
+import re
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from coreeval.config.base import Section
 from coreeval.config.dates import as_utc
@@ -73,7 +74,50 @@ class DocConfig(Section):
     long, all others four times as long."""
 
 
+def _check_contact(contact: str) -> str:
+    """Return an address by which hosts can reach whoever fetches their pages."""
+    plain = contact.isascii() and contact.isprintable() and len(contact) <= 200
+    if not plain or not re.fullmatch(r"https?://[^\s()]+\.[^\s()]+|[^\s@()]+@[^\s@()]+", contact):
+        raise ValueError("an address of yours: https://example.org/about or name@example.org")
+    return contact
+
+
+class ArticlesConfig(Section):
+    """Where texts of articles come from, and how politely pages are fetched."""
+
+    files: tuple[str, ...] = ()
+    """Files of JSON lines with `url` and `text`, or folders of them."""
+    ccnews: tuple[str, ...] = ()
+    """WARC files of CC-NEWS, or folders of them."""
+    fetch: bool = False
+    """Whether a page that no file holds is fetched from its host, if the host allows it."""
+    contact: Annotated[str, AfterValidator(_check_contact)] | None = None
+    """A web or mail address that hosts are told with each request; needed to fetch pages."""
+    delay_s: Annotated[float, Field(ge=1)] = 5.0
+    """The least time between two pages of a host, in seconds; a longer crawl delay is obeyed."""
+    pages_a_day: Annotated[int, Field(ge=1)] = 200
+    """The most pages of a host on one day."""
+    timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    """The longest wait for one page, in seconds."""
+    deadline_s: Annotated[float, Field(gt=0)] = 600.0
+    """The longest time for all pages of one fetch together, in seconds."""
+    expire_days: Annotated[float, Field(gt=0)] = 30.0
+    """The days for which a text is kept in the workspace's private cache."""
+
+    @property
+    def has_source(self) -> bool:
+        """Return whether texts can come from anywhere."""
+        return bool(self.files or self.ccnews or self.fetch)
+
+    @model_validator(mode="after")
+    def _check_fetch(self) -> Self:
+        if self.fetch and not self.contact:
+            raise ValueError("fetch: true needs contact, a web or mail address that hosts are told")
+        return self
+
+
 BackendName = Literal["local", "bigquery", "doc"]
+TextDepth = Literal["headline", "description", "article"]
 UtcMoment = Annotated[datetime, AfterValidator(as_utc)]
 
 
@@ -103,6 +147,9 @@ class KnowledgeConfig(Section):
     the workspace's own store."""
     bigquery: BigQueryConfig = BigQueryConfig()
     doc: DocConfig = DocConfig()
+    text: TextDepth = "headline"
+    """How much of an article is read: its title; its one-sentence description too; its text too."""
+    articles: ArticlesConfig = ArticlesConfig()
     window: WindowConfig = WindowConfig()
     min_precision: Precision = "cluster"
     """The least certain kind of publication time that is accepted."""
@@ -115,3 +162,12 @@ class KnowledgeConfig(Section):
     """A file of model cutoffs and release dates that overrides the built-in ones."""
     takedown: str | None = None
     """A file of names and evidence ids that must not be used, one per line."""
+
+    @model_validator(mode="after")
+    def _check_text(self) -> Self:
+        if self.text == "article" and not self.articles.has_source:
+            raise ValueError(
+                "text: article needs a source of texts: articles.files, articles.ccnews, or "
+                "articles.fetch: true"
+            )
+        return self

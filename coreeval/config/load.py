@@ -195,7 +195,10 @@ def _resolve_run(config: Config, base: Path) -> Config:
         changes["prompts"] = at(config.prompts)
     news = config.knowledge
     listed = {"path": news.path, "cutoffs": news.cutoffs, "takedown": news.takedown}
-    files = {name: at(path) for name, path in listed.items() if path}
+    files: dict[str, object] = {name: at(path) for name, path in listed.items() if path}
+    articles = news.articles
+    texts = {"files": tuple(map(at, articles.files)), "ccnews": tuple(map(at, articles.ccnews))}
+    files["articles"] = articles.model_copy(update=texts)
     changes["knowledge"] = news.model_copy(update=files)
     changes["models"] = _resolve_models(config.models, at)
     if config.run.prices:

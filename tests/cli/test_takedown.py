@@ -230,6 +230,20 @@ def digest(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
+def test_files_of_articles_that_a_config_names_are_only_reported(
+    folder: Path, shell: Shell
+) -> None:
+    file = folder / "texts.jsonl"
+    file.write_text(json.dumps({"url": "https://a.example/1", "text": f"{NAME} opens."}) + "\n")
+    before, config = file.read_bytes(), run_of(folder, "rte") / "config.yaml"
+    said = yaml.safe_load(config.read_text("utf-8"))
+    said["knowledge"] |= {"text": "article", "articles": {"files": [str(file)]}}
+    config.write_text(yaml.safe_dump(said), encoding="utf-8")
+    left = shell("takedown", NAME, "--yes", "--json").document["left"]
+    assert [row["count"] for row in left if row["kind"] == "articles"] == [1]
+    assert file.read_bytes() == before
+
+
 def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     rte, emotion = run_of(folder, "rte"), run_of(folder, "emotion")
     counts = {run: shell("status", run, "--json").document["counts"] for run in (rte, emotion)}

@@ -60,6 +60,21 @@ def test_the_demo_without_its_packages_ends_before_a_run(
     assert not list(tmp_path.rglob("run.db"))
 
 
+@pytest.mark.parametrize("package", ["trafilatura", "fastwarc", "protego", "py3langid"])
+def test_texts_of_articles_without_their_packages_end_before_a_file_is_read(
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["gdelt", "text", "https://a.example/x", "--from", "absent.jsonl"]) == 2
+    said = capsys.readouterr().err
+    assert f"needs the package {package}" in said
+    assert "pip install 'coreeval[articles]'" in said
+
+
 def test_every_import_is_declared() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = document["optional-dependencies"]

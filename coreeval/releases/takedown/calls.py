@@ -153,6 +153,8 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 CACHE_DATABASE = "cache.db"
+ARTICLE_CACHE = "articles"
+"""The name of the cache of article texts (tools/articles/sources.py)."""
 _FOREIGN = (
     "its list names files outside of its folder, which CoreEval never writes: those files were "
     "neither read nor deleted. Delete the cache: what is in it is asked again"
@@ -184,7 +186,8 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
                     if name and is_plain_file(folder, str(name)):
                         (folder / str(name)).unlink(missing_ok=True)
     if entries:
-        yield TextMatches(kind="cached answers", path=path, count=len(entries), action="deleted")
+        kind = "article texts" if folder.name == ARTICLE_CACHE else "cached answers"
+        yield TextMatches(kind=kind, path=path, count=len(entries), action="deleted")
     if foreign:
         yield TextMatches(
             kind="cached answers", path=path, count=foreign, action="reported", to_do=_FOREIGN

@@ -175,6 +175,7 @@ _BENCHMARK_NOTE = "it is yours and stays as it is: while it names them, new runs
 LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
 _LATE_NOTE = "it was not looked into: when its command has ended, give this one again"
+_ARTICLES_NOTE = "it is yours and stays as it is: texts that name somebody on the list are not used"
 _FILE_NOTE = "it decides what the run is: delete the run if the name must go"
 _MOST_BYTES = 1 << 40
 """Bytes that no benchmark file reaches: a special file of the system may have no end."""
@@ -251,28 +252,31 @@ class _Search:
     def work(self, *, dry: bool) -> Iterator[TextMatches]:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
-        benchmarks = list(self._benchmarks())
-        for path, found in (*self._taken(benchmarks, dry=dry), *self._unchanged_files(benchmarks)):
+        benchmarks, articles = list(self._benchmarks()), list(self._article_files())
+        taken = self._taken((*benchmarks, *articles), dry=dry)
+        for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):
             self.tell(str(path))
             try:
                 yield from found
             except _DAMAGED as error:
                 yield report_unreadable(path, error)
 
-    def _taken(self, benchmarks: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
-        """Yield the places to erase the names from, with the work on each."""
+    def _taken(self, inputs: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
+        """Yield the places to erase the names from, with the work on each; `inputs` are left."""
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
         stores = dict.fromkeys((*places.news, *self._stores()))
         files = [path for path in places.files
-                 if not any(places.is_from(path, each) for each in benchmarks)]  # fmt: skip
+                 if not any(places.is_from(path, each) for each in inputs)]  # fmt: skip
         yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
         yield from ((path, erase_from_run(run, finder, dry=dry)) for path, run in runs.items())
         yield from ((path, erase_cache_entries(path, finder, dry=dry)) for path in places.caches)
         yield from ((path, erase_news(path, finder, dry=dry)) for path in stores)
         yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
 
-    def _unchanged_files(self, benchmarks: Sequence[Path]) -> Iterator[_Work]:
+    def _unchanged_files(
+        self, benchmarks: Sequence[Path], articles: Sequence[Path]
+    ) -> Iterator[_Work]:
         """Yield the places that are only reported, with the search of each."""
         for path in self.places.fixed:
             yield path, self._report("settings of a run", path, _FILE_NOTE)
@@ -280,6 +284,8 @@ class _Search:
             yield path, self._report("release", path, _RELEASE_NOTE)
         for path in benchmarks:
             yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
+        for path in articles:
+            yield path, self._report("articles", path, _ARTICLES_NOTE, self._is_of(path))
 
     def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
         return lambda path: self.places.is_from(path, benchmark)
@@ -303,6 +309,12 @@ class _Search:
     def _benchmarks(self) -> Iterator[Path]:
         """Yield the user's own files that the runs were made from, without duplicates."""
         named = {Path(config.dataset.path).resolve() for config in self._configs()}
+        yield from sorted(path for path in named if path.exists())
+
+    def _article_files(self) -> Iterator[Path]:
+        """Yield the user's own files of articles that the runs' configs name."""
+        sources = [config.knowledge.articles for config in self._configs()]
+        named = {Path(path).resolve() for each in sources for path in (*each.files, *each.ccnews)}
         yield from sorted(path for path in named if path.exists())
 
     def _stores(self) -> Iterator[Path]:

@@ -1,0 +1,176 @@
+"""An article's text, or the reason why a piece of evidence stays a headline or a description."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+from coreeval.schema import Evidence, Precision, Value
+from coreeval.tools.gdelt.page_text import without_unseen
+
+TextSource = Literal["file", "ccnews", "web"]
+DateSource = Literal["stated", "estimated", "file", "feed"]
+"""Who tells the date: the page's metadata; htmldate, from the page; the user's file; the feed."""
+WhyNoText = Literal[
+    "not_wanted", "not_found", "taken_down", "licence", "forbidden", "robots_unknown", "opted_out",
+    "address", "host_busy", "daily_cap", "out_of_time", "unreachable", "refused", "gone",
+    "redirects", "not_html", "too_large", "unreadable", "too_short", "wall", "other_title",
+    "other_language", "other_date",
+]  # fmt: skip
+WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
+    {
+        "not_wanted": "knowledge.text asks for no articles",
+        "not_found": "no file holds the article, and the page was not fetched",
+        "taken_down": "the text names somebody on the takedown list",
+        "licence": "the licence of the text forbids its use in other works",
+        "forbidden": "robots.txt forbids the page",
+        "robots_unknown": "robots.txt could not be read, which counts as a ban",
+        "opted_out": "the publisher does not allow text mining",
+        "address": "the address is not one of a public web page",
+        "host_busy": "the host asks for a longer pause",
+        "daily_cap": "the host was asked for as many pages as a day may have",
+        "out_of_time": "there was no time left",
+        "unreachable": "the host did not answer",
+        "refused": "the host refused the page",
+        "gone": "the host has no such page",
+        "redirects": "the page redirects too often",
+        "not_html": "it is not an HTML page",
+        "too_large": "it is too large",
+        "unreadable": "no text could be extracted",
+        "too_short": "the text is too short",
+        "wall": "it is a paywall, a captcha or a block page",
+        "other_title": "the text does not share enough words with its title",
+        "other_language": "the text is in another language",
+        "other_date": "the page has another date than the feed",
+    }
+)
+LASTING: Final[frozenset[WhyNoText]] = frozenset(get_args(WhyNoText)) - {
+    "not_wanted", "not_found", "licence", "robots_unknown", "host_busy", "daily_cap", "out_of_time",
+    "unreachable",
+}  # fmt: skip
+"""Reasons that hold for a while, so that a page with one of them is not fetched again at once."""
+MOST_CHARACTERS: Final = 200_000
+"""The most characters of a text; a longer one is cut at a line (own choice; news has 3,400)."""
+
+
+class ArticleText(Value):
+    """The text of an article, whose body stays private: only excerpts may be published."""
+
+    id: str
+    """The id of the evidence."""
+    url: str
+    """The address of the page that the text is from, after redirects."""
+    text: str
+    text_sha256: str
+    title: str
+    publisher: str
+    published_at: datetime
+    date_source: DateSource
+    published_precision: Precision
+    """`exact` where the page or the user's file states the date; else as the evidence has it."""
+    language: str
+    """The ISO 639-1 code; `und` if unknown."""
+    source: TextSource
+    licence: str = ""
+    """The licence as stated; empty if none is."""
+    depth: Literal["article"] = "article"
+    was_cut: bool = False
+    """Whether the text was longer than `MOST_CHARACTERS`."""
+    instruction_like: bool = False
+    """Whether the text reads like an instruction to a model."""
+
+
+class NoText(Value):
+    """Why there is no text."""
+
+    id: str
+    reason: WhyNoText
+    depth: Literal["headline", "description"]
+    """What there is instead."""
+    detail: str = ""
+    """What was found, such as a status or a date; the host may have chosen the words."""
+    stated_at: datetime | None = None
+    """The date that the page states, if that is the reason."""
+
+
+class TextRetrieval(Value):
+    """What was found for a list of evidence."""
+
+    by_id: dict[str, ArticleText | NoText]
+    """The result for each evidence id."""
+    notes: tuple[str, ...] = ()
+    """What the user should be told, a sentence each."""
+
+    def count_reasons(self) -> Counter[WhyNoText]:
+        """Return how many items have no text, by reason."""
+        missing = (item for item in self.by_id.values() if isinstance(item, NoText))
+        return Counter(item.reason for item in missing)
+
+    def count_sources(self) -> Counter[TextSource]:
+        """Return how many items have a text, by source."""
+        found = (item for item in self.by_id.values() if isinstance(item, ArticleText))
+        return Counter(item.source for item in found)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WantedText:
+    """An article whose text is wanted."""
+
+    id: str
+    url: str
+    title: str = ""
+    domain: str = ""
+    published_at: datetime | None = None
+    """None if the date is unknown; then the page's date is not checked."""
+    precision: Precision = "crawl"
+    language: str = "und"
+    has_description: bool = False
+
+    def without_text(
+        self, reason: WhyNoText, detail: str = "", stated_at: datetime | None = None
+    ) -> NoText:
+        """Return the result for an article without a text."""
+        return NoText(
+            id=self.id,
+            reason=reason,
+            depth="description" if self.has_description else "headline",
+            detail=detail,
+            stated_at=stated_at,
+        )
+
+
+def to_wanted(item: Evidence) -> WantedText:
+    """Return what is searched for a piece of evidence."""
+    return WantedText(
+        id=item.id,
+        url=item.url,
+        title=item.title,
+        domain=item.domain,
+        published_at=item.published_at,
+        precision=item.published_precision,
+        language=item.language,
+        has_description=bool(item.snippet),
+    )
+
+
+def tidy_text(raw: str) -> tuple[str, bool]:
+    """Return a text as lines without invisible characters, and whether it was cut."""
+    head = cut_text(raw)
+    lines = (without_unseen(line) for line in head.splitlines())
+    return "\n".join(line for line in lines if line), len(head) < len(raw)
+
+
+def cut_text(text: str) -> str:
+    """Return at most `MOST_CHARACTERS` of a text, whole lines or words if possible."""
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    head = text[:MOST_CHARACTERS]
+    return head.rpartition("\n")[0] or head.rpartition(" ")[0] or head
+
+
+def hash_text(text: str) -> str:
+    """Return the sha256 of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,167 @@
+"""Where the articles of large files are: an index by evidence id, so that a file is read once.
+
+The index holds hashes and positions, and no text. It is made again when a file changes.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock
+
+from coreeval.errors import KnowledgeError
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS files (
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, state TEXT, rows INTEGER, bad TEXT, damage TEXT);
+CREATE TABLE IF NOT EXISTS entries (file INTEGER, key TEXT, at INTEGER, seen INTEGER);
+CREATE INDEX IF NOT EXISTS by_key ON entries (key, file);
+"""
+_FIND: Final = (
+    "SELECT path, key, at, seen FROM entries JOIN files ON file = id"
+    " WHERE key IN (SELECT value FROM json_each(?)) ORDER BY at"
+)
+_VERSION: Final = 1
+_PATIENCE_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The place of an article in a file."""
+
+    key: str
+    """The evidence id of the article's URL."""
+    at: int
+    """The byte at which it begins, unpacked in a file of JSON lines, packed in a WARC file."""
+    seen: int = 0
+    """When the page was crawled, in seconds since 1970; 0 if the file does not say."""
+
+
+@dataclass
+class FileTally:
+    """What was found in a file."""
+
+    rows: int = 0
+    bad: Counter[str] = field(default_factory=Counter)
+    """The number of rows that cannot be used, by reason."""
+    damage: str = ""
+    """Why the file could not be read to its end."""
+
+
+Scan = Callable[[Path, FileTally], Iterator[Entry]]
+
+
+@dataclass(frozen=True)
+class FileIndex:
+    """The index of a workspace.
+
+    Args:
+        path: The SQLite file of the index.
+    """
+
+    path: Path
+
+    def ensure(self, file: Path, scan: Scan) -> FileTally:
+        """Index a file unless that has been done since its last change.
+
+        Raises:
+            KnowledgeError: the file cannot be read, or the index cannot be written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{self.path}.lock"), closing(self._open()) as database, database:
+                known = self._known(database, file)
+                return known or self._add(database, file, scan)
+        except OSError as error:
+            raise unreadable(file, error) from None
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def find(self, files: Sequence[Path], keys: Sequence[str]) -> dict[Path, list[Entry]]:
+        """Return the places of articles in indexed files, in the order of each file.
+
+        Raises:
+            KnowledgeError: the index cannot be read.
+        """
+        try:
+            with closing(self._open()) as database:
+                rows = database.execute(_FIND, (json.dumps(list(keys)),)).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+        found = dict[Path, list[Entry]]((file, []) for file in files)
+        for path, *entry in rows:
+            if Path(path) in found:
+                found[Path(path)].append(Entry(*entry))
+        return {file: entries for file, entries in found.items() if entries}
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return _opened(self.path)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+            self.path.unlink(missing_ok=True)
+            return _opened(self.path)
+
+    def _unusable(self, error: sqlite3.Error) -> KnowledgeError:
+        return KnowledgeError(
+            f"the index of articles cannot be used: {error}",
+            where=str(self.path),
+            hint="delete it: it is made again from the files",
+        )
+
+    def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
+        found = database.execute(
+            "SELECT rows, bad, damage FROM files WHERE path = ? AND state = ?",
+            (str(file), _state(file)),
+        ).fetchone()
+        return FileTally(found[0], Counter(json.loads(found[1])), found[2]) if found else None
+
+    def _add(self, database: sqlite3.Connection, file: Path, scan: Scan) -> FileTally:
+        database.execute(
+            "DELETE FROM entries WHERE file = (SELECT id FROM files WHERE path = ?)", (str(file),)
+        )
+        database.execute("DELETE FROM files WHERE path = ?", (str(file),))
+        state, tally = _state(file), FileTally()
+        number = database.execute("INSERT INTO files (path) VALUES (?)", (str(file),)).lastrowid
+        database.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?)",
+            ((number, each.key, each.at, each.seen) for each in scan(file, tally)),
+        )
+        database.execute(
+            "UPDATE files SET state = ?, rows = ?, bad = ?, damage = ? WHERE id = ?",
+            (state, tally.rows, json.dumps(tally.bad), tally.damage, number),
+        )
+        return tally
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    if path.is_symlink():  # SQLite would write into what it leads to
+        path.unlink()
+    database = sqlite3.connect(path, timeout=_PATIENCE_S)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")  # who searches need not wait for who indexes
+        database.executescript(_TABLES)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _state(file: Path) -> str:
+    found = file.stat()
+    return f"{_VERSION} {found.st_size} {found.st_mtime_ns} {found.st_ino}"
+
+
+def unreadable(file: Path, error: OSError) -> KnowledgeError:
+    """Return the error for a file of articles that cannot be read."""
+    return KnowledgeError(
+        f"a file of articles cannot be read: {error.strerror or error}",
+        where=str(file),
+        hint="name a file or folder that is there and may be read, under knowledge.articles",
+    )
