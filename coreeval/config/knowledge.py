@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from coreeval.config.base import Section
+from coreeval.config.base import Count, Section
 from coreeval.config.dates import as_utc
 from coreeval.config.models import split_address
 from coreeval.schema import Precision
@@ -95,7 +95,7 @@ class ArticlesConfig(Section):
     """A web or mail address that hosts are told with each request; needed to fetch pages."""
     delay_s: Annotated[float, Field(ge=1)] = 5.0
     """The least time between two pages of a host, in seconds; a longer crawl delay is obeyed."""
-    pages_a_day: Annotated[int, Field(ge=1)] = 200
+    pages_a_day: Count = 200
     """The most pages of a host on one day."""
     timeout_s: Annotated[float, Field(gt=0)] = 30.0
     """The longest wait for one page, in seconds."""
@@ -156,7 +156,7 @@ class KnowledgeConfig(Section):
     candidates: Annotated[int, Field(ge=1, le=100)] = 8
     """The number of events offered to a sample, up to three reports of each (research:
     reading_trial_2)."""
-    reuse: Annotated[int, Field(ge=1)] | None = 2
+    reuse: Count | None = 2
     """The most samples that one event may be offered to; None for no limit."""
     cutoffs: str | None = None
     """A file of model cutoffs and release dates that overrides the built-in ones."""
