@@ -9,7 +9,6 @@ from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDiffer
 from coreeval.evaluation.scores import Score
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
-    ATTRIBUTION,
     SYNTHETIC,
     describe_fill,
     describe_freshness,
@@ -22,6 +21,7 @@ from coreeval.runs.card import (
     front_matter,
 )
 from coreeval.runs.quality import LabelShare, Overlap, Quality, RungCoverage
+from coreeval.runs.sources import describe_sources
 from coreeval.schema import Task
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
@@ -284,7 +284,9 @@ def _terms(manifest: ReleaseManifest) -> str:
 The benchmark: {escape(licence.name)}{url}; {escape(licence.source)}.
 The updated and semantic texts derive from it, so its terms may reach them too.
 {_loader(manifest)}
-{ATTRIBUTION}"""
+### The news
+
+{describe_sources(manifest.sources)}"""
 
 
 def _loader(manifest: ReleaseManifest) -> str:
