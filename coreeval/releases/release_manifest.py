@@ -7,7 +7,7 @@ from coreeval.releases.folders import InsidePath, PlainName, RelativePath, Versi
 from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
 from coreeval.runs.quality import Findings, Quality
 from coreeval.runs.sources import SourceTerms
-from coreeval.schema import EvidenceDepth, EvidenceSource, Rung, Value, Window
+from coreeval.schema import Rung, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
@@ -203,8 +203,8 @@ class FactRow(Value):
     text_sha256: str = ""
     """sha256 of the article's text, where there was one. Like the columns below, it is missing in
     releases made before evidence had a depth."""
-    evidence_depth: EvidenceDepth | None = None
-    source: EvidenceSource = "gdelt"
+    evidence_depth: str = ""
+    source: str = "gdelt"
     licence: str = ""
 
 

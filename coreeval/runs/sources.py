@@ -52,16 +52,18 @@ class SourceTerms(Value):
     """Whether what is adapted from it must be passed on under the same licence."""
 
 
-def count_sources(used: Iterable[tuple[EvidenceSource, str]]) -> tuple[SourceTerms, ...]:
+def count_sources(used: Iterable[tuple[str, str]]) -> tuple[SourceTerms, ...]:
     """Return the terms of some sources, given source and licence of each fact, most facts first."""
     counted = Counter(used)
     return tuple(
-        SourceTerms(
-            source=source,
-            licence=licence,
-            licence_url=LICENCE_URLS.get(licence, ""),
-            facts=facts,
-            share_alike=licence.startswith(SHARE_ALIKE),
+        SourceTerms.model_validate(
+            {
+                "source": source,
+                "licence": licence,
+                "licence_url": LICENCE_URLS.get(licence, ""),
+                "facts": facts,
+                "share_alike": licence.startswith(SHARE_ALIKE),
+            }
         )
         for (source, licence), facts in sorted(counted.items(), key=lambda one: (-one[1], one[0]))
     )
@@ -70,7 +72,7 @@ def count_sources(used: Iterable[tuple[EvidenceSource, str]]) -> tuple[SourceTer
 def describe_sources(sources: Sequence[SourceTerms]) -> str:
     """Return the part of a dataset card about sources and licences of the news, in Markdown."""
     rows = "\n".join(
-        f"| {escape(NAMES[one.source])} | {one.facts} | {escape(one.licence) or 'not stated'} |"
+        f"| {escape(NAMES[one.source])} | {one.facts} | {escape(one.licence or _PUBLISHERS)} |"
         for one in sources
     )
     table = f"| source of facts | facts | licence |\n|---|---|---|\n{rows}" if rows else _NO_FACTS
@@ -79,6 +81,7 @@ def describe_sources(sources: Sequence[SourceTerms]) -> str:
 
 
 _NO_FACTS = "No fact was replaced."
+_PUBLISHERS = "that of each publisher"
 
 
 def describe_share_alike(terms: SourceTerms) -> str:

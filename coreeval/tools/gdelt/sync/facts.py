@@ -32,6 +32,8 @@ LONGEST_NAME: Final = 200
 MOST_HTML: Final = 2 << 20
 """The most characters of a page; a day has about 100,000."""
 _DISAMBIGUATION = re.compile(r" \([^()]*\)$")
+_STRIP_MARKER = re.compile(r"\x7f?'\"`UNIQ-[\w-]*-QINU`\"'\x7f?")
+"""What MediaWiki leaves where a template was not put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def _refuse_page(number: int, page: Mapping[str, object], tally: RowTally) -> No
 
 
 def _to_row(fact: DatedFact) -> dict[str, Any] | Reason:
-    title = clean_page_text(fact.told.text, LONGEST_TITLE)
+    title = clean_page_text(_STRIP_MARKER.sub("", fact.told.text[:MOST_HTML]), LONGEST_TITLE)
     if not title:
         return "untitled"
     at = datetime.combine(fact.day, time(), UTC)

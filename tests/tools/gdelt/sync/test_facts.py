@@ -129,6 +129,11 @@ def test_hidden_characters_and_markup_go() -> None:
     assert row["title"] == "Chile elects a & b senate"
 
 
+def test_what_a_template_left_goes() -> None:
+    (row,), _ = read(fact_line("A '\"`UNIQ--templatestyles-00000004-QINU`\"'Mw 5.6 earthquake."))
+    assert row["title"] == "A Mw 5.6 earthquake."
+
+
 # -- pages ----------------------------------------------------------------------------------------
 
 
