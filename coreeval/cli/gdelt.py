@@ -367,7 +367,8 @@ def _feed_lines(feed: Json) -> Iterator[str]:
     for name, rows in _group_days(feed["days"]):
         yield f"  {name:<10}  {_share(rows)}  {sum(row['articles'] for row in rows):>9,} rows"
     for gap in feed["gaps"]:
-        why = gap["known_hole"] or _WHY[gap["why"]]
+        absent = "there is none" if unit == "days" and gap["why"] == "missing" else ""
+        why = gap["known_hole"] or absent or _WHY[gap["why"]]
         yield f"  gap {_format_span(gap)}  {gap['batches']:,} {unit}: {why}"
 
 
