@@ -364,8 +364,10 @@ def _feed_lines(feed: Json) -> Iterator[str]:
         + (f", {bad:,} bad" if bad else "")
         + (f"; {feed['present']:,} of {feed['expected']:,} {unit}" if feed["expected"] else "")
     )
+    dated = any(row["articles"] for row in feed["days"])  # not so if files of no one batch gave all
     for name, rows in _group_days(feed["days"]):
-        yield f"  {name:<10}  {_share(rows)}  {sum(row['articles'] for row in rows):>9,} rows"
+        counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
+        yield f"  {name:<10}  {_share(rows)}{counted}"
     for gap in feed["gaps"]:
         absent = "there is none" if unit == "days" and gap["why"] == "missing" else ""
         why = gap["known_hole"] or absent or _WHY[gap["why"]]

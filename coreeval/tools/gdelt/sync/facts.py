@@ -168,8 +168,12 @@ def _to_row(fact: DatedFact) -> dict[str, Any] | Reason:
 
 
 def _names(told: PageFact) -> Iterator[dict[str, object]]:
-    """Yield what a fact links to, and its topics as events, each once."""
-    kinds = {_clean_name(name): "other" for name in told.entities[:MOST_NAMES]}
+    """Yield what a fact links to, and its topics as events, each once.
+
+    A link to a common noun, which the sentence writes in lower case, is no name.
+    """
+    linked = (_clean_name(name) for name in told.entities[:MOST_NAMES])
+    kinds = {name: "other" for name in linked if name in told.text or name.lower() not in told.text}
     kinds |= {_clean_name(name): "event" for name in told.topics[:MOST_NAMES]}
     for place, (name, kind) in enumerate(kinds.items()):
         if name:

@@ -43,7 +43,7 @@ def fact_line(text: object = TEXT, **changed: object) -> str:
         "topics": ["2026 Chilean election"],
         "text": text,
         "sources": [{"url": "https://news.example/chile", "name": "AP"}],
-        "entities": ["Chile", "Senate (Chile)"],
+        "entities": ["Chile", "Andes (mountains)"],
         "language": "en",
         "url": "https://en.wikipedia.org/wiki/Portal:Current_events/2026_June_10",
         "licence": "CC BY-SA 4.0 (Wikipedia)",
@@ -74,7 +74,7 @@ def test_a_line_is_a_row() -> None:
     assert row["title"] == TEXT and row["snippet"] == ""
     assert row["stated_at"] is None, "the page states the day alone, which its address names"
     assert [(one["name"], one["type"]) for one in row["entities"]] == [
-        ("Chile", "other"), ("Senate", "other"), ("2026 Chilean election", "event"),
+        ("Chile", "other"), ("Andes", "other"), ("2026 Chilean election", "event"),
     ]  # fmt: skip
     assert row["themes"] == ["Politics and elections"]
     assert row["cites"] == ["https://news.example/chile"]
@@ -112,6 +112,12 @@ def test_odd_values_are_left_out() -> None:
     (row,), _ = read(odd, "")
     assert [one["name"] for one in row["entities"]] == ["Chile"]
     assert row["cites"] == []
+
+
+def test_a_common_noun_is_no_name() -> None:
+    (row,), _ = read(fact_line("A landslide in Chile blocks Road 5.", topics=[],
+                               entities=["Landslide", "Chile", "Chilean roads"]))  # fmt: skip
+    assert [one["name"] for one in row["entities"]] == ["Chile", "Chilean roads"]
 
 
 def test_what_is_long_is_cut() -> None:
