@@ -47,7 +47,7 @@ MOST_BYTES: Final = 4 << 20
 TIMEOUT_S: Final = 60.0
 _BUSY: Final = ("maxlag", "ratelimited", "readonly")
 _ABSENT: Final = ("missingtitle", "nosuchpageid")
-_CONTACT = re.compile(r"[^\s()]+@[^\s()]+\.[^\s()]+|https?://[^\s()]+")
+_CONTACT = re.compile(r"[^\s()@]+@[^\s()@.]+(?:\.[^\s()@.]+)+|https?://[^\s()]+")
 LONGEST_CONTACT: Final = 200
 
 
