@@ -1,8 +1,10 @@
 """Whether the search ranks better than a match of titles, on labelled pairs of query and article.
 
-    python -m benchmarks.ranking [--news DIR] [--depth 5]
+    python -m benchmarks.ranking [--news DIR] [--depth 5] [--facts FILE] [--labels FILE]
 
 The labels are in `ranking.yaml`; the articles they speak of are read from a folder of GDELT files.
+With `--facts`, a file of dated facts, the searches are made again in a store that has both, and the
+labels of facts count for all rankings. `ranking_facts.yaml` has labels of facts alone.
 nDCG is scikit-learn's, its mean's interval a bootstrap over queries. An article that nobody
 labelled counts as irrelevant; how many there were is printed. The title match is helped by what the
 store does for all: one article a page, English, screened, two at most of a story.
@@ -12,6 +14,7 @@ import argparse
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -22,7 +25,9 @@ from scipy.stats import bootstrap  # type: ignore[import-untyped]
 from sklearn.metrics import ndcg_score  # type: ignore[import-untyped]
 
 from coreeval.schema import EntityQuery, Evidence, Value, Window
+from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.gdelt.words import search_keys
 
 LABELS = Path(__file__).with_suffix(".yaml")
@@ -38,6 +43,8 @@ class Labelled(Value):
     window: Window
     grades: dict[str, int]
     """Evidence id -> 2 about it, 1 touches it, 0 something else."""
+    facts: dict[str, int] = {}
+    """The same of dated facts; used only if the store of one ranking has them."""
 
     def query(self, *, with_context: bool) -> EntityQuery:
         """Return the query as a sample would ask it."""
@@ -45,9 +52,12 @@ class Labelled(Value):
         return EntityQuery(id="q", text=self.text, rung=self.rung, context=context)
 
 
-def labelled() -> list[Labelled]:
-    """Return the labelled queries."""
-    return [Labelled.model_validate(row) for row in yaml.safe_load(LABELS.read_text("utf-8"))]
+def labelled(file: Path = LABELS, *, with_facts: bool = False) -> list[Labelled]:
+    """Return the labelled queries; the labels of facts are left out, or count as the others do."""
+    queries = [Labelled.model_validate(row) for row in yaml.safe_load(file.read_text("utf-8"))]
+    if not with_facts:
+        return queries
+    return [each.model_copy(update={"grades": each.grades | each.facts}) for each in queries]
 
 
 def title_match(asked: Labelled, articles: Sequence[Evidence]) -> list[str]:
@@ -93,9 +103,10 @@ async def everything(source: LocalKnowledge, asked: Labelled) -> list[Evidence]:
     return list({article.id: article for article in found}.values())
 
 
-async def compare(source: LocalKnowledge, depth: int) -> None:
-    """Print the figures of each ranking."""
-    queries = labelled()
+async def compare(
+    source: LocalKnowledge, both: LocalKnowledge | None, queries: Sequence[Labelled], depth: int
+) -> None:
+    """Print the figures of each ranking; `both` is a store that also has facts."""
     pairs = sum(len(asked.grades) for asked in queries)
     print(f"{len(queries)} queries, {pairs} labelled pairs, nDCG@{depth}, mean and 95 % interval")
     rankings = {
@@ -105,6 +116,11 @@ async def compare(source: LocalKnowledge, depth: int) -> None:
             await search(source, each, with_context=True, k=depth) for each in queries
         ],
     }
+    if both is not None:
+        for name, context in (("with facts", False), ("with facts + context", True)):
+            rankings[name] = [
+                await search(both, each, with_context=context, k=depth) for each in queries
+            ]
     base = None
     for name, ranked in rankings.items():
         scores = np.array(
@@ -119,7 +135,7 @@ async def compare(source: LocalKnowledge, depth: int) -> None:
             for known in found[:depth]
         )
         base = scores if base is None else base
-        print(f"{name:18s} {_said(scores)}   against title match {_said(scores - base)}"
+        print(f"{name:20s} {_said(scores)}   against title match {_said(scores - base)}"
               f"   unlabelled {unknown}")  # fmt: skip
         for each, score in zip(queries, scores, strict=True):
             print(f"    {score:.2f} {each.text} {list(each.context)}")
@@ -137,12 +153,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--news", type=Path, default=NEWS)
     parser.add_argument("--depth", type=int, default=5)
+    parser.add_argument("--facts", type=Path)
+    parser.add_argument("--labels", type=Path, default=LABELS)
     given = parser.parse_args()
+    queries = labelled(given.labels, with_facts=given.facts is not None)
     with (
         tempfile.TemporaryDirectory() as cache,
-        open_local(given.news, Path(cache), min_precision="crawl") as source,
+        open_local(given.news, Path(cache) / "news", min_precision="crawl") as source,
+        ExitStack() as stack,
     ):
-        asyncio.run(compare(source, given.depth))
+        both = None
+        if given.facts:
+            store = Path(cache) / "both"
+            for files in (given.news, given.facts):
+                sync_folder(store, files, around=Around(finish=compact))
+            both = stack.enter_context(LocalKnowledge(store, news=store, min_precision="crawl"))
+        asyncio.run(compare(source, both, queries, given.depth))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 No logic lives here. Everything is frozen, refuses unknown keys and turns into plain JSON.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
@@ -29,6 +30,8 @@ Outcome = Literal[
 SemanticStatus = Literal["reworded", "unchanged", "label_changed", "policy"]
 TrainStatus = Literal["open", "reworded", "unchanged", "label_changed", "policy", "failed"]
 Precision = Literal["exact", "url", "cluster", "crawl"]
+EvidenceSource = Literal["gdelt", "current_events", "file", "ccnews", "web"]
+EvidenceDepth = Literal["headline", "description", "article"]
 Rung = Literal["named", "alias", "concept", "sibling", "structure", "none"]
 EntityType = Literal[
     "person", "organisation", "place", "group", "event", "work", "product", "quantity", "date",
@@ -164,6 +167,11 @@ class NamedEntity(Value):
     type: EntityType
 
 
+def _depth_of(given: Mapping[str, object]) -> EvidenceDepth:
+    """Return the depth of evidence that does not state it, as evidence of before does not."""
+    return "description" if given.get("snippet") else "headline"
+
+
 class Evidence(Value):
     """One dated piece of news."""
 
@@ -185,6 +193,14 @@ class Evidence(Value):
     """The backend's file and row, so that a fact can be traced to the byte."""
     instruction_like: bool = False
     """Whether its text reads like an instruction to a model; it is shown as data all the same."""
+    source: EvidenceSource = "gdelt"
+    """Where its text comes from."""
+    licence: str = ""
+    """A short name of the terms of its text, such as `CC BY-SA 4.0`; empty: the publisher's own."""
+    depth: EvidenceDepth = Field(default_factory=_depth_of)
+    """How much of it was there to write from: its headline, a sentence of description, a text."""
+    text_sha256: str = ""
+    """sha256 of the article's text, where there was one."""
 
 
 class EntityQuery(Value):

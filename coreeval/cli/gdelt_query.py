@@ -14,10 +14,11 @@ from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.schema import Coverage, Precision, Window
+    from coreeval.schema import Coverage, EvidenceSource, Precision, Window
 
 
 PRECISIONS = ("exact", "url", "cluster", "crawl")
+SOURCES = ("gdelt", "current_events")
 WHY = {
     "no_news": "no news: the store has articles of these days, and none matches",
     "not_covered": "not covered: the store has no article of these days",
@@ -46,6 +47,12 @@ def query(
             metavar="KIND", help=f"Least certain publication time: {', '.join(PRECISIONS)}."
         ),
     ] = "crawl",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help=f"Only news from there: {', '.join(SOURCES)}."
+        ),
+    ] = None,
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="DIR", file_okay=False, help="The news store."),
@@ -68,12 +75,14 @@ def query(
         aliases=tuple(alias or ()),
         context=tuple(context or ()),
     )
-    with LocalKnowledge(place, news=place, min_precision=_parse_precision(min_precision)) as news:
+    how, only = _parse_precision(min_precision), _parse_source(source)
+    with LocalKnowledge(place, news=place, min_precision=how, source=only) as news:
         answer = asyncio.run(news.fetch([asked], window, limit))
         coverage = news.coverage(window)
     document: Document = {
         "name": name,
         "window": window.model_dump(mode="json"),
+        "source": only,
         "evidence": [item.model_dump(mode="json") for item in answer.by_query["q"]],
         "reason": answer.reasons.get("q"),
         "coverage": coverage.model_dump(mode="json"),
@@ -88,6 +97,8 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
         yield f"{item['published_at'][:10]}  {one_line(item['title'])}{mark}"
         site = f"{item['domain']} ({item['published_precision']})"
         yield f"            {site}  {one_line(item['url'])}"
+        if item["source"] != "gdelt":
+            yield f"            {item['source']}, {one_line(item['licence'])}"
         if item["snippet"]:
             yield f"            {one_line(item['snippet'])}"
     if document["reason"]:
@@ -136,6 +147,15 @@ def _parse_precision(text: str) -> "Precision":
     raise UsageError(
         f"there is no precision {text!r}", where="--min-precision", hint=", ".join(PRECISIONS)
     )
+
+
+def _parse_source(text: str | None) -> "EvidenceSource | None":
+    if text is None:
+        return None
+    for known in SOURCES:
+        if text == known:
+            return known  # type: ignore[return-value]  # the names are those of the type
+    raise UsageError(f"there is no source {text!r}", where="--source", hint=", ".join(SOURCES))
 
 
 def find_store() -> Path:

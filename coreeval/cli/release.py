@@ -103,7 +103,7 @@ def release_document(made: "Release") -> Document:
     """Return the `--json` output for a release."""
     manifest = made.manifest.model_dump(mode="json")
     keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
-    more = ("review", "takedown", "still_stale", "changelog")
+    more = ("review", "takedown", "still_stale", "changelog", "sources")
     return {
         "release": str(made.path),
         "digest": made.digest,
@@ -131,10 +131,20 @@ def _words(made: "Release") -> Iterator[str]:
         stale = f"{manifest.still_stale} samples, for which no news is new enough"
         yield f"  {'still stale':<14}{stale}"
     yield from _withheld_lines(made)
+    yield from _source_lines(made)
     yield f"release: {brief(made.path)}"
     yield f"digest:  {made.digest}"
     yield f"check:   {command('verify', made.path)}"
     yield from offline_lines(list(manifest.ruled))
+
+
+def _source_lines(made: "Release") -> Iterator[str]:
+    """Yield what the licences of the news ask of whoever passes the release on."""
+    for one in made.manifest.sources:
+        if one.share_alike:
+            yield f"  {'share-alike':<14}{one.facts} facts are from {one.source}: {one.licence}"
+            yield f"  {'':<14}name it and link it, say what was changed, pass on what is adapted"
+            yield f"  {'':<14}under the same licence (README.md, docs/knowledge.md)"
 
 
 def _withheld_lines(made: "Release") -> Iterator[str]:

@@ -245,6 +245,10 @@ def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
             "published_at": datetime.fromisoformat(fact.published_at),
             "published_precision": fact.published_precision,
             "origin": f"release {release.manifest.name} {release.manifest.version}",
+            "source": fact.source,
+            "licence": fact.licence,
+            "depth": fact.evidence_depth or "headline",
+            "text_sha256": fact.text_sha256,
         }
     )
     return EvidenceExcerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)

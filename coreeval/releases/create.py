@@ -63,6 +63,7 @@ from coreeval.releases.sources import (
 from coreeval.runs.arms import iter_used_evidence, shard_name, write_arms
 from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
 from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
+from coreeval.runs.sources import count_sources
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, write_json, write_text
 from coreeval.tools.stores.run_store import RunStore
@@ -250,6 +251,9 @@ def _manifest(
         "annotation": publish_ratings(made_of.files, run),
         "on_reject": made_of.on_reject,
         "licence": made_of.licence,
+        "sources": count_sources(
+            (fact.source, fact.licence) for fact in read_facts(draft / "provenance" / shard)
+        ),
         "takedown": TakedownState(
             entries=len(made_of.takedown),
             sha256=made_of.takedown.fingerprint,

@@ -11,7 +11,6 @@ from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.evaluation.scores import Score
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
-    ATTRIBUTION,
     SYNTHETIC,
     count_table,
     describe_fill,
@@ -24,6 +23,7 @@ from coreeval.runs.card import (
     model_table,
 )
 from coreeval.runs.quality import LabelShare, Overlap, Quality
+from coreeval.runs.sources import describe_sources
 from coreeval.schema import Task
 from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_share
 from coreeval.tools.knowledge import describe_coverage
@@ -243,7 +243,9 @@ def _terms(manifest: ReleaseManifest) -> str:
 The benchmark: {escape(licence.name)}{url}; {escape(licence.source)}.
 The updated and semantic texts derive from it, so its terms may reach them too.
 {_loader(manifest)}
-{ATTRIBUTION}"""
+### The news
+
+{describe_sources(manifest.sources)}"""
 
 
 def _loader(manifest: ReleaseManifest) -> str:

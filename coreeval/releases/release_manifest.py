@@ -6,6 +6,7 @@ from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
 from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
 from coreeval.runs.quality import Findings, Quality
+from coreeval.runs.sources import SourceTerms
 from coreeval.schema import Rung, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
@@ -136,6 +137,9 @@ class ReleaseManifest(Value):
     snippets: bool = True
     """Whether provenance quotes the news."""
     licence: Licence
+    sources: tuple[SourceTerms, ...] = ()
+    """Where the facts of provenance come from, and on which terms; empty also in releases made
+    before sources were recorded."""
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
     annotation: PublishedRatings | None = None
@@ -196,6 +200,12 @@ class FactRow(Value):
     snippet_sha256: str
     """sha256 of the snippet, even if the snippet is left out."""
     after_cutoff: tuple[str, ...] | None = None
+    text_sha256: str = ""
+    """sha256 of the article's text, where there was one. Like the columns below, it is missing in
+    releases made before evidence had a depth."""
+    evidence_depth: str = ""
+    source: str = "gdelt"
+    licence: str = ""
 
 
 class ArmRow(Value):

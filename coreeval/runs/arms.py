@@ -12,14 +12,14 @@ from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
-SNIPPET_CHARS = 200
+SNIPPET_CHARS = 300
 """Most characters of a publisher's text that are redistributed as an excerpt."""
 FACTS_AT_A_TIME = 500
 OnReject = Literal["drop", "semantic", "original"]
 PROVENANCE = (
     "id", "field", "before_head", "before_relation", "before_tail", "after_head", "after_relation",
     "after_tail", "evidence_id", "url", "domain", "published_at", "published_precision", "snippet",
-    "snippet_sha256", "after_cutoff",
+    "snippet_sha256", "after_cutoff", "text_sha256", "evidence_depth", "source", "licence",
 )  # fmt: skip
 
 
@@ -179,6 +179,10 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:
         "published_precision": evidence.published_precision,
         "snippet": snippet,
         "snippet_sha256": hashlib.sha256(snippet.encode()).hexdigest(),
+        "text_sha256": evidence.text_sha256,
+        "evidence_depth": evidence.depth,
+        "source": evidence.source,
+        "licence": evidence.licence,
     }
 
 

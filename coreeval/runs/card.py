@@ -7,18 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.config import Config
+from coreeval.runs.arms import shard_name
 from coreeval.runs.manifest import Manifest
+from coreeval.runs.sources import SourceTerms, count_sources, describe_sources
 from coreeval.schema import Precision, Task
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
-from coreeval.tools.files import write_text
+from coreeval.tools.files import read_parquet, write_text
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape
 from coreeval.tools.tables import Foreign, markdown_table
 
-ATTRIBUTION = (
-    "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
-    "excerpts belong to their publishers and are quoted, at most 200 characters, with their URL."
-)
 SYNTHETIC = """\
 **The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
 samples and dated news. They are no statements by the authors of the originals, and the people,
@@ -132,9 +130,20 @@ def write_card(
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
     told = dump_front_matter(head).strip()
+    sources = describe_sources(_read_sources(folder, config.dataset.split))
+    body = _card_body(task, config, manifest, rows)
     write_text(
-        folder / "README.md", f"---\n{told}\n---\n\n{_card_body(task, config, manifest, rows)}\n"
+        folder / "README.md",
+        f"---\n{told}\n---\n\n{body}\n\n## Sources and licences of the news\n\n{sources}\n",
     )
+
+
+def _read_sources(folder: Path, split: str) -> tuple[SourceTerms, ...]:
+    """Return the sources of the facts in the provenance of a dataset."""
+    file = folder / "provenance" / shard_name(split)
+    if not file.exists():
+        return ()
+    return count_sources((row["source"], row["licence"]) for row in read_parquet(file))
 
 
 def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
@@ -171,11 +180,7 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 
 {count_table(manifest.counts)}
 
-{describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`).
-
-## Attribution
-
-{ATTRIBUTION}"""
+{describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`)."""
 
 
 def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:

@@ -333,7 +333,10 @@ KEPT_FIELDS: Mapping[type[Value], frozenset[str]] = {
     ),
     TrainEnd: frozenset({"status"}),
     ReplacedFact: frozenset({"sample_id", "field", "evidence_id"}),
-    Evidence: frozenset({"id", "url", "domain", "published_precision", "language", "origin"}),
+    Evidence: frozenset(
+        {"id", "url", "domain", "published_precision", "language", "origin", "source", "licence",
+         "depth", "text_sha256"}
+    ),
     Verdict: frozenset({"name"}),
     StepHistory: frozenset({"node"}),
     StepInput: frozenset({"source", "evidence"}),

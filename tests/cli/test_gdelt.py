@@ -10,8 +10,10 @@ from coreeval.tools.clock import utc_now
 from tests.cli.kit import Shell
 from tests.cli.test_docs import DOCS, documented
 from tests.support.mirror_server import Answer, MirrorServer
+from tests.support.wiki_server import WikiServer, page_html
 from tests.tools.gdelt.file_samples import gal_line, gkg_line, write
 from tests.tools.gdelt.sync.kit import NOW, fill, gkg_zip, quarters, stamp
+from tests.tools.gdelt.sync.test_facts import fact_line
 
 ASKED = {"files": 4, "rows": 12, "articles": 11, "bad_rows": 1, "gaps": 2}
 
@@ -106,6 +108,17 @@ WRONG = {
     "'yesterday' is no day": ("--since", "yesterday"),
     "unknown feed 'tweets'": ("--days", "3", "--feeds", "tweets"),
     "no address of a mirror": ("--days", "3", "--mirror", "http://data.gdeltproject.org"),
+    "is no contact": ("--days", "3", "--feeds", "current_events", "--contact", "me"),
+    "no address of the API of a wiki": (
+        "--days",
+        "3",
+        "--feeds",
+        "gal,current_events",
+        "--contact",
+        "me@example.org",
+        "--wiki",
+        "http://w.org/",
+    ),
     "starts in the future": ("--since", "2199-01-01"),
     "window is backwards": ("--since", "2026-02-01", "--until", "2026-01-01"),
     "the news folder does not exist": ("--from", "nowhere"),
@@ -199,3 +212,73 @@ def test_what_tells_a_name_apart_can_be_given(shop: Shell) -> None:
 def test_wrong_queries(shop: Shell, message: str, options: tuple[str, ...]) -> None:
     said = shop("gdelt", "query", "Ferry Board", "--store", "s", *options, "--json")
     assert said.code == 2 and message in said.error["message"]
+
+
+# -- dated facts ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    """Two dated facts and a line that may not be used."""
+    file = tmp_path / "facts.jsonl"
+    other = fact_line("Chile counts again.", licence="All rights reserved")
+    file.write_text(
+        "\n".join(
+            [fact_line(), fact_line("Voters in Peru elect a mayor.", entities=[], topics=[]), other]
+        )
+    )
+    return file
+
+
+def test_facts_come_from_a_file(shell: Shell, facts: Path) -> None:
+    said = shell("gdelt", "sync", "--from", facts, "--store", "s")
+    assert said.code == 0 and "1 files, 3 rows, 2 articles" in said.out
+    assert "bad rows            1   its licence is not CC BY-SA" in said.out
+    shown = shell("gdelt", "coverage", "--store", "s")
+    assert (
+        "current_events (Wikipedia, CC BY-SA 4.0): 1 files, 3 rows, 1 bad; 1 of 1 days" in shown.out
+    )
+    (feed,) = shell("gdelt", "coverage", "--store", "s", "--json").document["feeds"]
+    assert (feed["feed"], feed["source"]) == ("current_events", "current_events")
+
+
+def test_a_query_shows_the_source(shell: Shell, facts: Path) -> None:
+    shell("gdelt", "sync", "--from", facts, "--store", "s")
+    window = ("--start", "2026-06-01", "--end", "2026-07-01")
+    ask = ("gdelt", "query", "Chile", *window, "--store", "s")
+    said = shell(*ask)
+    assert "en.wikipedia.org (url)" in said.out
+    assert "\n            current_events, CC BY-SA 4.0\n" in said.out
+    document = shell(*ask, "--source", "current_events", "--json").document
+    assert set(document) == documented("coreeval gdelt query")
+    assert document["source"] == "current_events" and len(document["evidence"]) == 1
+    other = shell(*ask, "--source", "gdelt", "--json").document
+    assert (other["evidence"], other["reason"]) == ([], "not_covered")
+    wrong = shell(*ask, "--source", "twitter", "--json")
+    assert wrong.code == 2 and "there is no source 'twitter'" in wrong.error["message"]
+    assert wrong.error["hint"] == "gdelt, current_events"
+
+
+def test_facts_come_from_a_wiki(shell: Shell) -> None:
+    with WikiServer().running() as wiki:
+        wiki.put("Portal:Current_events/2026_June_10", page_html("Voters in Chile elect a mayor."))
+        window = ("--since", "2026-06-10", "--until", "2026-06-12")
+        ask = ("gdelt", "sync", "--feeds", "current_events", "--wiki", wiki.url, "--store", "s")
+        without = shell(*ask, *window, "--json")
+        assert without.code == 2 and "needs a contact" in without.error["message"]
+        assert "COREEVAL_CONTACT" in without.error["hint"] and wiki.asked == []
+        said = shell(*ask, *window, "--contact", "me@example.org")
+    assert said.code == 0 and "1 files, 1 rows, 1 articles" in said.out
+    shown = shell("gdelt", "coverage", "--store", "s").out
+    assert "gap 2026-06-11 00:00 to 2026-06-12 00:00  1 days: there is none" in shown
+
+
+def test_the_contact_may_stand_in_the_environment(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COREEVAL_CONTACT", "https://example.org/me")
+    with WikiServer().running() as wiki:
+        ask = ("gdelt", "sync", "--feeds", "current_events", "--wiki", wiki.url, "--store", "s")
+        assert shell(*ask, "--since", "2026-06-10", "--until", "2026-06-11").code == 0
+        (agent,) = wiki.agents
+    assert "(https://example.org/me)" in agent

@@ -1,7 +1,7 @@
 """A small finished run made by hand, to be released: what it holds is known to the letter."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,6 +83,7 @@ def make_run(
     dataset: Mapping[str, object] | None = None,
     status: Status = "complete",
     labels: Sequence[int] = LABELS,
+    evidence: Callable[[int], Evidence] | None = None,
     **config: object,
 ) -> Made:
     """Write a benchmark of six tweets, a config and the run on them."""
@@ -102,7 +103,7 @@ def make_run(
     made.files.root.mkdir()
     made.files.config.write_text(yaml.safe_dump(chosen.model_dump(mode="json"), sort_keys=False))
     samples = load_benchmark(chosen.dataset, load_task("emotion")).samples
-    asyncio.run(_fill(made.files.store, samples))
+    asyncio.run(_fill(made.files.store, samples, evidence or news))
     write_manifest(made.files.manifest, _manifest(made, source, status))
     return made
 
@@ -116,10 +117,10 @@ def _write_benchmark(folder: Path, labels: Sequence[int]) -> None:
     (folder / "mapping.txt").write_text("\n".join(f"{n}\t{name}" for n, name in enumerate(names)))
 
 
-async def _fill(path: Path, samples: Sequence[Sample]) -> None:
+async def _fill(path: Path, samples: Sequence[Sample], evidence: Callable[[int], Evidence]) -> None:
     store = RunStore.open(path, now=lambda: NOW)
     store.add_samples(samples)
-    await store.history.add_evidence(map(_evidence, range(2)))
+    await store.history.add_evidence(map(evidence, range(2)))
     for number, (sample, (outcome, reason)) in enumerate(zip(samples, ENDS, strict=True)):
         store.history.record(
             _judged(sample, "judge_original", "original_label", passed=number != 4)
@@ -171,12 +172,13 @@ def _facts(sample_id: str, number: int) -> Iterator[ReplacedFact]:
             field="text",
             before=Triple(head="old", relation="was", tail="there"),
             after=Triple(head=f"new {number}", relation="is", tail="here"),
-            evidence_id=_evidence(evidence).id,
+            evidence_id=news(evidence).id,
             quote="Monday",
         )
 
 
-def _evidence(number: int) -> Evidence:
+def news(number: int) -> Evidence:
+    """Return a piece of evidence."""
     return Evidence(
         id=f"{number:016x}",
         url=f"https://example.org/{number}",

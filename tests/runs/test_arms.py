@@ -116,9 +116,12 @@ def test_provenance_has_the_columns_of_the_contract_and_a_short_excerpt(
     assert (replaced["before_head"], replaced["after_tail"]) == ("old", "here")
     assert (inserted["before_head"], inserted["before_relation"]) == ("", "")
     snippet = str(replaced["snippet"])
-    assert snippet == LONG[:200]
+    assert snippet == LONG[:300]
     assert replaced["snippet_sha256"] == hashlib.sha256(snippet.encode()).hexdigest()
     assert replaced["published_precision"] == "url"
+    last = ("text_sha256", "evidence_depth", "source", "licence")
+    assert PROVENANCE[-4:] == last
+    assert [replaced[name] for name in last] == ["", "description", "gdelt", ""]
 
 
 def test_datasets_reads_the_arms_with_a_class_label(store: RunStore, tmp_path: Path) -> None:

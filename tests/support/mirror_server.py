@@ -77,7 +77,7 @@ class MirrorServer:
         self._now += 1
         self.most_at_once = max(self.most_at_once, self._now)
         try:
-            return await _respond(http, self._next(path), self.delay_s)
+            return await respond(http, self._next(path), self.delay_s)
         finally:
             self._now -= 1
 
@@ -88,7 +88,8 @@ class MirrorServer:
         return answers[min(count, len(answers) - 1)]
 
 
-async def _respond(http: web.Request, answer: Answer, delay_s: float) -> web.StreamResponse:
+async def respond(http: web.Request, answer: Answer, delay_s: float) -> web.StreamResponse:
+    """Answer a request, after a delay."""
     await asyncio.sleep(answer.delay_s + delay_s)
     while answer.hang and http.transport is not None:
         await asyncio.sleep(0.01)

@@ -32,6 +32,7 @@ from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 TAKEN_DOWN_TITLE = "taken down"
 """The reason recorded for erased rows in the store's counts."""
 _TEXTS = ("url", "title", "snippet")
+_LISTS = ("entities", "cites")
 _WORTH_A_LOOK = ("%", "&", "\\")
 """The first characters of escapes."""
 
@@ -130,12 +131,13 @@ def _matching_rows(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: AN
     likely = set[int]()
     for name in texts:
         likely.update(_likely_rows(table[name].combine_chunks(), pieces))
-    if "entities" in table.column_names:
-        entities = table["entities"].combine_chunks()
-        owners = pc.list_parent_indices(entities).to_numpy()
-        names = pc.struct_field(pc.list_flatten(entities), "name")
-        likely.update(int(owners[at]) for at in _likely_rows(names, pieces))
-        texts.append("entities")
+    for name in _LISTS:
+        if name in table.column_names:
+            lists = table[name].combine_chunks()
+            owners, items = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
+            items = pc.struct_field(items, "name") if name == "entities" else items
+            likely.update(int(owners[at]) for at in _likely_rows(items, pieces))
+            texts.append(name)
     chosen = table.select(texts)
     for row in sorted(likely):
         if finder.finds_in(chosen.slice(row, 1).to_pylist()):

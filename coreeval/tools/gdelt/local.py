@@ -23,13 +23,14 @@ from coreeval.errors import KnowledgeError
 from coreeval.schema import (
     Coverage,
     EntityQuery,
+    EvidenceSource,
     NamedEntity,
     NoEvidence,
     Precision,
     Retrieval,
     Window,
 )
-from coreeval.tools.gdelt.index.news_index import PRECISIONS, ArticleColumns, NewsIndex
+from coreeval.tools.gdelt.index.news_index import PRECISIONS, SOURCES, ArticleColumns, NewsIndex
 from coreeval.tools.gdelt.index.ranking import find_commonest_names, search
 from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
 from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
@@ -88,18 +89,24 @@ DAY_S = 86_400
 Times = NDArray[np.int64]
 
 
-def select_times(articles: ArticleColumns, worst: int, window: Window | None = None) -> Times:
+def select_times(
+    articles: ArticleColumns, worst: int, window: Window | None = None, source: int | None = None
+) -> Times:
     """Return the publication times at least as certain as `worst`, in a window or overall."""
     counts = articles.precision <= worst
+    if source is not None:
+        counts &= articles.source == source
     if window:
         counts &= articles.published >= epoch_seconds(window.start)
         counts &= articles.published < epoch_seconds(window.end)
     return articles.published[counts]
 
 
-def measure_coverage(articles: ArticleColumns, worst: int, window: Window) -> Coverage:
+def measure_coverage(
+    articles: ArticleColumns, worst: int, window: Window, source: int | None = None
+) -> Coverage:
     """Return what a window contains at a precision, and which days have nothing."""
-    found = select_times(articles, worst, window)
+    found = select_times(articles, worst, window, source)
     if not len(found):
         return Coverage(articles=0, gaps=_day_gaps(window, []))
     since = int(found.min()) // DAY_S
@@ -159,8 +166,16 @@ class LocalKnowledge:
     name = "local"
     remote = False
 
-    def __init__(self, store: Path, *, news: Path, min_precision: Precision) -> None:
+    def __init__(
+        self,
+        store: Path,
+        *,
+        news: Path,
+        min_precision: Precision,
+        source: EvidenceSource | None = None,
+    ) -> None:
         self._worst = PRECISIONS.index(min_precision)
+        self._source = None if source is None else SOURCES.index(source)
         self._news = news
         self._idle = threading.Condition()
         self._asked = 0
@@ -201,20 +216,20 @@ class LocalKnowledge:
 
     def _fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         with self._open() as index:
-            best = search(index, queries, window, k, self._worst)
+            best = search(index, queries, window, k, self._worst, self._source)
             found = {
                 query.id: index.evidence(articles)
                 for query, articles in zip(queries, best, strict=True)
             }
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
-        if missing and not StoreView.of(self._shelf, window, self._worst).any():
+        if missing and not StoreView.of(self._shelf, window, self._worst, self._source).any():
             reason = "not_covered"
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 
     def coverage(self, window: Window) -> Coverage:
         """Return what the store holds inside the window at the requested precision."""
-        return measure_coverage(self._shelf.articles, self._worst, window)
+        return measure_coverage(self._shelf.articles, self._worst, window, self._source)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.

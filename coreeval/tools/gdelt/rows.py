@@ -14,7 +14,7 @@ import itertools
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from coreeval.schema import NamedEntity
 
 
-Kind = Literal["gkg", "gal", "artlist"]
+Kind = Literal["gkg", "gal", "artlist", "current_events"]
 Reason = Literal[
-    "columns", "collection", "untitled", "no_url", "no_date", "invalid_json", "damaged"
+    "columns", "collection", "untitled", "no_url", "no_date", "invalid_json", "damaged", "layout",
+    "licence",
 ]  # fmt: skip
 
 
@@ -73,6 +74,10 @@ _IN_URL = (
     re.compile(r"/(\d{4})/(\d{1,2})/(\d{1,2})(?!\d)"),
     re.compile(rf"/(\d{{4}})/({'|'.join(_MONTHS)})/(\d{{1,2}})(?!\d)", re.IGNORECASE),
     re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)"),
+    re.compile(
+        rf"/Portal:Current_events/(\d{{4}})_({'|'.join(_MONTHS)})[a-z]*_(\d{{1,2}})(?!\d)",
+        re.IGNORECASE,
+    ),
 )
 
 
@@ -155,8 +160,15 @@ def is_front_page(url: str) -> bool:
     return parts.path.strip("/") in ("", "index.html", "index.php") and not parts.query
 
 
+_FACT = re.compile(r"fact-[0-9a-f]{12}(?![0-9a-z])")
+"""A fragment that tells the facts of one page apart (see current_events.py)."""
+
+
 def canonical(url: str) -> str:
-    """Drop scheme, `www.`, ports, tracking parameters, AMP variants and the fragment."""
+    """Drop scheme, `www.`, ports, tracking parameters, AMP variants and the fragment.
+
+    Of the fragment of a fact, the part that names the fact is kept.
+    """
     parts = urlsplit(url)
     host = _MIRRORS.sub("", host_of(url))
     path = re.sub(r"^/amp(?=/)|/amp(?:\.html)?$", "", parts.path.rstrip("/")).rstrip("/")
@@ -165,7 +177,8 @@ def canonical(url: str) -> str:
         for key, value in parse_qsl(parts.query, keep_blank_values=True)
         if not _TRACKING.fullmatch(key.lower())
     )
-    return host + path + (f"?{urlencode(kept)}" if kept else "")
+    fact = _FACT.match(parts.fragment)
+    return host + path + (f"?{urlencode(kept)}" if kept else "") + (f"#{fact[0]}" if fact else "")
 
 
 def evidence_id(url: str) -> str:
@@ -183,7 +196,9 @@ MOST_LOOKED_AT = 8 * LONGEST_LINE
 """The number of bytes after which a file counts as empty: well-compressed data may have few lines
 and no end."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
-UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
+UNDERSTOOD = (
+    "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV), dated facts (JSONL)"
+)
 """The kinds of files that can be read, as named in messages."""
 
 
@@ -298,11 +313,23 @@ def _json_line_kind(line: str) -> Kind | None:
         value = json.loads(line, strict=False)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or "url" not in value:
+    if not isinstance(value, dict):
+        return None
+    if is_facts_line(value):
+        return "current_events"
+    if "url" not in value:
         return None
     if not value.keys().isdisjoint(("desc", "outletName", "lang")):
         return "gal"
     return "artlist" if value.keys() & {"date", "seendate"} and "title" in value else None
+
+
+def is_facts_line(value: Mapping[str, object]) -> bool:
+    """Return whether a JSON object is a dated fact, or the API's answer about a day's page."""
+    page = value.get("parse")
+    if isinstance(page, dict):
+        return str(page.get("title", "")).startswith("Portal:Current events/")
+    return {"date", "text", "sources"} <= value.keys()
 
 
 def _is_article_list(first: list[bytes]) -> bool:

@@ -24,6 +24,7 @@ from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import DEMO
+from tests.tools.gdelt.sync.test_facts import fact_line
 
 FINDER = NameFinder(["Taco Bell"])
 WHOLE = {"start": "2025-08-01", "end": "2026-10-01"}
@@ -116,6 +117,17 @@ def test_a_news_store_without_them(tmp_path: Path) -> None:
     assert sync_folder(store, DEMO / "news", around=Around(finish=compact)).counts.files == 0
     assert titles(store, "Taco Bell") == 0
     assert not [*erase_news(store, FINDER, dry=False)]
+
+
+def test_a_fact_that_only_cites_news_about_them(tmp_path: Path) -> None:
+    cited = [{"url": "https://news.example/taco-bell-closes"}]
+    lines = [fact_line(sources=cited), fact_line("Voters in Peru elect a mayor.")]
+    (tmp_path / "facts.jsonl").write_text("\n".join(lines))
+    store = tmp_path / "store"
+    sync_folder(store, tmp_path / "facts.jsonl", around=Around(finish=compact))
+    (done,) = erase_news(store, FINDER, dry=False)
+    assert done.count == 1
+    assert titles(store, "Chile") == 1
 
 
 def titles(store: Path, name: str) -> int:

@@ -22,6 +22,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
     hash_code,
     list_file_names,
+    list_outdated_files,
     list_parts,
     list_segments,
     open_catalog,
@@ -210,7 +211,7 @@ def _make(
         )
         first, last = span.first.isoformat(), span.last.isoformat()
         near = [str(store / path) for path in _near_segments(span, listed, "segments")]
-        rows = make_pages(scratch, near, first, last)
+        rows = make_pages(scratch, near, first, last, list_outdated_files(database))
         make_keys(scratch)
         make_stories(scratch)
         make_items(scratch)

@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import KnowledgeError
-from coreeval.schema import EntityType, Evidence, NamedEntity, Precision
+from coreeval.schema import (
+    EntityType,
+    Evidence,
+    EvidenceDepth,
+    EvidenceSource,
+    NamedEntity,
+    Precision,
+)
+from coreeval.tools.gdelt.current_events import LICENCE
 from coreeval.tools.gdelt.index.storage import Arrays, Postings, RecordFile, Strings, open_arrays
 from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
@@ -55,11 +63,19 @@ class ArticleColumns:
     """The first bits of the story's id; 0 if no other article tells it."""
     teller: NDArray[np.uint32]
     """A hash of the site, for articles with a story."""
+    source: NDArray[np.uint8]
+    """Positions in `SOURCES`."""
 
     @classmethod
     def of(cls, parts: Sequence[Arrays]) -> "ArticleColumns":
         """Return the articles of several parts, concatenated."""
-        return cls(*(np.concatenate([part[name] for part in parts]) for name in cls.__slots__))
+        whole = [_with_source(part) for part in parts]
+        return cls(*(np.concatenate([part[name] for part in whole]) for name in cls.__slots__))
+
+
+def _with_source(part: Arrays) -> Arrays:
+    """Return the arrays of a part; one made before there were facts has GDELT's news alone."""
+    return {"source": np.zeros(len(part["published"]), np.uint8), **part}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,9 @@ def is_whole(folder: Path) -> bool:
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
 """The precisions, best first; arrays store the position."""
+SOURCES: tuple[EvidenceSource, ...] = ("gdelt", "current_events")
+"""The sources of a store's articles; arrays store the position."""
+_LICENCES: dict[EvidenceSource, str] = {"gdelt": "", "current_events": LICENCE}
 
 
 class NewsIndex:
@@ -236,7 +255,10 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
 
 def to_evidence(record: Sequence[Any]) -> Evidence:
     """Return evidence built from a part's record (see part_writer.py)."""
-    page, url, site, title, snippet, published, precision, story, entities, origin = record
+    page, url, site, title, snippet, published, precision, story, entities, origin, *more = record
+    number, cites = more or (0, [])  # a part made before there were facts has neither
+    source = SOURCES[number]
+    depth: EvidenceDepth = "description" if snippet or source == "current_events" else "headline"
     return Evidence(
         id=page,
         url=url,
@@ -247,6 +269,9 @@ def to_evidence(record: Sequence[Any]) -> Evidence:
         published_precision=PRECISIONS[precision],
         entities=tuple(_make_entity(name, kind) for name, kind in entities),
         cluster=story,
-        origin=origin,
+        origin=" ".join((origin, *(f"<{url}>" for url in cites))),
         instruction_like=is_instruction_like(title, snippet),
+        source=source,
+        licence=_LICENCES[source],
+        depth=depth,
     )

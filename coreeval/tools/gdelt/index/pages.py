@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 from duckdb.func import SPECIAL
 
+from coreeval.tools.gdelt.current_events import FEED
 from coreeval.tools.gdelt.page_text import SCREEN_MACROS as SCREEN
 from coreeval.tools.gdelt.page_text import without_outlet
 from coreeval.tools.gdelt.rows import (
@@ -53,7 +54,8 @@ CREATE MACRO page_of(url) AS
     ('0x' || left(sha256(CASE WHEN is_plain_url(url) THEN plain_page(url)
                               ELSE canonical(url) END), 16))::UBIGINT;
 CREATE MACRO day_named(url, crawled) AS
-    CASE WHEN regexp_matches(url, '/[0-9]{{4}}/[0-9A-Za-z]{{1,3}}/[0-9]|[0-9]{{4}}-[0-9]{{2}}-')
+    CASE WHEN regexp_matches(url, '/[0-9]{{4}}/[0-9A-Za-z]{{1,3}}/[0-9]|[0-9]{{4}}-[0-9]{{2}}-'
+                                  '|/(?i:Portal:Current_events)/[0-9]')
          THEN date_in_url(url, crawled) END;
 CREATE MACRO names_a_site(url) AS
     CASE WHEN regexp_matches(url, '^[^/]*//[^/?#]*/*(?:index[.](?:html|php))?/*(?:[?#]|$)')
@@ -115,9 +117,13 @@ _ROWS = """
 CREATE TABLE rows AS
 WITH read AS (
     SELECT *, split_part(filename, '/', -2) AS day
-    FROM read_parquet($segments, filename = true)
+    FROM (
+        FROM read_parquet($segments, filename = true, union_by_name = true)
+        UNION ALL BY NAME SELECT NULL::VARCHAR[] AS cites WHERE false
+    )
 )
 SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, language, file, line,
+       feed = $facts AS fact, coalesce(cites, []) AS cites,
        if(day BETWEEN $first AND $last, coalesce(entities, []), []) AS entities,
        if(day BETWEEN $first AND $last, [one FOR one IN themes IF one IN $themes], []) AS themes
 FROM read
@@ -146,6 +152,7 @@ completed AS (
     SELECT told.page, told.day, best.url, best.title, coalesce(describing.snippet, '') AS snippet,
            told.crawled_at, best.stated_at, best.language,
            coalesce(naming.entities, []) AS entities, coalesce(naming.themes, []) AS themes,
+           best.fact, best.cites,
            {'file': best.file, 'line': best.line} AS origin,
            [{'file': describing.file, 'line': describing.line},
             {'file': naming.file, 'line': naming.line},
@@ -170,7 +177,7 @@ _PAGES = f"""
 CREATE TABLE unnumbered AS
 {_JOINED}
 stated AS (
-    SELECT *, site_of(url) AS site, headline(title) AS headline,
+    SELECT *, site_of(url) AS site, if(fact, title, headline(title)) AS headline,
            CASE WHEN stated_at BETWEEN {int(OLDEST.timestamp())}
                                    AND crawled_at + {int(CLOCK_SKEW.total_seconds())}
                 THEN least(stated_at, crawled_at) END AS exact
@@ -185,7 +192,7 @@ spoken AS (
     FROM dated
 )
 SELECT page, site, url, title, headline, snippet, entities,
-       themes, origins,
+       themes, origins, fact, cites,
        day BETWEEN $first AND $last AND page NOT IN (FROM known) AS own,
        coalesce(exact, by_url, crawled_at) AS published,
        CASE WHEN exact IS NOT NULL THEN {EXACT} WHEN by_url IS NOT NULL THEN {BY_URL}
@@ -203,20 +210,26 @@ _NUMBERED = "CREATE VIEW pages AS SELECT rowid::INTEGER AS n, * FROM unnumbered"
 
 
 def make_pages(
-    database: duckdb.DuckDBPyConnection, segments: Sequence[str], first: str, last: str
+    database: duckdb.DuckDBPyConnection,
+    segments: Sequence[str],
+    first: str,
+    last: str,
+    outdated: Sequence[int] = (),
 ) -> int:
     """Create the view `pages` from segment files; return the number of the span's own rows.
 
     The table `known`, with the pages of earlier parts, must exist. Pages first seen on days from
     `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are only there
-    for comparison.
+    for comparison. Rows of `outdated` files are counted and not used.
     """
     span = {"first": first, "last": last}
-    database.execute(_ROWS, {"segments": list(segments), "themes": list(THEMES.values()), **span})
-    database.execute(_PAGES, span)
-    database.execute(_NUMBERED)
+    themes = list(THEMES.values())
+    database.execute(_ROWS, {"segments": list(segments), "themes": themes, "facts": FEED, **span})
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)
     ((rows,),) = counted.fetchall()
+    database.execute("DELETE FROM rows WHERE file IN (SELECT unnest(?::INTEGER[]))", [outdated])
+    database.execute(_PAGES, span)
+    database.execute(_NUMBERED)
     database.execute("DROP TABLE rows")
     return int(rows)
 

@@ -71,7 +71,8 @@ KIND_BITS = 4
 """The bits of the type: a mention is sorted as name, article, whether GKG names it, and type in one
 number."""
 _ARTICLES = """
-SELECT published::BIGINT AS published, precision, prior, page, telling > $tellings AS told_often,
+SELECT published::BIGINT AS published, precision, prior, page, fact::UTINYINT AS source,
+       telling > $tellings AS told_often,
        CASE WHEN story IS NULL THEN 0 ELSE greatest(story >> 32, 1) END::UINTEGER AS story,
        coalesce(teller, 0)::UINTEGER AS teller
 FROM items ORDER BY article
@@ -135,7 +136,8 @@ named AS (
 SELECT json_array(lower(printf('%016x', items.page)), url, site, title, snippet, items.published,
                   items.precision,
                   CASE WHEN story IS NULL THEN '' ELSE lower(printf('%016x', story)) END,
-                  [[one.name, one.type] FOR one IN entities], coalesce(origin, ''))::VARCHAR
+                  [[one.name, one.type] FOR one IN entities], coalesce(origin, ''),
+                  pages.fact::UTINYINT, cites)::VARCHAR
 FROM items JOIN pages USING (n) LEFT JOIN named USING (n) ORDER BY article
 """
 

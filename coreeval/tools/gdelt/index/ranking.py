@@ -101,14 +101,20 @@ wanted if that is more."""
 
 
 def search(
-    shelf: NewsIndex, queries: Sequence[EntityQuery], window: Window, k: int, worst: int
+    shelf: NewsIndex,
+    queries: Sequence[EntityQuery],
+    window: Window,
+    k: int,
+    worst: int,
+    source: int | None = None,
 ) -> list[list[int]]:
     """Return, for each query, the numbers of up to `k` articles, best first.
 
-    `worst` is the index in `PRECISIONS` of the least certain publication time to accept.
+    `worst` is the index in `PRECISIONS` of the least certain publication time to accept, `source`
+    that in `SOURCES` of the only source to accept.
     """
     start, end = epoch_seconds(window.start), epoch_seconds(window.end)
-    view = StoreView.of(shelf, window, worst)
+    view = StoreView.of(shelf, window, worst, source)
     decay, deep = max((end - start) / 3, 1.0), max(2 * k, DEPTH)
     return [
         rank_matches(list(find_matches(view, question, deep)), shelf.articles, end, decay, k)

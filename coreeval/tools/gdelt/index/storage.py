@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pyarrow import Codec  # type: ignore[import-untyped]
 
-MAGIC = b"coreeval arrays 1\n"
+MAGIC = b"coreeval arrays 2\n"
+EARLIER = b"coreeval arrays 1\n"
+"""The form of before there were sources of news other than GDELT, which is still read."""
 ALIGNED = 64
 """The alignment in bytes: each array starts at a multiple, so that it can be used in place."""
 Arrays = dict[str, NDArray[Any]]
@@ -58,7 +60,7 @@ def open_arrays(path: Path, *, checked: bool = False) -> Arrays:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     start = len(MAGIC) + 8
-    if data[: len(MAGIC)] != MAGIC or len(data) < start:
+    if data[: len(MAGIC)] not in (MAGIC, EARLIER) or len(data) < start:
         raise ValueError(f"{path.name} is not in the format of this version")
     size, check = np.frombuffer(data, "<u4", 2, len(MAGIC)).tolist()
     header = data[start : start + size]

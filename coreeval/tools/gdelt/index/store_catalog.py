@@ -273,6 +273,16 @@ def list_file_names(database: sqlite3.Connection) -> list[tuple[int, str]]:
     return list(database.execute("SELECT id, name FROM files ORDER BY id"))
 
 
+def list_outdated_files(database: sqlite3.Connection) -> list[int]:
+    """Return the files of facts whose page was read again later, and had facts then too."""
+    listed = database.execute(
+        "SELECT id FROM files AS old WHERE feed = 'current_events' AND EXISTS ("
+        "SELECT 1 FROM files WHERE feed = old.feed AND batch = old.batch AND id > old.id "
+        "AND articles > 0) ORDER BY id"
+    )
+    return [number for (number,) in listed]
+
+
 def part_folder(store: Path, part: int) -> Path:
     """Return the folder of a part."""
     return store / "parts" / f"{part:06d}"

@@ -72,20 +72,24 @@ class StoreView:
     articles: ArticleColumns
     worst: int
     """The least certain precision to accept, as its position in `PRECISIONS`."""
+    source: int | None = None
+    """The only source to accept, as its position in `SOURCES`; None accepts all."""
     _terms: dict[str, list[tuple[PartView, int]]] = field(default_factory=dict)
     _words: dict[str, Items] = field(default_factory=dict)
     _names: dict[str, Items] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, shelf: NewsIndex, window: Window, worst: int) -> "StoreView":
-        """Return the view of a store through a window and a precision."""
+    def of(
+        cls, shelf: NewsIndex, window: Window, worst: int, source: int | None = None
+    ) -> "StoreView":
+        """Return the view of a store through a window, a precision and a source."""
         parts = tuple(PartView.of(index, window) for index in shelf.indexes)
-        return cls(parts, shelf.articles, worst)
+        return cls(parts, shelf.articles, worst, source)
 
     def any(self) -> bool:
         """Return whether there is any article."""
         return any(
-            (part.index.precision[slice(*(part.bounds >> ONE).tolist())] <= self.worst).any()
+            self.sure(np.arange(*(part.bounds >> ONE), dtype=np.uint32) + part.index.first).any()
             for part in self.parts
         )
 
@@ -122,8 +126,11 @@ class StoreView:
         return join_ascending([part.inside(part.index.themes.of(theme)) for part in self.parts])
 
     def sure(self, articles: Numbers) -> Flags:
-        """Return which articles have a publication time that is certain enough."""
-        return self.articles.precision[articles] <= self.worst
+        """Return which articles are of the source and dated with enough certainty."""
+        counts: Flags = self.articles.precision[articles] <= self.worst
+        if self.source is not None:
+            counts &= self.articles.source[articles] == self.source
+        return counts
 
     def split_by_part(self, names: Numbers) -> Iterator[tuple[PartView, slice, Numbers]]:
         """Yield each part with any of the names, their slice of `names` and their part numbers."""

@@ -7,17 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from coreeval.errors import UsageError
-from coreeval.tools.gdelt.sync.feeds import MIRRORED, QUARTER, Feed, Hole, find_hole
+from coreeval.tools.gdelt.sync.feeds import MIRRORED, PORTAL_FEEDS, QUARTER, Feed, Hole, find_hole
 from coreeval.tools.gdelt.sync.file_reader import BATCH_S
 from coreeval.tools.gdelt.sync.store_ledger import BatchRange, BatchRow, BatchState, StoreLedger
 
 FIRST_BATCH = datetime(2015, 2, 18, 22, 45, tzinfo=UTC)
 """The time of GDELT 2's first batch."""
-PATIENCE = timedelta(hours=3)
-"""The time after which a batch that is still not available counts as a gap; before, it may still
-arrive."""
-SETTLED = timedelta(days=1)
-"""The age of a gap after which it is not requested again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +48,15 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
     return max(start, FIRST_BATCH), min(end or now, now)
 
 
-def batches_between(start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield the batches from the quarter hour of `start` to before `end`."""
-    at = datetime.fromtimestamp(start.timestamp() // 900 * 900, UTC)
+def batches_between(
+    start: datetime, end: datetime, step: timedelta = QUARTER
+) -> Iterator[datetime]:
+    """Yield the batches from the quarter hour, or other step, of `start` to before `end`."""
+    size = step.total_seconds()
+    at = datetime.fromtimestamp(start.timestamp() // size * size, UTC)
     while at < end:
         yield at
-        at += QUARTER
+        at += step
 
 
 def list_ranges(
@@ -89,9 +87,16 @@ def list_batches_to_fetch(
     return sorted(found, key=lambda each: (each.batch, feeds.index(each.feed)))
 
 
-def is_gap(batch: datetime, now: datetime) -> bool:
+def is_gap(feed: Feed, batch: datetime, now: datetime) -> bool:
     """Return whether a missing batch should have been available by now."""
-    return now >= batch + PATIENCE
+    published = MIRRORED.get(feed)
+    return published is None or now >= batch + published.patience
+
+
+def _step_s(feed: Feed) -> int:
+    """Return the seconds between two batches of a feed."""
+    published = MIRRORED.get(feed)
+    return int(published.step.total_seconds()) if published else BATCH_S
 
 
 def _available_batches(
@@ -100,15 +105,17 @@ def _available_batches(
     """Yield the batches of a window that may be available by now."""
     ready = now - MIRRORED[feed].ready_after
     until = ready if end >= now else min(end, ready)
-    return batches_between(start, until)
+    return batches_between(start, until, MIRRORED[feed].step)
 
 
 def _is_settled(row: BatchRow | None, now: datetime) -> bool:
     """Return whether a batch need not be requested; checks dated in the future are ignored."""
     if row is None or row.state == "part":
         return False
-    late = row.batch + SETTLED.total_seconds()
-    return row.state == "read" or late <= row.checked_at <= now.timestamp()
+    published = MIRRORED[row.feed]
+    late = row.batch + published.settled.total_seconds()
+    final = late <= row.checked_at <= now.timestamp()
+    return final or (row.state == "read" and not published.rewritten)
 
 
 Missing = Literal["missing", "not_fetched"]
@@ -211,7 +218,8 @@ def _cover_feeds(ledger: StoreLedger, now: datetime) -> Iterator[FeedCoverage]:
         for row in own:
             bad.update(row.bad)
             if row.batch is not None:
-                articles[_day_of(row.batch)] += row.articles
+                day, rewritten = _day_of(row.batch), feed in PORTAL_FEEDS and row.articles
+                articles[day] = row.articles + (0 if rewritten else articles[day])
         yield FeedCoverage(
             feed=feed,
             files=len(own),
@@ -243,7 +251,7 @@ def _expand_ranges(feed: Feed, asked: Iterable[BatchRange]) -> set[int]:
     found: set[int] = set()
     for each in asked:
         if each.feed == feed:
-            found.update(range(each.first, each.last + 1, BATCH_S))
+            found.update(range(each.first, each.last + 1, _step_s(feed)))
     return found
 
 
@@ -258,7 +266,7 @@ def _runs_of_gaps(
         row = known.get(batch)
         state: BatchState | None = row.state if row else None
         why = _why_missing(feed, state, moment, now)
-        if run and (why != last or batch != run[-1] + BATCH_S):
+        if run and (why != last or batch != run[-1] + _step_s(feed)):
             yield _make_gap(feed, run, last)
             run = []
         if why:
@@ -271,7 +279,7 @@ def _runs_of_gaps(
 def _why_missing(
     feed: Feed, state: BatchState | None, batch: datetime, now: datetime
 ) -> tuple[Missing, Hole | None] | None:
-    if state in ("read", "part") or not is_gap(batch, now):
+    if state in ("read", "part") or not is_gap(feed, batch, now):
         return None
     return "missing" if state else "not_fetched", find_hole(batch, feed)
 
@@ -281,7 +289,7 @@ def _make_gap(feed: Feed, run: Sequence[int], why: tuple[Missing, Hole | None] |
     return Gap(
         feed=feed,
         start=datetime.fromtimestamp(run[0], UTC),
-        end=datetime.fromtimestamp(run[-1] + BATCH_S, UTC),
+        end=datetime.fromtimestamp(run[-1] + _step_s(feed), UTC),
         batches=len(run),
         why=why[0],
         hole=why[1],

@@ -73,6 +73,21 @@ def normalise_mirror_url(url: str) -> str:
     Raises:
         UsageError: the URL is not https; plain http is for a server on this machine only.
     """
+    check_address(
+        url,
+        what="a mirror",
+        where="--mirror",
+        hint=f"it starts with https:// and holds gdeltv2/, as {MIRROR} does",
+    )
+    return url.rstrip("/").removesuffix("/gdeltv2")
+
+
+def check_address(url: str, *, what: str, where: str, hint: str) -> None:
+    """Check that an address is of https without secrets, or of a server on this machine.
+
+    Raises:
+        UsageError: it is not; the message repeats no secret.
+    """
     try:
         parts = split_address(url)
         scheme, host = parts.scheme, parts.hostname
@@ -81,18 +96,13 @@ def normalise_mirror_url(url: str) -> str:
         scheme, host, secret = "", None, "@" in url
     if secret:
         raise UsageError(
-            "the address of a mirror must not hold a password or a query",
-            where="--mirror",
-            hint="name a mirror that asks for none; a command line is seen by others",
+            f"the address of {what} must not hold a password or a query",
+            where=where,
+            hint=f"name {what} that asks for none; a command line is seen by others",
         )
     local = scheme == "http" and host in _LOOPBACK
     if not host or not (scheme == "https" or local):
-        raise UsageError(
-            f"this is no address of a mirror: {url!r}",
-            where="--mirror",
-            hint=f"it starts with https:// and holds gdeltv2/, as {MIRROR} does",
-        )
-    return url.rstrip("/").removesuffix("/gdeltv2")
+        raise UsageError(f"this is no address of {what}: {url!r}", where=where, hint=hint)
 
 
 def new_session() -> aiohttp.ClientSession:
@@ -204,6 +214,10 @@ class FetchTroubles:
     fetched: bool = False
     """Whether the mirror has responded at all."""
 
+    def joined(self, other: "FetchTroubles") -> "FetchTroubles":
+        """Return these troubles together with others."""
+        return FetchTroubles(failed=self.failed | other.failed, late=self.late + other.late)
+
 
 class Downloads:
     """A thread that fetches batches inside a `with` block; iterating yields the deliveries."""
@@ -310,10 +324,10 @@ class Downloads:
             return None
         self.troubles.in_a_row, self.troubles.fetched = 0, True
         now = self._now()
-        if not offers and not is_gap(wanted.batch, now):
+        if not offers and not is_gap(wanted.feed, wanted.batch, now):
             self.troubles.late += 1
             return None
-        row = _to_batch_row(wanted, bool(offers), now)
+        row = to_batch_row(wanted, bool(offers), now)
         return Delivery(offers=offers, batches=(row,), done=self._release)
 
     async def _offers(self, mirror: Mirror, wanted: BatchToFetch) -> tuple[Offer, ...]:
@@ -348,6 +362,7 @@ class Downloads:
         self._call(self._slots.release)
 
 
-def _to_batch_row(wanted: BatchToFetch, found: bool, now: datetime) -> BatchRow:
+def to_batch_row(wanted: BatchToFetch, found: bool, now: datetime) -> BatchRow:
+    """Return the row of a batch that was asked for."""
     stamp, checked = int(wanted.batch.timestamp()), int(now.timestamp())
     return BatchRow(wanted.feed, stamp, "read" if found else "missing", checked)

@@ -54,7 +54,9 @@ def find_hole(moment: datetime, feed: str) -> Hole | None:
     return next((hole for hole in inside if feed in hole.feeds), None)
 
 
-Feed = Literal["gkg", "gkg_translated", "gal", "events", "mentions", "artlist"]
+Feed = Literal[
+    "gkg", "gkg_translated", "gal", "events", "mentions", "artlist", "current_events"
+]  # fmt: skip
 Suffixes = tuple[str, ...]
 GAL_MINUTES = 8
 """The minutes of a quarter hour with GAL files, 0 to 7; nothing lists these files (research: gdelt
@@ -74,6 +76,15 @@ class MirrorFeed:
     """The number of minutes of a batch at which there may be a file."""
     ready_after: timedelta = timedelta(minutes=-11)
     """When the files of a batch may be available, relative to its stamp: most appear before it."""
+    step: timedelta = QUARTER
+    """The time between two batches."""
+    patience: timedelta = timedelta(hours=3)
+    """The time after which a batch that is still not available counts as a gap; before, it may
+    still arrive."""
+    settled: timedelta = timedelta(days=1)
+    """The age of a gap after which it is not requested again."""
+    rewritten: bool = False
+    """Whether a batch may change, so that it too is requested again until it is that old."""
 
     def paths(self, batch: datetime) -> list[str]:
         """Return the paths that a batch may have on the mirror."""
@@ -95,8 +106,21 @@ MIRRORED: dict[Feed, MirrorFeed] = {
     ),
     "events": MirrorFeed(folder="gdeltv2", suffixes=(".export.CSV.zip",), a_day="8 MB"),
     "mentions": MirrorFeed(folder="gdeltv2", suffixes=(".mentions.CSV.zip",), a_day="9 MB"),
+    "current_events": MirrorFeed(
+        folder="",
+        suffixes=(),
+        a_day="about 0.1 MB",
+        ready_after=timedelta(),
+        step=timedelta(days=1),
+        patience=timedelta(days=2),
+        settled=timedelta(days=4),
+        rewritten=True,
+    ),
 }
-"""The feeds that can be downloaded; sizes as of October 2026 (research: gdelt §4)."""
+"""The feeds that can be downloaded; sizes as of October 2026 (research: gdelt §4). Current events
+are pages of Wikipedia, one a day, to which people add for some days; the others are files of
+GDELT's mirror."""
+PORTAL_FEEDS: tuple[Feed, ...] = ("current_events",)
 SIGNAL_FEEDS: tuple[Feed, ...] = ("events", "mentions")
 USUAL_FEEDS: tuple[Feed, ...] = ("gkg", "gal", "events", "mentions")
 

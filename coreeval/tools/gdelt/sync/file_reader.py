@@ -18,6 +18,7 @@ from isal import igzip_lib, isal_zlib
 from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 from coreeval.tools.gdelt.rows import LONGEST_LINE, FileDamage
 from coreeval.tools.gdelt.sync.article_lists import read_gal, read_list
+from coreeval.tools.gdelt.sync.facts import read_facts
 from coreeval.tools.gdelt.sync.feeds import Feed, feed_of, stamp_in_name
 from coreeval.tools.gdelt.sync.gkg import read_gkg
 from coreeval.tools.gdelt.sync.segment_rows import RowTally
@@ -258,6 +259,9 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
         reading.articles = list(read_gal(groups, tally))
         stamp = stamp_in_name(offer.name)
         reading.batches = {int(stamp.timestamp()) // BATCH_S * BATCH_S} if stamp else set()
+    elif feed == "current_events":
+        reading.articles = list(read_facts(groups, tally))
+        reading.batches = _crawl_batches(reading.articles)
     else:
         reading.articles = list(read_gkg(groups, tally, feed))
         reading.batches = _crawl_batches(reading.articles)

@@ -30,10 +30,12 @@ ARTICLES = pa.schema(
         ("entities", pa.list_(ENTITY)),
         ("themes", pa.list_(pa.string())),
         ("words", pa.int32()),
+        ("cites", pa.list_(pa.string())),
     ]
 )
 """The columns of articles as in the files: not yet dated, merged or screened. Times are epoch
-seconds."""
+seconds. `cites` are the addresses of the news that a fact rests on; segments made before facts were
+read lack it."""
 SIGNALS = pa.schema(
     [
         ("url", pa.string()),
@@ -58,6 +60,7 @@ def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arro
         "themes": [[]] * rows,
         "words": [None] * rows,
         "file": [0] * rows,
+        "cites": [[]] * rows,
     }
     filled = {**empty, **columns}
     return pa.table(

@@ -4,6 +4,7 @@ The first signal asks for a clean end, the second is a KeyboardInterrupt.
 """
 
 import errno
+import itertools
 import signal
 import threading
 import time
@@ -31,9 +32,11 @@ from coreeval.tools.gdelt.sync.downloads import (
     FetchTroubles,
     normalise_mirror_url,
 )
-from coreeval.tools.gdelt.sync.feeds import USUAL_FEEDS, Feed
+from coreeval.tools.gdelt.sync.feeds import MIRRORED, PORTAL_FEEDS, USUAL_FEEDS, Feed
 from coreeval.tools.gdelt.sync.file_reader import Offer
 from coreeval.tools.gdelt.sync.intake import Delivery, Intake, IntakeCounts
+from coreeval.tools.gdelt.sync.portal_api import check_contact, normalise_api_url
+from coreeval.tools.gdelt.sync.portal_sync import PortalAccess, PortalPages
 from coreeval.tools.gdelt.sync.store_ledger import GO_ON, BatchRange, StoreLedger, open_ledger
 
 
@@ -81,6 +84,8 @@ class StopRequest:
 
 LOOK_BACK = timedelta(days=1)
 """The time before the newest batch in which late batches are looked for."""
+LOOK_BACK_AT_PAGES = MIRRORED["current_events"].settled
+"""The time before the newest page in which pages may still change."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -129,9 +134,10 @@ def sync_mirror(
     end: datetime | None = None,
     feeds: Sequence[Feed] = USUAL_FEEDS,
     mirror: str = MIRROR,
+    portal: PortalAccess | None = None,
     around: Around | None = None,
 ) -> SyncResult:
-    """Fetch the files of a window that the store does not have.
+    """Fetch the files and pages of a window that the store does not have.
 
     Args:
         store: The store's folder; created if needed.
@@ -139,14 +145,16 @@ def sync_mirror(
         end: The window's end; None is now.
         feeds: The feeds to fetch.
         mirror: The URL above `gdeltv2/`.
+        portal: How pages of current events are fetched; without a contact they are not.
         around: The progress listener, the clock, and the final action.
 
     Raises:
-        UsageError: the window or the mirror's URL is invalid, or the folder is not a store.
+        UsageError: the window, an address or the contact is invalid, or the folder is not a store.
         RunLocked: another sync is working on the store.
         RunError: the mirror cannot be reached, the disk is full, or a reader process died.
     """
     around, url = around or Around(), normalise_mirror_url(mirror)
+    access = _check_access(feeds, portal or PortalAccess())
     now = around.now()
     if start is not None:
         clamp_window(start, end, now)
@@ -158,13 +166,24 @@ def sync_mirror(
         asked = list_ranges(feeds, since, until, now)
         at.ledger.note_ranges(asked)
         downloads = Downloads(
-            missing, at.layout.downloads, mirror=url, now=around.now, pause_s=around.pause_s
-        )
-        with downloads, at.stop.telling(downloads.stop):
-            counts = at.take(downloads, len(missing))
-        return at.result(counts, asked, downloads.troubles)
+            [each for each in missing if each.feed not in PORTAL_FEEDS],
+            at.layout.downloads, mirror=url, now=around.now, pause_s=around.pause_s,
+        )  # fmt: skip
+        pages = PortalPages(
+            [each for each in missing if each.feed in PORTAL_FEEDS],
+            at.layout.downloads / "pages", access, around.now, around.pause_s,
+        )  # fmt: skip
+        with downloads, pages, at.stop.telling(downloads.stop), at.stop.telling(pages.stop):
+            counts = at.take(itertools.chain(downloads, pages), len(missing))
+        return at.result(counts, asked, downloads.troubles.joined(pages.troubles))
 
     return _work_on_store(store, around, work)
+
+
+def _check_access(feeds: Sequence[Feed], portal: PortalAccess) -> PortalAccess:
+    if not set(PORTAL_FEEDS).intersection(feeds):
+        return portal
+    return PortalAccess(contact=check_contact(portal.contact), url=normalise_api_url(portal.url))
 
 
 def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> SyncResult:
@@ -289,16 +308,25 @@ def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
 
 
 def _resume_from(ledger: StoreLedger, feeds: Sequence[Feed], store: Path) -> datetime:
-    """Return where to resume: up to a day before the newest batch, since some come late."""
-    newest = ledger.newest_batch(feeds)
-    if newest is None:
+    """Return where to resume: before the newest batch, since some come late or are rewritten."""
+    groups = (
+        ([feed for feed in feeds if feed not in PORTAL_FEEDS], LOOK_BACK),
+        ([feed for feed in feeds if feed in PORTAL_FEEDS], LOOK_BACK_AT_PAGES),
+    )
+    since = [
+        datetime.fromtimestamp(newest, UTC) - back
+        for group, back in groups
+        if (newest := ledger.newest_batch(group)) is not None
+    ]
+    if not since:
         raise KnowledgeError(
             "the store has nothing yet to go on from",
             where=str(store),
             hint="say how far back to begin: coreeval gdelt sync --days 7",
         )
-    first = min((each.first for each in ledger.list_ranges() if each.feed in feeds), default=newest)
-    return max(datetime.fromtimestamp(newest, UTC) - LOOK_BACK, datetime.fromtimestamp(first, UTC))
+    asked = [each.first for each in ledger.list_ranges() if each.feed in feeds]
+    first = datetime.fromtimestamp(min(asked), UTC) if asked else min(since)
+    return max(min(since), first)
 
 
 def _name_below(file: Path, source: Path) -> str:

@@ -55,6 +55,7 @@ def articles_of(source: random.Random, count: int) -> ArticleColumns:
         prior=np.array([source.randrange(4) / 8 for _ in range(count)], np.float32),
         story=np.array(story, np.uint32),
         teller=np.array([source.randrange(1, 4) if one else 0 for one in story], np.uint32),
+        source=np.zeros(count, np.uint8),
     )
 
 

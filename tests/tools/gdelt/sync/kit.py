@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from coreeval.schema import Window
 from tests.support.mirror_server import MirrorServer
 from tests.tools.gdelt.file_samples import gal_line, gkg_line
 
@@ -135,3 +136,9 @@ def aside_of(store: Path, name: str) -> list[dict[str, Any]]:
     """Return the rows of a file that were kept aside."""
     lines = gzip.decompress((store / "aside" / f"{name}.jsonl.gz").read_bytes()).splitlines()
     return [json.loads(line) for line in lines]
+
+
+def window(start: str, end: str) -> Window:
+    """Return a window by its days."""
+    first, last = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in (start, end))
+    return Window(start=first, end=last)

@@ -1,0 +1,93 @@
+"""Where the facts of a dataset come from, on which terms, and what these ask of its users.
+
+GDELT's headlines are quoted as excerpts. A fact of Wikipedia's is a whole sentence under CC BY-SA
+4.0, so attribution and share-alike reach whatever is adapted from it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from coreeval.schema import EvidenceSource, Value
+from coreeval.tools.markdown import escape
+
+SHARE_ALIKE: Final = "CC BY-SA"
+LICENCE_URLS: Final[Mapping[str, str]] = {
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/"
+}
+NAMES: Final[Mapping[EvidenceSource, str]] = {
+    "gdelt": "headlines and descriptions, found by the GDELT Project (https://www.gdeltproject.org/)",
+    "current_events": "Wikipedia, Portal:Current events "
+    "(https://en.wikipedia.org/wiki/Portal:Current_events)",
+    "file": "texts that the user had on disk",
+    "ccnews": "articles in CC-NEWS of Common Crawl (https://commoncrawl.org/)",
+    "web": "articles fetched from their publishers",
+}
+EXCERPTS: Final = (
+    "Headlines and excerpts belong to their publishers and are quoted, at most 300 characters, "
+    "with their URL."
+)
+OBLIGATIONS: Final = """\
+{facts} of the new facts rest on sentences from Wikipedia, which are under {licence}. Whoever passes
+on texts that adapt them, such as those of the updated arm, must:
+
+- name Wikipedia and link to the page (`url` in provenance) and to the licence ({url});
+- say that the sentences were changed;
+- pass on what is adapted under the same licence or a compatible one (share-alike), and add no
+  terms that forbid what it allows.
+
+The rows concerned have `{licence}` in the column `licence` of provenance."""
+
+
+class SourceTerms(Value):
+    """A source of facts and its terms."""
+
+    source: EvidenceSource
+    licence: str
+    """A short name; empty if the texts are their publishers' own."""
+    licence_url: str = ""
+    facts: int
+    """The number of replaced facts that rest on it."""
+    share_alike: bool = False
+    """Whether what is adapted from it must be passed on under the same licence."""
+
+
+def count_sources(used: Iterable[tuple[str, str]]) -> tuple[SourceTerms, ...]:
+    """Return the terms of some sources, given source and licence of each fact, most facts first."""
+    counted = Counter(used)
+    return tuple(
+        SourceTerms.model_validate(
+            {
+                "source": source,
+                "licence": licence,
+                "licence_url": LICENCE_URLS.get(licence, ""),
+                "facts": facts,
+                "share_alike": licence.startswith(SHARE_ALIKE),
+            }
+        )
+        for (source, licence), facts in sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    )
+
+
+def describe_sources(sources: Sequence[SourceTerms]) -> str:
+    """Return the part of a dataset card about sources and licences of the news, in Markdown."""
+    rows = "\n".join(
+        f"| {escape(NAMES[one.source])} | {one.facts} | {escape(one.licence or _PUBLISHERS)} |"
+        for one in sources
+    )
+    table = f"| source of facts | facts | licence |\n|---|---|---|\n{rows}" if rows else _NO_FACTS
+    asked = [describe_share_alike(one) for one in sources if one.share_alike]
+    return "\n\n".join((table, EXCERPTS, *asked))
+
+
+_NO_FACTS = "No fact was replaced."
+_PUBLISHERS = "that of each publisher"
+
+
+def describe_share_alike(terms: SourceTerms) -> str:
+    """Return what a share-alike licence asks of the user, in Markdown."""
+    return OBLIGATIONS.format(
+        facts=terms.facts,
+        licence=escape(terms.licence),
+        url=terms.licence_url or "see its name",
+    )
