@@ -136,7 +136,11 @@ def naming(root: Path) -> list[Path]:
 
 
 def _names(path: Path) -> bool:
-    return any(form in body.lower() for body in _bodies(path) for form in FORMS)
+    return _holds(path, FORMS)
+
+
+def _holds(path: Path, forms: Sequence[bytes]) -> bool:
+    return any(form in body.lower() for body in _bodies(path) for form in forms)
 
 
 def _bodies(path: Path) -> Iterator[bytes]:
@@ -224,6 +228,100 @@ def test_no_byte_that_is_kept_names_them(folder: Path, shell: Shell) -> None:
     again = shell("takedown", NAME, folder / "sheets", "--yes", "--json").document
     assert again["places"] == []
     assert again["left"] == said.document["left"]
+
+
+PERSON = "Zebulon Quarkwhistle"
+HANDLE = "zebulon-quarkwhistle"
+
+
+@pytest.fixture
+def named(shell: Shell) -> Path:
+    """Return the workspace of a config with a person's name, which ids have too, and no text."""
+    data, source = shell.folder / "data", demo_data() / "emotion"
+    data.mkdir()
+    for split in ("test", "train"):
+        texts, labels = (
+            (source / f"{split}_{kind}.txt").read_text("utf-8").splitlines()
+            for kind in ("text", "labels")
+        )
+        with (data / f"{split}.jsonl").open("w", encoding="utf-8") as file:
+            for n, (text, label) in enumerate(zip(texts, labels, strict=True)):
+                row = {"id": f"{HANDLE}/{n}" if n < 3 else f"{split}/{n}", "text": text}
+                file.write(json.dumps(row | {"label": int(label)}) + "\n")
+    dataset = {"format": "jsonl", "path": str(data), "split": "test"}
+    said: dict[str, Any] = {**CONFIG, "name": HANDLE, "dataset": dataset}
+    said["detect"] = {"evaluate": False}
+    config = shell.write("c.yaml", yaml.safe_dump(said))
+    answers = OfflineAnswers(load_config(config), shell.folder.parent / f"{shell.folder.name}-news")
+    with closing(answers), LLMServer(answers).in_thread() as server:
+        player = {"model": "openai:good", "base_url": server.url, "price": PRICE}
+        config.write_text(yaml.safe_dump(said | {"models": {"default": player}}), encoding="utf-8")
+        assert shell("refresh", config).code == 0
+    home = shell.folder / ".coreeval"
+    assert shell("release", run_of(shell.folder, HANDLE), "--version", "1").code == 0
+    return home
+
+
+def test_a_name_in_ids_and_in_the_name_of_a_config_stays_only_where_that_is_told(
+    named: Path, shell: Shell
+) -> None:
+    run, money = run_of(shell.folder, HANDLE), spent(shell.folder)
+    before = calls_of_samples(run)
+    assert {f"{HANDLE}/{n}" for n in range(3)} < before.keys()
+    dry = shell("takedown", PERSON, "--dry-run", "--json").document
+    said = shell("takedown", PERSON, "--yes", "--json").document
+    assert said["places"] == dry["places"]
+    left = said["left"]
+
+    rows = {(row["kind"], row["path"]) for row in left}
+    assert ("payers", str(named / "calls.db")) in rows
+    for kind in ("runs", "releases"):
+        assert ("name of a folder", str(named / kind / HANDLE)) in rows
+    reported = {Path(row["path"]) for row in left if not row["kind"].startswith("name of")}
+    names = {Path(row["path"]) for row in left if row["kind"].startswith("name of")}
+    there = sorted(named.rglob("*"))
+    assert {path for path in there if HANDLE in path.name} == names
+    word = (HANDLE.encode(), PERSON.lower().encode(), HANDLE.replace("-", "").encode())
+    telling = [path for path in there if path.is_file() and _holds(path, word)]
+    told = [path for path in telling if reported & {path, *path.parents}]
+    assert [*telling] == [*told, named / "takedown.txt"]
+    assert run / "run.db" not in telling
+    assert columns_with(named / "calls.db", HANDLE) == {("calls", "paid_by")}
+
+    after = calls_of_samples(run)
+    neutral = {f"taken down/{n + 1}": before[f"{HANDLE}/{n}"] for n in range(3)}
+    others = {each: rows for each, rows in before.items() if HANDLE not in each}
+    assert after == others | neutral
+    assert odd_row(run) == ""
+    assert spent(shell.folder) == money
+    again = shell("takedown", PERSON, "--yes", "--json").document
+    assert again["places"] == []
+    assert again["left"] == left
+
+
+def calls_of_samples(run: Path) -> dict[str, list[str]]:
+    """Return the keys of the calls of each sample."""
+    with closing(sqlite3.connect(run / "run.db")) as file:
+        found = dict[str, list[str]]()
+        for sample, key in file.execute("SELECT sample_id, key FROM calls ORDER BY key"):
+            found.setdefault(sample, []).append(key)
+    return found
+
+
+def columns_with(path: Path, word: str) -> set[tuple[str, str]]:
+    """Return the tables and columns of a database in which a word stands, packed or not."""
+    with closing(sqlite3.connect(path)) as file:
+        file.row_factory = sqlite3.Row
+        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            (table, column)
+            for (table,) in tables
+            for row in file.execute(f'SELECT * FROM "{table}"')
+            for column in row.keys()  # noqa: SIM118 - a row iterates over its values
+            for value in (row[column],)
+            for body in (_inflated(value) if isinstance(value, bytes) else str(value).encode(),)
+            if word.encode() in body
+        }
 
 
 def digest(root: Path) -> dict[Path, bytes]:

@@ -276,6 +276,19 @@ ERASED = "taken_down"
 _BATCH = 200
 _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")
+_KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    "payers": {"calls": ("paid_by",), "reservations": ("payer",)},
+    "models": {"calls": ("model_returned",), "abilities": ("endpoint", "model", "value")},
+}
+"""For each kind of name that the user chose, where it is kept."""
+_KEPT_NOTES = {
+    "payers": (
+        "a payer is the name of a config, which is yours, and stays, so that sums stay what they "
+        "were: give the config another name, delete its runs and its answers (pcr, numleak), then "
+        "coreeval calls gc"
+    ),
+    "models": "the name of a model is yours and stays: delete the file if it must go",
+}
 
 
 def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -298,6 +311,7 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
             for row in database.execute("SELECT * FROM calls")
             if _call_names(row, finder, texts)
         ]
+        kept = {kind: _count_kept(database, kind, finder) for kind in _KEPT_COLUMNS}
         if not dry:
             for start in range(0, len(keys), _BATCH):
                 with transaction(database):
@@ -309,6 +323,18 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
         yield TextMatches(kind="calls", path=path, count=len(keys), action="blanked")
     if texts:
         yield TextMatches(kind="instructions", path=path, count=len(texts), action="deleted")
+    for kind, count in kept.items():
+        if count:
+            yield TextMatches(
+                kind=kind, path=path, count=count, action="reported", to_do=_KEPT_NOTES[kind]
+            )
+
+
+def _count_kept(database: sqlite3.Connection, kind: str, finder: NameFinder) -> int:
+    """Return how many names of a kind name somebody and stay."""
+    places = [(t, each) for t, columns in _KEPT_COLUMNS[kind].items() for each in columns]
+    queries = [f"SELECT {column} FROM {table}" for table, column in places]
+    return sum(finder.finds(name) for (name,) in database.execute(" UNION ".join(queries)))
 
 
 def _call_names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool:

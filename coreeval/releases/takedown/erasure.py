@@ -176,6 +176,10 @@ LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
 _LATE_NOTE = "it was not looked into: when its command has ended, give this one again"
 _ARTICLES_NOTE = "it is yours and stays as it is: texts that name somebody on the list are not used"
+_NAME_NOTE = (
+    "its name is yours, or that of a config of yours: give it and the config another name, or "
+    "delete it"
+)
 _FILE_NOTE = "it decides what the run is: delete the run if the name must go"
 _MOST_BYTES = 1 << 40
 """Bytes that no benchmark file reaches: a special file of the system may have no end."""
@@ -260,6 +264,19 @@ class _Search:
                 yield from found
             except _DAMAGED as error:
                 yield report_unreadable(path, error)
+        yield from self._report_names()
+
+    def _report_names(self) -> Iterator[TextMatches]:
+        """Yield the folders, and files that are not changed, whose own names name the person."""
+        changed = {*self.places.files}  # reported where they are searched
+        found = dict[Path, None]()
+        for root in (self.places.workspace, *self.places.given):
+            for path in (root, *sorted(root.rglob("*"))) if root.is_dir() else ():
+                if self.finder.finds(path.name) and path not in changed:
+                    found[path] = None
+        for path in found:
+            kind = "name of a folder" if path.is_dir() else "name of a file"
+            yield TextMatches(kind=kind, path=path, count=1, action="reported", to_do=_NAME_NOTE)
 
     def _taken(self, inputs: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
         """Yield the places to erase the names from, with the work on each; `inputs` are left."""

@@ -2,12 +2,14 @@
 
 A sample whose own text names the person leaves the run; what is left is a bad row, so that the
 counts still add up. One whose new text does, or rests on news that does, is open again: `resume`
-asks anew. Anything else that was said of a sample has its text blanked.
+asks anew. Anything else that was said of a sample has its text blanked. The calls of a sample that
+left keep their cost, under an id that says nothing of it.
 """
 
 import json
+import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +24,15 @@ from coreeval.releases.takedown.documents import count_matches
 from coreeval.runs.arms import shard_name
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import TARGET_SUBJECT
 from coreeval.tools.workspace import RunFiles, command
 
 REASON = "taken down: it names somebody who asked to be forgotten"
 """The reason of the bad row for a sample that was removed from the run."""
 _TEXT_TABLES = {
-    "results": (("sample_id",), ("reason",)),
+    "results": (("sample_id",), ("reason", "cause")),
     "steps": (("sample_id", "attempt", "node"), ("error", "detail")),
     "verdicts": (("sample_id", "attempt", "node", "name"), ("reason",)),
     "calls": (("sample_id", "attempt", "node", "key"), ("tries", "error")),
@@ -41,6 +45,22 @@ _TEXT_TABLES = {
 """Tables with the key of their rows and the columns in which texts are blanked."""
 _SAMPLE_TABLES = ("facts", "steps", "searches", "verdicts", "predictions", "results")
 """Tables with rows about a sample; the cost of its calls is kept."""
+_NEUTRAL_ID = "taken down/"
+"""The beginning of the id of calls whose sample left the run."""
+_KEPT_COLUMNS = {
+    "samples": ("split", "label_text"),
+    "train_items": ("split", "label_text"),
+    "results": ("original_label", "kept_from"),
+    "calls": ("model",),
+    "predictions": ("target", "source"),
+    "bad_rows": ("file",),
+    "heartbeat": ("host",),
+}
+"""Names that the user chose, without which the run could not be resumed."""
+_KEPT_NOTE = (
+    "names of labels, splits, models, files, releases and machines are yours and stay as they are: "
+    "delete the run if they must go"
+)
 _ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
             "origin": ""}  # fmt: skip
 
@@ -57,6 +77,10 @@ class RunMatches:
     predictions: list[tuple[object, ...]]
     told: Mapping[str, list[tuple[object, ...]]] = field(default_factory=dict)
     """For each table, the new values of rows with their keys."""
+    call_ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of samples that calls refer to, with the neutral ids to put in their place."""
+    kept: frozenset[str] = frozenset()
+    """Names of labels, models and the like that name the person and stay."""
 
     @property
     def unfinished(self) -> bool:
@@ -92,6 +116,12 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
             reopened=reopened,
             predictions=list(_predictions(database, finder)),
             told={table: list(_matching_rows(database, finder, table)) for table in _TEXT_TABLES},
+            call_ids={
+                **_earlier_ids(database, finder),
+                **_neutral_ids(database, "samples", _NEUTRAL_ID, samples),
+                **_neutral_ids(database, "train_items", TRAIN_PREFIX + _NEUTRAL_ID, train),
+            },
+            kept=frozenset(filter(finder.finds, _kept_names(database))),
         )
 
 
@@ -101,6 +131,36 @@ def _matching_ids(
     """Return the ids of the rows in a table that name a person."""
     rows = database.execute(f"SELECT id AS place, {', '.join(columns)} FROM {table}")
     return {row["place"] for row in rows if _matches_name(row[1:], finder)}
+
+
+def _neutral_ids(
+    database: sqlite3.Connection, table: str, prefix: str, ids: Collection[str]
+) -> dict[str, str]:
+    """Return an id that says nothing of the person for each of the ids."""
+    rows = database.execute(f"SELECT id, seq FROM {table}")
+    return {row["id"]: f"{prefix}{row['seq']}" for row in rows if row["id"] in ids}
+
+
+def _earlier_ids(database: sqlite3.Connection, finder: NameFinder) -> dict[str, str]:
+    """Return neutral ids for calls that name a person by the id of a sample that is gone."""
+    rows = database.execute("SELECT DISTINCT sample_id FROM calls")
+    named = [each for (each,) in rows if _is_sample_id(each) and finder.finds(each)]
+    return {each: f"{_NEUTRAL_ID}{secrets.token_hex(4)}" for each in named}
+
+
+def _is_sample_id(subject: str) -> bool:
+    return not subject.startswith(TARGET_SUBJECT)
+
+
+def _kept_names(database: sqlite3.Connection) -> Iterator[str]:
+    """Yield the names in a run that the user chose, and those of targets."""
+    for table, columns in _KEPT_COLUMNS.items():
+        for column in columns:
+            rows = database.execute(f"SELECT DISTINCT {column} FROM {table}")
+            yield from (value for (value,) in rows if isinstance(value, str))
+    for (subject,) in database.execute("SELECT DISTINCT sample_id FROM steps"):
+        if not _is_sample_id(subject):
+            yield subject.removeprefix(TARGET_SUBJECT)
 
 
 def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
@@ -170,11 +230,13 @@ def erase_rows(path: Path, named: RunMatches) -> None:
         database.executemany(f"DELETE FROM predictions WHERE {_equal(key)}", named.predictions)
         for sample in named.samples:
             _drop_sample(database, sample)
+        gone = [(each,) for each in named.gone]
         for table in _SAMPLE_TABLES:
-            ids = [(each,) for each in named.gone]
-            database.executemany(f"DELETE FROM {table} WHERE sample_id = ?", ids)
+            database.executemany(f"DELETE FROM {table} WHERE sample_id = ?", gone)
         for sample in named.samples:
             database.execute("DELETE FROM listing WHERE sample = ?", (sample,))
+        ids = [(new, old) for old, new in named.call_ids.items()]
+        database.executemany("UPDATE calls SET sample_id = ? WHERE sample_id = ?", ids)
         train = [(each,) for each in named.train]
         database.executemany("DELETE FROM train_items WHERE id = ?", train)
         if named.unfinished:
@@ -227,6 +289,7 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
     blanked = {"news": len(named.evidence | named.kept_evidence)} | {
         f"texts of {table}": len(rows) for table, rows in named.told.items()
     }
+    blanked["ids of samples taken down"] = len(named.call_ids.keys() - named.samples - named.train)
     for kind, count in blanked.items():
         if count:
             yield TextMatches(kind=kind, path=path, count=count, action="blanked")
@@ -240,6 +303,11 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
     for kind, count in deleted.items():
         if count:
             yield TextMatches(kind=kind, path=path, count=count, action="deleted")
+    if named.kept:
+        yield TextMatches(
+            kind="names in a run", path=path, count=len(named.kept), action="reported",
+            to_do=_KEPT_NOTE,
+        )  # fmt: skip
 
 
 _ARMS = ("updated", "semantic", "control", "provenance")

@@ -1,0 +1,104 @@
+"""What is taken out of a run.db besides the texts of samples: ids, causes; what stays is told."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.releases.takedown.runs import erase_rows, find_matches, iter_found
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
+
+FINDER = NameFinder(["Zoe Quux"])
+SAMPLE = "INSERT INTO {table} (seq, id, split, fields, label, label_text{more}) VALUES ({values})"
+CALL = (
+    "INSERT INTO calls (sample_id, attempt, node, key, role, model, draw, cached, "
+    "prompt_tokens, completion_tokens, seconds, usd) VALUES (?, 1, 'n', ?, 'judge', ?, 0, 0, 1, 1, "
+    "0.0, 0.25)"
+)
+RESULT = (
+    "INSERT INTO results (sample_id, outcome, reason, attempts, rung, semantic_status, "
+    "original_label, ended_at, cause) VALUES (?, 'failed', ?, 1, '', '', '', '', ?)"
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a run.db without rows."""
+    path = tmp_path / "run.db"
+    RunStore.open(path, now=utc_now).close()
+    return path
+
+
+def change(path: Path, *statements: tuple[str, Sequence[object]]) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        for statement, values in statements:
+            file.execute(statement, values)
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as file:
+        return sorted(file.execute(query).fetchall())
+
+
+def sample(seq: int, name: str, text: str, label: str = "joy") -> tuple[str, Sequence[object]]:
+    values = "?, ?, 'test', json_object('text', ?), 0, ?"
+    return SAMPLE.format(table="samples", more="", values=values), (seq, name, text, label)
+
+
+def train_item(seq: int, name: str) -> tuple[str, Sequence[object]]:
+    values = "?, ?, 'train', '{}', 0, 'joy', 'reworded', ''"
+    return SAMPLE.format(table="train_items", more=", status, reason", values=values), (seq, name)
+
+
+def test_calls_of_what_left_the_run_keep_their_cost_and_no_id(path: Path) -> None:
+    """`gone/1` left by its text, the others by their ids; one left before ids were replaced."""
+    change(
+        path,
+        sample(1, "gone/1", "said Zoe Quux"),
+        sample(2, "zoe-quux/2", "nothing"),
+        sample(3, "other/3", "nothing"),
+        train_item(1, "train:zoe_quux/1"),
+        *((CALL, (each, f"k{n}", "m")) for n, each in enumerate(
+            ("gone/1", "zoe-quux/2", "other/3", "train:zoe_quux/1", "zoe-quux/8", "target m"))),
+    )  # fmt: skip
+    found = find_matches(path, FINDER)
+    erase_rows(path, found)
+    ids = dict(rows(path, "SELECT key, sample_id FROM calls"))
+    earlier = ids.pop("k4")
+    assert ids == {
+        "k0": "taken down/1", "k1": "taken down/2", "k2": "other/3",
+        "k3": "train:taken down/1", "k5": "target m",
+    }  # fmt: skip
+    assert earlier.startswith("taken down/")
+    assert rows(path, "SELECT sum(usd) FROM calls") == [(1.5,)]
+    told = [(each.kind, each.count) for each in iter_found(path, found)]
+    assert told == [
+        ("ids of samples taken down", 1), ("samples of the benchmark", 2), ("train items", 1),
+    ]  # fmt: skip
+    assert not [*iter_found(path, find_matches(path, FINDER))]
+
+
+def test_names_of_labels_and_models_are_reported(path: Path) -> None:
+    change(path, sample(1, "s", "nothing", "by Zoe Quux"), (CALL, ("s", "k", "openai:zoe-quux")))
+    found = find_matches(path, FINDER)
+    erase_rows(path, found)
+    assert rows(path, "SELECT label_text FROM samples") == [("by Zoe Quux",)]
+    (left,) = iter_found(path, found)
+    assert (left.kind, left.action, left.count) == ("names in a run", "reported", 2)
+    assert "delete the run" in left.to_do
+
+
+def test_the_cause_of_a_sample_goes_with_its_reason(path: Path) -> None:
+    change(
+        path,
+        sample(1, "s", "nothing"),
+        (RESULT, ("s", "Zoe Quux is unknown: stop", "Zoe Quux is unknown")),
+    )
+    erase_rows(path, find_matches(path, FINDER))
+    assert rows(path, "SELECT reason, cause FROM results") == [(TAKEN_DOWN, TAKEN_DOWN)]
+    assert rows(path, "SELECT cause FROM listing") == [(TAKEN_DOWN,)]
