@@ -25,8 +25,8 @@ from coreeval.schema import (
     Task,
 )
 
-SHOWN_SNIPPET = 600
-"""Most characters of a snippet shown to a model; GDELT's descriptions are far shorter."""
+SHOWN_SNIPPET = 2000
+"""Most characters of a snippet or of the passages of an article that are shown to a model."""
 _STATEMENTS = 3
 _STATEMENTS_OF_PREMISE = 6
 """Most statements into which the news is split, for the long premises of a pair (pilot §6)."""

@@ -48,20 +48,25 @@ class EventOffers:
     seed: int
     similarity: Similarity | None = None
 
-    async def search(self, sample_id: str, asked: Sequence[EntityQuery], text: str) -> None:
+    async def search(
+        self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
+    ) -> None:
         """Store the events found for a sample, unless its news was found before.
 
         Args:
             sample_id: The sample.
             asked: Its queries.
-            text: Its text, and the kind of news that it needs.
+            text: Its text.
+            need: The kind of news that it needs, in words.
         """
         if await asyncio.to_thread(self.store.events.find, sample_id) is None:
-            await self._search(sample_id, asked, text)
+            await self._search(sample_id, asked, text, need)
 
-    async def _search(self, sample_id: str, asked: Sequence[EntityQuery], text: str) -> NewsSearch:
+    async def _search(
+        self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
+    ) -> NewsSearch:
         found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
-        events = await asyncio.to_thread(self._rank, found, asked, text)
+        events = await asyncio.to_thread(self._rank, found, asked, f"{text}\n{need}")
         reports = [report for event in events for report in event.reports]
         await self.store.history.add_evidence(reports)
         search = NewsSearch(
@@ -72,6 +77,7 @@ class EventOffers:
                 )
                 for event in events
             ],
+            need=need,
         )
         await self.store.events.add(sample_id, search)
         return search

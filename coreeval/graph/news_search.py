@@ -40,8 +40,8 @@ async def find_news(
         asked.update({_query_key(query): query for query in await nodes.build_queries(state)})
 
     async def search(sample_id: str, state: SampleState) -> None:
-        text = await nodes.describe_need(state)
-        await offers.search(sample_id, await nodes.build_queries(state), text)
+        text, need = await nodes.describe_need(state)
+        await offers.search(sample_id, await nodes.build_queries(state), text, need)
 
     if offers.knowledge.remote:
         await _visit_samples(run, threads, open_ids, note_queries)

@@ -64,6 +64,8 @@ class NodeContext:
     store: RunStore
     rules: SafetyRules
     max_attempts: int
+    reads_articles: bool = False
+    """Whether samples are shown passages of articles."""
     newest: Mapping[str, datetime] = field(default_factory=dict)
     """The newest evidence of each text that is kept unless there is newer news, by sample."""
 

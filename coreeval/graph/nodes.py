@@ -141,10 +141,10 @@ class SampleNodes:
         drafts = queries.plan_queries(_parse_extraction(state), task)
         return [query for query in drafts if not any(taken_down(query.text))]
 
-    async def describe_need(self, state: SampleState) -> str:
+    async def describe_need(self, state: SampleState) -> tuple[str, str]:
         """Return a sample's text, and the kind of news that it needs."""
         sample, _, _ = await self._sample(state)
-        return "\n".join([*sample.fields.values(), _parse_extraction(state).need])
+        return "\n".join(sample.fields.values()), _parse_extraction(state).need
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3).
@@ -153,7 +153,7 @@ class SampleNodes:
         """
         sample, task, team = await self._sample(state)
         offered, attempt = state["evidence"], state.get("attempt", 1)
-        evidence = await self._evidence(list(offered))
+        evidence = await self._evidence(state, list(offered))
         previous = _parse_plan(state) if "plan" in state else None
         plan = await team.replacer(
             sample,
@@ -208,7 +208,7 @@ class SampleNodes:
         """Judge facts and label of D-hat, each blind to the other (paper §3.4)."""
         sample, task, team = await self._sample(state)
         fields, plan = state["composed"], _parse_plan(state)
-        evidence = await self._evidence(_list_evidence(plan))
+        evidence = await self._evidence(state, _list_evidence(plan))
         factual = {name: fields[name] for name in task.factual_fields or task.fields}
         facts, label = await asyncio.gather(
             team.fact_judge(factual, evidence), team.label_judge(fields)
@@ -263,9 +263,22 @@ class SampleNodes:
         part = self._context.find_team(sample)
         return sample, part.task, part.team
 
-    async def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        stored = await asyncio.to_thread(self._context.store.history.evidence, ids)
-        items = [stored[known] for known in ids if known in stored]
+    async def _evidence(self, state: SampleState, ids: Sequence[str]) -> list[Evidence]:
+        """Return stored evidence, with the passages that the sample is shown of its articles."""
+        store = self._context.store
+        stored = await asyncio.to_thread(store.history.evidence, ids)
+        passages = (
+            await asyncio.to_thread(store.events.passages, state["sample_id"])
+            if self._context.reads_articles
+            else {}
+        )
+        items = [
+            stored[known].model_copy(update={"snippet": passages[known]})
+            if known in passages
+            else stored[known]
+            for known in ids
+            if known in stored
+        ]
         return [item for item in items if not self._context.rules.takedown.forbids(item)]
 
     def _restraint(self, state: SampleState) -> checks.Restraint:
@@ -278,7 +291,7 @@ class SampleNodes:
             sample=sample,
             extraction=_parse_extraction(state),
             plan=plan,
-            evidence=tuple(await self._evidence(_list_evidence(plan))),
+            evidence=tuple(await self._evidence(state, _list_evidence(plan))),
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
             read_by=state.get("read_by", ""),

@@ -51,6 +51,8 @@ async def refresh_samples(run: RunContext) -> None:
         threads = await _open_threads(run, context, stack)
         if isinstance(context.retrieve, EventOffers):
             await find_news(run, SampleNodes(context), context.retrieve, threads, pending)
+            if context.reads_articles and not run.stop.asked:
+                await _read_articles(run)
             pending, counts = await asyncio.to_thread(_open_samples, run)
         total = len(pending) + counts.total()
 
@@ -68,6 +70,28 @@ async def refresh_samples(run: RunContext) -> None:
         tell()
         at_once = run.config.run.concurrency
         await run_pool(pending, work, concurrency=at_once, stop=run.stop, context=run.context)
+
+
+async def _read_articles(run: RunContext) -> None:
+    """Keep the passages of articles that samples are shown.
+
+    Raises:
+        UsageError: a package of the extra `articles` is missing, or a file cannot be read.
+    """
+    from coreeval.graph.event_texts import EventTexts  # for few configs
+    from coreeval.tools.articles.sources import open_articles
+
+    chosen, takedown = run.config.knowledge, run.setup.rules.takedown
+    async with open_articles(
+        chosen.articles,
+        chosen.text,
+        run.workspace.cache,
+        refuses=lambda text: any(takedown.names_in(text)),
+    ) as texts:
+        wanted = EventTexts(
+            store=run.store, texts=texts, offered=chosen.candidates, watch=run.watch
+        )
+        await wanted.keep_passages()
 
 
 def _open_samples(run: RunContext) -> tuple[list[str], Counter[str]]:
@@ -143,6 +167,7 @@ def build_node_context(
         store=run.store,
         rules=run.setup.rules,
         max_attempts=run.config.run.max_attempts,
+        reads_articles=run.config.knowledge.text == "article",
         newest=_find_newest_dates(run),
     )
 

@@ -147,7 +147,7 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
             if fact.sample_id in kept:
                 row = _kept_row(fact, told[fact.evidence_id])
             else:
-                row = _fact_row(fact, evidence[fact.evidence_id])
+                row = _fact_row(fact, _quote_article(store, fact, evidence[fact.evidence_id]))
             yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
 
 
@@ -163,6 +163,24 @@ def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
     if freshness is None:
         return None
     return [target for target, after in freshness.after_cutoff.items() if after]
+
+
+def _quote_article(store: RunStore, fact: ReplacedFact, evidence: Evidence) -> Evidence:
+    """Return evidence whose snippet is the part of an article's passages that a fact rests on."""
+    if evidence.depth != "article":
+        return evidence
+    shown = store.events.passages(fact.sample_id).get(evidence.id, "")
+    return evidence.model_copy(update={"snippet": cut_excerpt(shown, fact.quote)})
+
+
+def cut_excerpt(text: str, quote: str) -> str:
+    """Return at most `SNIPPET_CHARS` characters of a text, with the quote in their middle.
+
+    Without the quote, which may be from the headline, it is the beginning of the text.
+    """
+    at = max(0, text.find(quote))
+    start = max(0, min(at - (SNIPPET_CHARS - len(quote)) // 2, len(text) - SNIPPET_CHARS))
+    return text[start : start + SNIPPET_CHARS]
 
 
 def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:

@@ -137,6 +137,7 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
     with ExitStack() as stack:
         stack.enter_context(lock_run(files))
         original = _open_run(files, manifest, texts, stack)
+        _refuse_articles(original)
         _refuse_unfinished(original)
         _refuse_changed(original)
         return RecordResult(
@@ -180,6 +181,16 @@ def _open_run_calls(manifest: Manifest) -> CallStore:
             hint="put the workspace back where it was when the run was made",
         )
     return open_calls(path)
+
+
+def _refuse_articles(original: SourceRun) -> None:
+    """Raise an error if the run's prompts show articles, whose texts must not be passed on."""
+    if original.setup.config.knowledge.text == "article":
+        raise CassetteError(
+            "the run showed its roles passages of articles, which a cassette may not pass on",
+            where=str(original.files.root),
+            hint="record a run with knowledge.text: description",
+        )
 
 
 def _refuse_unfinished(original: SourceRun) -> None:

@@ -37,7 +37,7 @@ _TEXT_TABLES = {
     "verdicts": (("sample_id", "attempt", "node", "name"), ("reason",)),
     "calls": (("sample_id", "attempt", "node", "key"), ("tries", "error")),
     "bad_rows": (("seq",), ("reason", "text")),
-    "searches": (("sample_id",), ("asked",)),
+    "searches": (("sample_id",), ("asked", "need", "passages")),
     "stages": (("name",), ("detail",)),
     "fetches": (("seq",), ("notes",)),
     "heartbeat": (("id",), ("in_flight", "pulse")),

@@ -31,8 +31,12 @@ class NewsSearch:
     """The queries, with the number of results or the reason that there are none."""
     events: Sequence[StoredEvent]
     """Best first."""
+    need: str = ""
+    """The kind of news that the sample needs, in words."""
     dealt: Sequence[str] | None = None
     """The keys of the events that the sample may be offered; None before they are dealt."""
+    passages: Mapping[str, str] | None = None
+    """By evidence id, what the sample is shown of articles; None before they are fetched."""
 
 
 class RunEvents:
@@ -51,7 +55,9 @@ class RunEvents:
             "sample_id": sample_id,
             "asked": list(search.asked),
             "events": [[each.key, each.rung, list(each.reports)] for each in search.events],
+            "need": search.need,
             "dealt": search.dealt,
+            "passages": search.passages,
         }
         await asyncio.wrap_future(self._file.submit([(self._file.put[t.searches], [row])]))
 
@@ -81,6 +87,23 @@ class RunEvents:
             for some in chunks(rows):
                 connection.execute(write.values(dealt=bindparam("keys")), some)
 
+    def list_without_passages(self) -> list[str]:
+        """Return the samples that were dealt events and whose articles were not fetched."""
+        known = t.searches.c
+        query = select(known.sample_id).where(known.dealt.is_not(None), known.passages.is_(None))
+        return [key for (key,) in self._file.tuples(query.order_by(known.sample_id))]
+
+    async def add_passages(self, sample_id: str, passages: Mapping[str, str]) -> None:
+        """Store what a sample is shown of articles."""
+        write = update(t.searches).where(t.searches.c.sample_id == sample_id)
+        values = write.values(passages=dict(passages))
+        await asyncio.wrap_future(self._file.submit([(values, None)]))
+
+    def passages(self, sample_id: str) -> Mapping[str, str]:
+        """Return what a sample is shown of articles, by evidence id; empty if there is nothing."""
+        query = select(t.searches.c.passages).where(t.searches.c.sample_id == sample_id)
+        return next((found or {} for (found,) in self._file.tuples(query)), {})
+
 
 def _to_search(row: Row) -> NewsSearch:
     return NewsSearch(
@@ -88,5 +111,7 @@ def _to_search(row: Row) -> NewsSearch:
         events=[
             StoredEvent(key=key, rung=rung, reports=tuple(ids)) for key, rung, ids in row["events"]
         ],
+        need=row["need"],
         dealt=row["dealt"],
+        passages=row["passages"],
     )

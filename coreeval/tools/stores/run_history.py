@@ -136,6 +136,20 @@ class RunHistory:
             write: Write = (self._file.put[t.evidence], rows)
             await asyncio.wrap_future(self._file.submit([write]))
 
+    async def replace_evidence(self, items: Iterable[Evidence]) -> None:
+        """Store what was learnt of evidence since it was offered."""
+        writes: list[Write] = [
+            (
+                update(t.evidence)
+                .where(t.evidence.c.id == item.id)
+                .values(body=item.model_dump(mode="json")),
+                None,
+            )
+            for item in items
+        ]
+        if writes:
+            await asyncio.wrap_future(self._file.submit(writes))
+
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Return stored evidence by id, or a release's excerpt if only that is left."""
         query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))

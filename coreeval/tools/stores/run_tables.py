@@ -184,9 +184,12 @@ searches = Table(
     Column("sample_id", String, primary_key=True),
     Column("asked", JSON, nullable=False),
     Column("events", JSON, nullable=False),
+    Column("need", Text, nullable=False),
     Column("dealt", JSON(none_as_null=True)),
+    Column("passages", JSON(none_as_null=True)),
 )
-"""The news found for each sample, by event; `dealt` has the events that it may be offered."""
+"""The news found for each sample, by event; `dealt` has the events that it may be offered, and
+`passages` what it is shown of articles, by evidence id."""
 steps = Table(
     "steps",
     metadata,
