@@ -55,7 +55,9 @@ class LLMComposer(LLMRole):
                 "read_by": request.read_by,
                 "locked": locked_data(firm_locks(self.task, request.extraction)),
                 "habits": habits(request.sample.fields),
-                "words": word_limits(self.task, request.sample.fields, request.plan),
+                "words": word_limits(
+                    self.task, request.sample.fields, request.plan, request.evidence
+                ),
             },
             plan=plan_data(request.plan),
             news=news_data(request.evidence),

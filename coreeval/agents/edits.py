@@ -11,7 +11,16 @@ from math import ceil, floor
 
 from coreeval.agents.text.words import build_span_pattern, count_words, has_span, is_same_text
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.schema import Extraction, Lock, Plan, ReplacedFact, Replacement, Sample, Task
+from coreeval.schema import (
+    Evidence,
+    Extraction,
+    Lock,
+    Plan,
+    ReplacedFact,
+    Replacement,
+    Sample,
+    Task,
+)
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
 
@@ -150,15 +159,19 @@ class LengthLimits:
     most: int
 
 
-def length_limits(task: Task, text: str, plan: Plan | None = None) -> LengthLimits:
+def length_limits(
+    task: Task, text: str, plan: Plan | None = None, evidence: Iterable[Evidence] = ()
+) -> LengthLimits:
     """Return the length limits of a text (pilot §7), or of a text that a plan updates.
 
-    News from one headline cannot fill a long premise without padding, so a sentence need not have
-    more words than the longest of the plan's statements.
+    News from one headline cannot fill a long premise without padding: then a sentence need not have
+    more words than the longest of the plan's statements. Passages of articles can, if they have
+    as many words as the text.
     """
     limits, count = thresholds_of(task), count_words(text)
     slack = max(limits.length_share * count, limits.length_words)
     fewest = max(1, ceil(count - slack))
-    if plan is not None and task.text_kind == "sentence":
+    passages = (count_words(one.snippet) for one in evidence if one.depth == "article")
+    if plan is not None and task.text_kind == "sentence" and sum(passages) < count:
         fewest = min(fewest, max((count_words(one.text) for one in plan.statements), default=1))
     return LengthLimits(count, fewest, floor(count + slack))

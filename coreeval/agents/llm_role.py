@@ -81,9 +81,13 @@ def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
     return [lock.model_dump() for lock in locks]
 
 
-def word_limits(task: Task, fields: Fields, plan: Plan | None = None) -> dict[str, dict[str, int]]:
+def word_limits(
+    task: Task, fields: Fields, plan: Plan | None = None, evidence: Sequence[Evidence] = ()
+) -> dict[str, dict[str, int]]:
     """Return for each field its number of words, and the fewest and most allowed."""
-    return {name: asdict(length_limits(task, text, plan)) for name, text in fields.items()}
+    return {
+        name: asdict(length_limits(task, text, plan, evidence)) for name, text in fields.items()
+    }
 
 
 def habits(fields: Fields) -> dict[str, list[str]]:

@@ -1,5 +1,7 @@
 """Planned spans are put in, locked ones stay, and the new text is about as long."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,17 @@ from coreeval.agents.edits import (
     list_changed_spans,
     substitute,
 )
-from coreeval.schema import Extraction, Lock, LockReason, Plan, Replacement, Statement, Task
+from coreeval.schema import (
+    Evidence,
+    EvidenceDepth,
+    Extraction,
+    Lock,
+    LockReason,
+    Plan,
+    Replacement,
+    Statement,
+    Task,
+)
 
 from .builders import PAIRS, STANCE, TWEETS, replacement, sample, statement
 
@@ -149,3 +161,24 @@ def test_a_sentence_need_not_be_longer_than_its_news() -> None:
     assert length_limits(PAIRS, "word " * 40, TOLD) == LengthLimits(40, 4, 56)
     assert length_limits(PAIRS, "word " * 5, TOLD) == LengthLimits(5, 1, 9)
     assert length_limits(TWEETS, "word " * 40, TOLD) == LengthLimits(40, 30, 50)
+
+
+def test_passages_of_articles_with_enough_words_keep_a_long_premise_long() -> None:
+    def report(words: int, depth: EvidenceDepth) -> Evidence:
+        return Evidence(
+            id="e",
+            url="https://example.org",
+            domain="example.org",
+            title="A title",
+            snippet="word " * words,
+            published_at=datetime(2026, 5, 1, tzinfo=UTC),
+            published_precision="exact",
+            origin="test",
+            depth=depth,
+        )
+
+    whole, short = LengthLimits(40, 24, 56), LengthLimits(40, 4, 56)
+    text = "word " * 40
+    assert length_limits(PAIRS, text, TOLD, [report(25, "article"), report(20, "article")]) == whole
+    assert length_limits(PAIRS, text, TOLD, [report(30, "article")]) == short
+    assert length_limits(PAIRS, text, TOLD, [report(80, "description")]) == short

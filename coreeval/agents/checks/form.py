@@ -106,7 +106,9 @@ def check_target(case: CheckContext) -> Iterator[Defect]:
 def check_length(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each field whose number of words differs too much from the original."""
     for name, old, new in case.pairs():
-        found, wanted = count_words(new), length_limits(case.task, old, case.request.plan)
+        request = case.request
+        wanted = length_limits(case.task, old, request.plan, request.evidence)
+        found = count_words(new)
         if not wanted.fewest <= found <= wanted.most:
             between = f"between {wanted.fewest} and {wanted.most} are wanted"
             yield form_defect("length", f"{name} has {found} words; {between}")
