@@ -14,6 +14,7 @@ from coreeval.evaluation.detectors.documents import read_documents
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
+from coreeval.graph.comparability import compare_with_originals
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import draw_lowest, list_reworded_test
 from coreeval.releases.sources import find_parent
@@ -276,6 +277,7 @@ def gather_findings(job: RunContext) -> ReportInput:
             store, [target.model for target in job.config.models.measured_targets]
         ),
         arms=arms,
+        comparability=compare_with_originals(job).model_dump(mode="json"),
         parts=parts,
         documents=documents,
         levels=gather_memory_evidence(

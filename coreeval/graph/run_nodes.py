@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from coreeval.config import TargetConfig
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.graph.refresh import refresh_control, refresh_samples
 from coreeval.graph.report import gather_findings
 from coreeval.graph.run_context import RunContext
@@ -92,13 +93,22 @@ def assemble_arms(job: RunContext) -> RunUpdate:
 
 def report_run(job: RunContext) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
+    from coreeval.evaluation.comparability.rows import read_comparability
     from coreeval.evaluation.report.report_document import write_report
 
     if job.store.stage("report") is None:
         job.tell("report")
-        write_report(gather_findings(job), job.files)
+        found = gather_findings(job)
+        write_report(found, job.files)
+        _write_card_again(job, read_comparability({"comparability": found.comparability}))
         job.store.finish_stage("report", {})
     return RunUpdate(report=str(job.files.report_html))
+
+
+def _write_card_again(job: RunContext, comparability: Comparability | None) -> None:
+    """Write the dataset card with what the report says of the likeness of the arms."""
+    rows, manifest = job.store.stage("assemble") or {}, job.current_manifest()
+    write_card(job.files.dataset, job.task, job.config, manifest, rows, comparability=comparability)
 
 
 async def evaluate_targets(job: RunContext) -> list[str]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.config import Config
+from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
+from coreeval.evaluation.comparability.verdict import Comparability
+from coreeval.meanings import COMPARABILITY
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Precision, Task
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
@@ -128,19 +131,59 @@ def describe_precision(precision: Precision) -> str:
     return meanings[precision]
 
 
+def describe_comparability(found: Comparability | None) -> str:
+    """Return the section on the likeness of the arms; empty if it was not measured."""
+    if found is None:
+        return ""
+    differences = "".join(f"- {escape(each)}\n" for each in found.sentences)
+    rows = "\n".join(map(_measure_row, list_rows(found)))
+    return f"""## Is the updated arm like the original?
+
+**{COMPARABILITY[found.verdict]}**
+
+{differences}
+The same {found.compared} accepted samples in both arms; 95 % intervals.
+
+| measure | | original | updated | value or difference | alike |
+|---|---|---|---|---|---|
+{rows}
+
+"""
+
+
+def _measure_row(row: MeasureRow) -> str:
+    title = escape("; ".join((row.title, *row.notes)))
+    value = f"{row.value} ({row.span}{', ' if row.span else ''}n = {row.n:,})"
+    told = (title, row.word.replace("_", " "), row.original, row.updated, value, row.range)
+    return f"| {' | '.join(told)} |"
+
+
 def write_card(
-    folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
+    folder: Path,
+    task: Task,
+    config: Config,
+    manifest: Manifest,
+    rows: dict[str, int],
+    *,
+    comparability: Comparability | None = None,
 ) -> None:
     """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
     told = dump_front_matter(head).strip()
     write_text(
-        folder / "README.md", f"---\n{told}\n---\n\n{_card_body(task, config, manifest, rows)}\n"
+        folder / "README.md",
+        f"---\n{told}\n---\n\n{_card_body(task, config, manifest, rows, comparability)}\n",
     )
 
 
-def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
+def _card_body(
+    task: Task,
+    config: Config,
+    manifest: Manifest,
+    rows: dict[str, int],
+    comparability: Comparability | None,
+) -> str:
     window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
     fill = describe_fill(config.run.on_reject)
     return f"""# {config.name}
@@ -156,6 +199,7 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 {_control_row(manifest, rows)}\
 | provenance | {rows["provenance"]} | one row per replaced fact: old triple, new triple, evidence |
 
+{describe_comparability(comparability)}\
 ## Labels
 
 | label | name | meaning |

@@ -41,4 +41,11 @@ def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None
-    return {"pcr": None, "numleak": None, **report, "arms": arms, "decomposition": drops}
+    return {
+        "pcr": None,
+        "numleak": None,
+        "comparability": None,
+        **report,
+        "arms": arms,
+        "decomposition": drops,
+    }
