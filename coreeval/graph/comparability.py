@@ -21,8 +21,10 @@ DEPTHS: Final = ("headline", "description", "article")
 """How much of an article was read, the least first."""
 
 
-def compare_with_originals(job: RunContext) -> "Comparability":
-    """Compare the updated arm of a run with its original arm, over the accepted samples."""
+def compare_with_originals(job: RunContext) -> "Comparability | None":
+    """Compare the updated arm of a run with its original arm; None if no sample was accepted."""
+    if not job.store.counts().get("accepted"):
+        return None
     from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.comparability import measure  # numpy, for the end of a run
 

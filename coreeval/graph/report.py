@@ -263,6 +263,7 @@ def gather_findings(job: RunContext) -> ReportInput:
     """Return the run's findings so far."""
     store, manifest = job.store, job.current_manifest()
     quality = measure_quality(store, job.task, withheld=(), followed=_read_parent_quality(job))
+    alike = compare_with_originals(job)
     arms, parts = compare_arms(job), {name: score(job) for name, score in _PARTS.items()}
     documents = read_documents(job.files)
     return ReportInput(
@@ -277,7 +278,7 @@ def gather_findings(job: RunContext) -> ReportInput:
             store, [target.model for target in job.config.models.measured_targets]
         ),
         arms=arms,
-        comparability=compare_with_originals(job).model_dump(mode="json"),
+        comparability=alike.model_dump(mode="json") if alike else None,
         parts=parts,
         documents=documents,
         levels=gather_memory_evidence(

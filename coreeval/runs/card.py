@@ -184,7 +184,6 @@ def _card_body(
     rows: dict[str, int],
     comparability: Comparability | None,
 ) -> str:
-    window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
     fill = describe_fill(config.run.on_reject)
     return f"""# {config.name}
 
@@ -208,13 +207,7 @@ def _card_body(
 
 ## How it was made
 
-| | |
-|---|---|
-| run | {code_table_cell(manifest.run)}, started {manifest.created_at} |
-| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
-| least certain publication time accepted | {describe_precision(news.min_precision)} |
-| bad rows of the benchmark | {manifest.bad_rows} |
+{_origin_rows(manifest)}
 
 | role | model |
 |---|---|
@@ -229,6 +222,18 @@ def _card_body(
 ## Attribution
 
 {ATTRIBUTION}"""
+
+
+def _origin_rows(manifest: Manifest) -> str:
+    """Return the table of when a run started and what news it had."""
+    window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
+    return f"""| | |
+|---|---|
+| run | {code_table_cell(manifest.run)}, started {manifest.created_at} |
+| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
+| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
+| least certain publication time accepted | {describe_precision(news.min_precision)} |
+| bad rows of the benchmark | {manifest.bad_rows} |"""
 
 
 def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:

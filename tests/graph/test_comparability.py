@@ -1,5 +1,6 @@
 """What both arms are compared by is gathered from a run, and reaches its report and its card."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +18,7 @@ from coreeval.graph.comparability import (
     list_references,
 )
 from coreeval.graph.run_context import RunContext
-from coreeval.schema import Evidence
+from coreeval.schema import Evidence, Result
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
 from tests.evaluation.report.kit import TARGET, says
@@ -46,6 +47,7 @@ def job_of(folder: Path, targets: list[Any], *, asked: bool = True) -> Iterator[
 def test_texts_evidence_and_answers_of_the_accepted_samples(tmp_path: Path) -> None:
     with job_of(tmp_path, [REFERENCE, "offline:finetuned"]) as job:
         found = compare_with_originals(job)
+    assert found is not None
     assert (found.samples, found.compared, found.verdict) == (3, 3, "cannot_tell")
     assert found.depths == {"headline": 3}
     assert sum(int(samples) * events for samples, events in found.events.items()) >= 3
@@ -62,7 +64,16 @@ def test_why_there_is_no_difficulty(tmp_path: Path) -> None:
     for number, (why, targets) in enumerate(cases.items()):
         (folder := tmp_path / str(number)).mkdir()
         with job_of(folder, targets, asked=False) as job:
-            assert why in compare_with_originals(job).absent["difficulty"]
+            found = compare_with_originals(job)
+        assert found is not None and why in found.absent["difficulty"]
+
+
+def test_a_run_that_accepted_nothing_is_not_compared(tmp_path: Path) -> None:
+    with job_of(tmp_path, [], asked=False) as job:
+        for number in (1, 2, 3):
+            unsafe = Result(sample_id=f"emotion/test/{number}", outcome="unsafe")
+            asyncio.run(job.store.commit(unsafe))
+        assert compare_with_originals(job) is None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from coreeval.evaluation.comparability.verdict import (
 from coreeval.evaluation.covariates import MATTERS, CovariateDifference, compare_values
 from coreeval.evaluation.metrics.text import find_words
 from coreeval.evaluation.scores import LEVEL, RANKED_ARMS, Score
-from coreeval.evaluation.statistics import adjust_holm, wilson_interval
+from coreeval.evaluation.statistics import adjust_holm, ensure_width, wilson_interval
 from coreeval.evaluation.text_measures import Floats, Ints, count_sentences, measure_texts
 from coreeval.schema import Rung
 from coreeval.tools.embeddings import Embedder
@@ -205,7 +205,26 @@ def _differences(pairs: ArmPairs, absent: dict[str, str]) -> Iterator[_Differenc
         return
     values = {"original": pairs.accuracy.original, "updated": pairs.accuracy.updated}
     margin = LIMITS["difficulty"].high or 0.0
-    yield _Difference(compare_values("difficulty", values, WEIGHTS, pairs.accuracy.units), margin)
+    found = compare_values("difficulty", values, WEIGHTS, pairs.accuracy.units)
+    wide = _allow_one_answer(found.difference, pairs.accuracy.units)
+    yield _Difference(found.model_copy(update={"difference": wide}), margin)
+
+
+def _allow_one_answer(score: Score, units: Ints) -> Score:
+    """Add the variance of one answer, 1 over n squared, to an interval of accuracies.
+
+    Few samples that are all answered alike in both arms know nothing of one that is not (as in
+    `label_scores`).
+    """
+    from scipy.special import stdtrit  # slow to import
+
+    if score.estimate is None or score.ci_high is None:
+        return score
+    count = int(units.max(initial=0)) + 1
+    one = float(stdtrit(max(1, count - 1), (1 + LEVEL) / 2)) / count
+    half = float(np.hypot(score.ci_high - score.estimate, one))
+    ends = {"ci_low": score.estimate - half, "ci_high": score.estimate + half}
+    return score.model_copy(update=ends)
 
 
 def _text_values(
@@ -314,7 +333,16 @@ def _topic_measures(
     units = _number_clusters(each.cluster for each in some)
     found = compare_values("topic", values, {"updated": 1}, units).difference
     far = float(np.median(apart)), float(np.median(1 - own))
-    yield _measure("topic", found, means=far)
+    yield _measure("topic", _within_one(found, units), means=far)
+
+
+def _within_one(score: Score, units: Ints) -> Score:
+    """Return a mean of shares with its interval cut at 0 and 1, or Wilson's if it has no width."""
+    if score.estimate is None or score.ci_low is None or score.ci_high is None:
+        return score
+    count = int(units.max(initial=0)) + 1
+    low, high = ensure_width(score.estimate, score.ci_low, score.ci_high, count)
+    return score.model_copy(update={"ci_low": max(0.0, low), "ci_high": min(1.0, high)})
 
 
 def _unit_vectors(embed: Embedder, texts: Sequence[str]) -> Floats:

@@ -80,7 +80,9 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "often change their length",
         "",
     ),
-    "sentences": _in_deviations("sentences", "have fewer sentences", "have more sentences"),
+    "sentences": _in_deviations(
+        "sentences a sample", "have fewer sentences", "have more sentences"
+    ),
     "grade": _in_deviations(
         "school years of readability by Coleman-Liau", "are easier to read", "are harder to read"
     ),
@@ -117,7 +119,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "are easier for the reference models",
     ),
     "structure": Limit(
-        "samples whose news merely has the right shape, rung structure",
+        "samples found by the rung structure",
         "share",
         None,
         0.3,
@@ -185,13 +187,11 @@ class Measure(Value):
     @property
     def sentence(self) -> str:
         """Return a sentence on the difference, with the value, its interval and the range."""
-        limit, below = (
-            LIMITS[self.name],
-            self.low is not None and (self.score.estimate or 0) < self.low,
-        )
+        limit, value = LIMITS[self.name], self.score.estimate or 0.0
+        phrase = limit.less if self.low is not None and value < self.low else limit.more
         where = f"The updated texts of the field {self.part}" if self.part else "The updated texts"
         return (
-            f"{where} {limit.less if below else limit.more} ({limit.title}): "
+            f"{where} {phrase} ({limit.title}): "
             f"{format_arms(self)}{format_value(self)}; {format_range(self)} counts as alike."
         )
 

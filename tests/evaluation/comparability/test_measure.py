@@ -10,6 +10,7 @@ from coreeval.evaluation.answer_codes import code_answers
 from coreeval.evaluation.comparability.measure import (
     EMBEDDED,
     ArmPairs,
+    PairedAccuracy,
     SampleEvidence,
     TextPair,
     average_accuracy,
@@ -215,6 +216,25 @@ def test_texts_about_something_else_are_told_by_their_distance() -> None:
     many = ArmPairs(texts=topical(150, same=True), evidence=cites(150))
     measure_comparability(many, counted := Letters())
     assert counted.asked == 2 * EMBEDDED
+
+
+def test_few_samples_that_agree_in_all_are_not_certain() -> None:
+    texts = topical(8, same=True)
+    sure = np.ones(8)
+    same = PairedAccuracy(sure, sure, np.arange(8))
+    found = measure_comparability(
+        ArmPairs(texts=texts, evidence=cites(8), accuracy=same), Letters()
+    )
+    topic, hard = (measure(found, name) for name in ("topic", "difficulty"))
+    assert (topic.score.estimate, topic.word) == (1.0, "cannot_tell")
+    assert topic.score.ci_low == pytest.approx(score_proportion(8, 8).ci_low)
+    assert (hard.score.estimate, hard.word) == (0.0, "cannot_tell")
+    assert hard.score.ci_high == pytest.approx(2.365 / 8, abs=0.001)
+    many = np.ones(100)
+    wide = ArmPairs(
+        texts=texts, evidence=cites(8), accuracy=PairedAccuracy(many, many, np.arange(100))
+    )
+    assert measure(measure_comparability(wide), "difficulty").word == "alike"
 
 
 def test_without_embeddings_their_absence_is_said() -> None:
