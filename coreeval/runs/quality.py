@@ -140,6 +140,14 @@ class Findings(Value):
     comparability: Comparability | None = None
     """Whether the updated arm is comparable with the original; None if that was not measured."""
 
+    @model_serializer(mode="wrap")
+    def _omit_no_comparison(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `comparability` out if it is None: releases from before it have no such key."""
+        dumped: dict[str, Any] = dump(self)
+        if self.comparability is None:
+            dumped.pop("comparability", None)
+        return dumped
+
 
 GRAM = 5
 """Words per n-gram. The checks use three (pilot §7), which names and phrases share by chance; five

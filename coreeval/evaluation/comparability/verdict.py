@@ -23,6 +23,8 @@ OFTEN: Final = 2
 """Our choice: the number of samples that may rest on one event."""
 SHARED: Final = (0.6, 1.5)
 """Our choice: the ratios of words at which a reader takes two texts for about as long."""
+NAMED: Final = 4
+"""Our choice: the most measures that a sentence names."""
 MOST_NEEDED: Final = 100_000
 """Our choice: more samples than these are not named, since the value is all but on its limit."""
 
@@ -278,7 +280,9 @@ def judge_measures(measures: Sequence[Measure]) -> tuple[Verdict, tuple[str, ...
 
 
 def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
-    names = "; ".join(dict.fromkeys(_name(each) for each in measures))
+    every = list(dict.fromkeys(_name(each) for each in measures))
+    left = len(every) - NAMED
+    names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
     n = max(each.score.n for each in measures)
     wanted = (
         "more would hardly tell, since a value lies on the end of its range"

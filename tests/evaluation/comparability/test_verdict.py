@@ -99,6 +99,13 @@ def test_alike_and_open_measures() -> None:
     assert "texts of" not in sentences[0] and "50 samples are too few" in sentences[0]
 
 
+def test_a_sentence_names_four_measures_at_most() -> None:
+    wide = score(-9, 0, 9)
+    names = ("sentences", "grade", "oddness", "numbers", "capitals", "rare_words")
+    _, [sentence], _ = judge_measures([measured(name, wide, p=1.0) for name in names])
+    assert "under a neutral model; % of words with a digit; 2 more; about" in sentence
+
+
 def test_the_number_of_samples_that_would_tell() -> None:
     # 0.3 must shrink to 0.2, the way from 1 to the nearer end: 50 x (0.3 / 0.2)^2 = 113.
     assert samples_needed(measured("length_ratio", score(0.7, 1, 1.3))) == 120
