@@ -16,7 +16,7 @@ Unit = Literal["ratio", "share", "number", "accuracy"]
 Verdict = Literal["comparable", "not_comparable", "cannot_tell"]
 FEWEST: Final = 6
 """The fewest samples for a word: of fewer no two values enclose the median with 95 % confidence
-(2 x 0.5^5 is 0.06), and one sample in five says nothing of the others."""
+(2 x 0.5^5 is 0.06), so that no interval of so few means anything."""
 MOST_ALIKE: Final = 0.05
 """The largest adjusted p-value of a difference that is called one."""
 OFTEN: Final = 2
