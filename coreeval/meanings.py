@@ -37,3 +37,12 @@ RUNGS: dict[str, str] = {
     "structure": "by news that is built alike",
     "none": "by no query",
 }
+COMPARABILITY: dict[str, str] = {
+    "comparable": "The updated arm is as long, as hard and about the same as the original.",
+    "not_comparable": (
+        "The updated arm is not comparable with the original: a score that differs between them "
+        "need not be memory."
+    ),
+    "cannot_tell": "Whether the updated arm is comparable with the original cannot be told yet.",
+}
+"""What each verdict on both arms says."""

@@ -68,6 +68,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     _clean(monkeypatch, home)
 
 
+@pytest.fixture(autouse=True)
+def no_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs find no embeddings on this machine, which take seconds for each report."""
+    monkeypatch.setattr("coreeval.graph.comparability.EMBEDDER", "none")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def bundled_news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make the bundled news ready for searching once, not in each workspace."""

@@ -9,7 +9,15 @@ import typer
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import BudgetOption, RunArgument, TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    command,
+    comparability_lines,
+    one_line,
+    show,
+)
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price, format_interval, format_number
 from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
@@ -76,6 +84,7 @@ def _document(done: "RunSummary") -> Document:
         "status": manifest.status,
         "asked": list(manifest.evaluation.asked if manifest.evaluation else ()),
         "cost": manifest.cost.model_dump(mode="json"),
+        "comparability": found.get("comparability"),
         "arms": found.get("arms"),
         "pcr": found.get("pcr"),
         "report": str(done.run_dir / "report.html"),
@@ -87,6 +96,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     if document["arms"] is None:
         yield f"go on:   {command('resume', run)}"
         return
+    yield from comparability_lines(document["comparability"])
     for target in document["arms"]["targets"]:
         yield from _target_lines(target)
     yield from _order_lines(document["arms"]["ranking"])

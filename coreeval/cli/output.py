@@ -14,12 +14,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
 from coreeval.errors import CoreEvalError
-from coreeval.meanings import OUTCOMES
+from coreeval.meanings import COMPARABILITY, OUTCOMES
 from coreeval.tools.formatting import format_rate, format_span
 
 if TYPE_CHECKING:
@@ -106,6 +106,21 @@ def note_traceback(error: BaseException) -> None:
 def brief(path: Path) -> Path:
     """Return a path relative to the current folder if possible."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+DIFFERENCES: Final = 3
+"""Our choice: the most differences of the arms that are printed; the report has them all."""
+
+
+def comparability_lines(found: Document | None) -> Iterator[str]:
+    """Yield whether the arms are comparable, and in what they differ; nothing if not measured."""
+    if found is None:
+        return
+    yield f"arms:    {COMPARABILITY.get(found['verdict'], one_line(found['verdict']))}"
+    sentences = found["sentences"]
+    yield from (f"         {one_line(each)}" for each in sentences[:DIFFERENCES])
+    if len(sentences) > DIFFERENCES:
+        yield f"         and {len(sentences) - DIFFERENCES} more differences: see the report"
 
 
 def command(name: str, *arguments: str | Path) -> str:

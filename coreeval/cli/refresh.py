@@ -25,6 +25,7 @@ from coreeval.cli.output import (
     Document,
     brief,
     command,
+    comparability_lines,
     control_lines,
     list_offline_roles,
     note,
@@ -175,6 +176,7 @@ def summary_document(done: "RunSummary") -> Document:
         "bad_rows": manifest.bad_rows,
         "cost": manifest.cost.model_dump(mode="json"),
         "estimate": _estimate_error(manifest),
+        "comparability": _comparability(done),
         "offline_roles": list_offline_roles(manifest),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
@@ -191,6 +193,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
+    yield from comparability_lines(_comparability(done))
     yield from _cost_lines(manifest.cost)
     yield from _estimate_lines(_estimate_error(manifest))
     if manifest.status == "complete":
@@ -204,6 +207,13 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.failed:
         yield f"again:   {command('retry', run)}"
     yield from offline_lines(list_offline_roles(manifest))
+
+
+def _comparability(done: "RunSummary") -> Document | None:
+    """Return whether the arms are comparable; None before the run is complete."""
+    from coreeval.runs.status import read_comparability
+
+    return read_comparability(done.run_dir) if done.manifest.status == "complete" else None
 
 
 def _cost_lines(cost: "Cost") -> Iterator[str]:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.options import RunArgument
-from coreeval.cli.output import AsJson, Document, brief, command, offline_lines, one_line, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    command,
+    comparability_lines,
+    offline_lines,
+    one_line,
+    show,
+)
 from coreeval.tools.formatting import NOT_MEASURED, format_number, format_share
 
 if TYPE_CHECKING:
@@ -108,14 +117,25 @@ def release_document(made: "Release") -> Document:
         "release": str(made.path),
         "digest": made.digest,
         **{key: manifest[key] for key in (*keys, *more)},
+        "comparability": _comparability(made),
         "offline_roles": manifest["ruled"],
     }
+
+
+def _comparability(made: "Release") -> Document | None:
+    """Return whether the arms are comparable; None if the run's report does not say it."""
+    findings = made.manifest.findings
+    found = findings.comparability if findings else None
+    if found is None:
+        return None
+    return found.model_dump(mode="json", include={"verdict", "sentences", "needed"})
 
 
 def _words(made: "Release") -> Iterator[str]:
     manifest, found = made.manifest, made.manifest.quality
     follows = manifest.parent.version if manifest.parent else "nothing: it is the first"
     yield f"released {manifest.name} {manifest.version}, which follows {follows}"
+    yield from comparability_lines(_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"
     shift = format_number(found.balance_shift, undefined=NOT_MEASURED)

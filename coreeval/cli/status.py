@@ -13,6 +13,7 @@ from coreeval.cli.output import (
     AsJson,
     Document,
     command,
+    comparability_lines,
     control_lines,
     format_idle_time,
     offline_lines,
@@ -90,6 +91,7 @@ def _document(now: "RunStatus") -> Document:
         "stalled": now.stalled,
         "spend": asdict(now.spend),
         "stuck": [asdict(one) for one in now.stuck],
+        "comparability": _comparability(now),
         "offline_roles": now.ruled,
     }
 
@@ -104,6 +106,13 @@ def _second_pass(now: "RunStatus") -> Document | None:
     return {"counts": now.control, "failed": [asdict(one) for one in failed]}
 
 
+def _comparability(now: "RunStatus") -> Document | None:
+    """Return whether the arms are comparable; None before a run is complete."""
+    from coreeval.runs.status import read_comparability
+
+    return read_comparability(now.run) if now.status == "complete" else None
+
+
 def _words(now: "RunStatus") -> str:
     return "\n".join(_lines(now))
 
@@ -113,6 +122,7 @@ def _lines(now: "RunStatus") -> Iterator[str]:
     yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
     yield from outcome_lines(now.counts)
     yield from control_lines(now.control)
+    yield from comparability_lines(_comparability(now))
     yield from _life(now)
     yield from _troubles(now)
     if now.status in {"interrupted", "stopped", "killed"}:

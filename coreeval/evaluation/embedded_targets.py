@@ -264,6 +264,11 @@ def is_classifier(name: str) -> bool:
     return name.partition(":")[::2] in {("offline", each) for each in EMBEDDED}
 
 
+def has_no_memory(name: str) -> bool:
+    """Return whether a target is an embedded one that has seen no text of the benchmark's arms."""
+    return is_classifier(name) and name.partition(":")[2] not in REMEMBERING
+
+
 def check_embedded(name: str) -> None:
     """Check that there is an embedded target with a name such as `offline:classifier`.
 
@@ -311,6 +316,8 @@ EMBEDDED = {
     **{f"reference-{n}": _TargetKind(_part_of_half(n), lambda _: ()) for n in range(1, 7)},
 }
 """Embedded targets by the NAME of `offline:NAME`: what each is fitted on, and what it remembers."""
+REMEMBERING = frozenset(("finetuned", "contaminated"))
+"""Those that stand for memory, of one split or the other."""
 
 
 def _fit_classifier(task: Task, samples: Sequence[Sample], seed: int) -> Classifier:

@@ -39,6 +39,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
 }
 """The definition of each measure."""
 _SENTENCE_END: Final = re.compile(r"[.!?。！？]+")  # noqa: RUF001 - ends of sentences in Chinese
+_SENTENCE: Final = re.compile(r"[.!?]+(?=[\"'\u2019\u201d)\]]*(?:\s|$))|[。！？]+")  # noqa: RUF001
 _NO_LETTER: Final = re.compile(r"[\W\d_]+")
 _NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")
 _FIRST: Final = re.compile(r"\b[^\W\d_]")
@@ -56,6 +57,14 @@ def measure_texts(groups: Mapping[str, Sequence[str]]) -> TextMeasures:
 
 
 _OWN: Final = ("words", "characters", "numbers", "capitals", "grade")
+
+
+def count_sentences(text: str) -> int:
+    """Return the number of sentence ends, one at least; a point inside a number or a name is none.
+
+    The readability index counts all points, as its authors did.
+    """
+    return max(1, len(_SENTENCE.findall(text)))
 
 
 def _measures_of(text: str) -> tuple[float, ...]:

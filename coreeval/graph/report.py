@@ -12,6 +12,7 @@ from coreeval.evaluation.detectors.documents import read_documents
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
+from coreeval.graph.comparability import compare_with_originals
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_detectors import score_answers
 from coreeval.graph.train_split import draw_lowest
@@ -114,6 +115,7 @@ def gather_findings(run: RunContext) -> ReportInput:
     """Return the run's findings so far."""
     store, manifest = run.store, run.current_manifest()
     quality = measure_quality(store, run.task, withheld=(), followed=_read_parent_quality(run))
+    alike = compare_with_originals(run)
     arms, parts = compare_arms(run), score_answers(run)
     documents = read_documents(run.files)
     return ReportInput(
@@ -128,6 +130,7 @@ def gather_findings(run: RunContext) -> ReportInput:
             store, [target.model for target in run.config.models.measured_targets]
         ),
         arms=arms,
+        comparability=alike.model_dump(mode="json") if alike else None,
         parts=parts,
         documents=documents,
         levels=gather_memory_evidence(

@@ -8,6 +8,7 @@ import asyncio
 
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.graph.pcr.split_questions import ask_about_splits
 from coreeval.graph.refresh import refresh_control, refresh_samples
 from coreeval.graph.report import gather_findings
@@ -90,13 +91,22 @@ def assemble_arms(run: RunContext) -> RunUpdate:
 
 def report_run(run: RunContext) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
+    from coreeval.evaluation.comparability.rows import read_comparability
     from coreeval.evaluation.report.report_document import write_report
 
     if run.store.stage("report") is None:
         run.tell("report")
-        write_report(gather_findings(run), run.files)
+        found = gather_findings(run)
+        write_report(found, run.files)
+        _write_card_again(run, read_comparability({"comparability": found.comparability}))
         run.store.finish_stage("report", {})
     return RunUpdate(report=str(run.files.report_html))
+
+
+def _write_card_again(run: RunContext, comparability: Comparability | None) -> None:
+    """Write the dataset card with what the report says of the likeness of the arms."""
+    rows, manifest = run.store.stage("assemble") or {}, run.current_manifest()
+    write_card(run.files.dataset, run.task, run.config, manifest, rows, comparability=comparability)
 
 
 async def evaluate_targets(run: RunContext) -> list[str]:

@@ -13,6 +13,7 @@ from coreeval.releases.release_manifest import Changelog, PublishedRatings, Rele
 from coreeval.runs.card import (
     SYNTHETIC,
     count_table,
+    describe_comparability,
     describe_fill,
     describe_freshness,
     describe_offline_roles,
@@ -85,6 +86,7 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
     head = dump_front_matter(_head(manifest)).strip()
     parts = (
         _contents(task, manifest),
+        *_comparability(manifest),
         _quality(manifest.quality),
         *format_ratings(manifest.annotation),
         _origin(manifest),
@@ -133,6 +135,13 @@ def _originals(manifest: ReleaseManifest) -> str:
     if manifest.licence.redistribute:
         return "the benchmark's own texts"
     return "ids, labels and digests of the benchmark's own texts, which may not be passed on"
+
+
+def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
+    """Yield the section on the likeness of the arms; nothing if it was not measured."""
+    found = manifest.findings.comparability if manifest.findings else None
+    if found:
+        yield describe_comparability(found).strip()
 
 
 def _quality(quality: Quality) -> str:

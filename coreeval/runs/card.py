@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.config import Config
+from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
+from coreeval.evaluation.comparability.verdict import Comparability
+from coreeval.meanings import COMPARABILITY
 from coreeval.runs.arms import shard_name
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.sources import SourceTerms, count_sources, describe_sources
@@ -123,15 +126,48 @@ def describe_precision(precision: Precision) -> str:
     return meanings[precision]
 
 
+def describe_comparability(found: Comparability | None) -> str:
+    """Return the section on the likeness of the arms; empty if it was not measured."""
+    if found is None:
+        return ""
+    differences = "".join(f"- {escape(each)}\n" for each in found.sentences)
+    rows = "\n".join(map(_measure_row, list_rows(found)))
+    return f"""## Is the updated arm like the original?
+
+**{COMPARABILITY[found.verdict]}**
+
+{differences}
+The same {found.compared} accepted samples in both arms; 95 % intervals.
+
+| measure | | original | updated | value or difference | alike |
+|---|---|---|---|---|---|
+{rows}
+
+"""
+
+
+def _measure_row(row: MeasureRow) -> str:
+    title = escape("; ".join((row.title, *row.notes)))
+    value = f"{row.value} ({row.span}{', ' if row.span else ''}n = {row.n:,})"
+    told = (title, row.word.replace("_", " "), row.original, row.updated, value, row.range)
+    return f"| {' | '.join(told)} |"
+
+
 def write_card(
-    folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
+    folder: Path,
+    task: Task,
+    config: Config,
+    manifest: Manifest,
+    rows: dict[str, int],
+    *,
+    comparability: Comparability | None = None,
 ) -> None:
     """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
     told = dump_front_matter(head).strip()
     sources = describe_sources(_read_sources(folder, config.dataset.split))
-    body = _card_body(task, config, manifest, rows)
+    body = _card_body(task, config, manifest, rows, comparability)
     write_text(
         folder / "README.md",
         f"---\n{told}\n---\n\n{body}\n\n## Sources and licences of the news\n\n{sources}\n",
@@ -146,8 +182,13 @@ def _read_sources(folder: Path, split: str) -> tuple[SourceTerms, ...]:
     return count_sources((row["source"], row["licence"]) for row in read_parquet(file))
 
 
-def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
-    window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
+def _card_body(
+    task: Task,
+    config: Config,
+    manifest: Manifest,
+    rows: dict[str, int],
+    comparability: Comparability | None,
+) -> str:
     fill = describe_fill(config.run.on_reject)
     return f"""# {config.name}
 
@@ -162,25 +203,32 @@ def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, i
 {_control_row(manifest, rows)}\
 | provenance | {rows["provenance"]} | one row per replaced fact: old triple, new triple, evidence |
 
+{describe_comparability(comparability)}\
 ## Labels
 
 {label_table(task)}
 
 ## How it was made
 
-| | |
-|---|---|
-| run | {code_table_cell(manifest.run)}, started {manifest.created_at} |
-| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
-| least certain publication time accepted | {describe_precision(news.min_precision)} |
-| bad rows of the benchmark | {manifest.bad_rows} |
+{_origin_rows(manifest)}
 
 {model_table(manifest.models)}
 
 {count_table(manifest.counts)}
 
 {describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`)."""
+
+
+def _origin_rows(manifest: Manifest) -> str:
+    """Return the table of when a run started and what news it had."""
+    window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
+    return f"""| | |
+|---|---|
+| run | {code_table_cell(manifest.run)}, started {manifest.created_at} |
+| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
+| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
+| least certain publication time accepted | {describe_precision(news.min_precision)} |
+| bad rows of the benchmark | {manifest.bad_rows} |"""
 
 
 def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:

@@ -14,6 +14,7 @@ from pydantic import SerializerFunctionWrapHandler, ValidationError, model_seria
 
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
+from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.detectors.base import Finding
 from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, TargetRanking, score_proportion
@@ -136,6 +137,16 @@ class Findings(Value):
 
     ranking: TargetRanking | None = None
     targets: tuple[TargetFindings, ...] = ()
+    comparability: Comparability | None = None
+    """Whether the updated arm is comparable with the original; None if that was not measured."""
+
+    @model_serializer(mode="wrap")
+    def _omit_no_comparison(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `comparability` out if it is None: releases from before it have no such key."""
+        dumped: dict[str, Any] = dump(self)
+        if self.comparability is None:
+            dumped.pop("comparability", None)
+        return dumped
 
 
 GRAM = 5
@@ -311,6 +322,7 @@ def _target_findings(report: ReportJson) -> Findings:
     named = (each.target for findings in found.values() for each in findings)
     return Findings(
         ranking=report["arms"]["ranking"],
+        comparability=report.get("comparability"),
         targets=tuple(
             TargetFindings(
                 target=target,

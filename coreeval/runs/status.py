@@ -131,6 +131,24 @@ class RunStatus:
         return self.idle_s >= STALLED_AFTER_S
 
 
+def read_comparability(run: Path) -> Json | None:
+    """Return what a run's report says of its arms: verdict, sentences, samples needed.
+
+    None if there is no report, it is damaged, or it was written before that was measured.
+    """
+    try:
+        report = json.loads(RunFiles(run).report_json.read_bytes())
+        found = report["comparability"]
+        sentences = [str(each) for each in found["sentences"]]
+        return {
+            "verdict": str(found["verdict"]),
+            "sentences": sentences,
+            "needed": found.get("needed"),
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
 def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
     """Return the status of a run.
 

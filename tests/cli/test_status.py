@@ -1,5 +1,6 @@
 """`coreeval status` from another shell: what goes on, what it waits for, and watching it."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -100,6 +101,35 @@ def test_watching_ends_with_the_run(
 def test_watching_is_for_people(shell: Shell, finished: Path) -> None:
     said = shell("status", finished, "--watch", "--json")
     assert (said.code, said.error["kind"]) == (2, "usage")
+
+
+def test_a_complete_run_says_whether_its_arms_are_comparable(
+    shell: Shell, finished: Path, tmp_path: Path
+) -> None:
+    assert "arms:    Whether the updated arm is comparable" in shell("status", finished).out
+    run = Path(shutil.copytree(finished, tmp_path / "copy"))
+    report = json.loads((run / "report.json").read_text("utf-8"))
+    sentences = ["one\nline\x1b[2J", "two", "three", "four", "five"]
+    report["comparability"] |= {"verdict": "not_comparable", "sentences": sentences}
+    (run / "report.json").write_text(json.dumps(report), "utf-8")
+    said = shell("status", run).out
+    assert "arms:    The updated arm is not comparable" in said
+    assert "         one line\ufffd[2J\n" in said and "four" not in said
+    assert "and 2 more differences: see the report" in said
+    assert shell("status", run, "--json").document["comparability"]["sentences"] == sentences
+
+
+@pytest.mark.parametrize("report", ["", "[]", "{}", '{"comparability": null}', None])
+def test_a_report_that_does_not_say_it_is_passed_over(
+    shell: Shell, finished: Path, tmp_path: Path, report: str | None
+) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "copy"))
+    (run / "report.json").unlink()
+    if report is not None:
+        (run / "report.json").write_text(report, "utf-8")
+    said = shell("status", run)
+    assert said.code == 0 and "arms:" not in said.out
+    assert shell("status", run, "--json").document["comparability"] is None
 
 
 def test_a_status_imports_little(shell: Shell, finished: Path) -> None:

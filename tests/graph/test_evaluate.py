@@ -214,11 +214,13 @@ def test_the_command_shows_scores_and_their_intervals(
     where = str(finished.files.root)
     assert cli.main(["evaluate", where, "--target", "offline:classifier", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"run", "status", "asked", "cost", "arms", "pcr", "report"}
+    shown = {"run", "status", "asked", "cost", "comparability", "arms", "pcr", "report"}
+    assert set(document) == shown
     assert document["asked"] == ["offline:classifier"]
     assert document["arms"]["targets"][0]["all_samples"]["arms"][0]["macro_f1"]["n"] == SAMPLES
     assert cli.main(["evaluate", where]) == 0
     said = capsys.readouterr().out
     assert "original -> semantic" in said and "95 % interval" in said
+    assert said.index("arms:    ") < said.index("macro-F1"), "comparability stands before scores"
     assert cli.main(["evaluate", where, "--dry-run"]) == 0
     assert "nothing was spent" in capsys.readouterr().out

@@ -13,8 +13,9 @@ from coreeval.releases.release import Release
 from coreeval.releases.release_card import release_card
 from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sample_tables import add_dataset_info
-from coreeval.runs.card import write_card
+from coreeval.runs.card import describe_comparability, write_card
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.quality import Findings
 from coreeval.tools.markdown import (
     code_span,
     code_table_cell,
@@ -23,6 +24,7 @@ from coreeval.tools.markdown import (
     web_address,
 )
 from coreeval.tools.text import UNSEEN, visible, visible_value
+from tests.releases.gates.kit import COMPARABILITY
 from tests.releases.kit import Made, make_run
 
 HOSTILE = (
@@ -81,6 +83,26 @@ def test_the_card_of_a_run(made: Made, released: Release, tmp_path: Path) -> Non
     rows = {"updated": 3, "semantic": 3, "provenance": 3}
     write_card(tmp_path, task, load_config(made.files.config), manifest, rows)
     assert_tame((tmp_path / "README.md").read_text("utf-8"))
+    measures = tuple(e.model_copy(update={"part": HOSTILE}) for e in COMPARABILITY.measures)
+    alike = COMPARABILITY.model_copy(update={"sentences": (HOSTILE,), "measures": measures})
+    write_card(tmp_path, task, load_config(made.files.config), manifest, rows, comparability=alike)
+    assert_tame((tmp_path / "README.md").read_text("utf-8"))
+
+
+def test_cards_say_whether_the_arms_are_comparable(made: Made, released: Release) -> None:
+    section = describe_comparability(COMPARABILITY)
+    assert "**The updated arm is not comparable" in section and "- They are shorter." in section
+    rows = [line for line in section.splitlines() if line.startswith("| words")]
+    assert rows == [
+        "| words, updated over original, median; median words | differs |  |  "
+        "| 0.45 (0.40 to 0.50, n = 60) | 0.80 to 1.25 |"
+    ]
+    assert describe_comparability(None) == ""
+    findings = Findings(comparability=COMPARABILITY)
+    card = release_card(released.task, released.manifest.model_copy(update={"findings": findings}))
+    assert card.index("Is the updated arm like") < card.index("## Quality")
+    before = released.manifest.model_copy(update={"findings": Findings()})
+    assert "Is the updated arm like" not in release_card(released.task, before)
 
 
 def test_a_fence_inside_a_value_does_not_cut_the_front_matter(tmp_path: Path) -> None:

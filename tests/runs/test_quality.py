@@ -8,6 +8,7 @@ import pytest
 
 from coreeval.evaluation.scores import NO_SCORE, score_proportion
 from coreeval.runs.quality import (
+    Findings,
     estimate_noise_bound,
     measure_balance_shift,
     measure_overlap,
@@ -17,6 +18,7 @@ from coreeval.runs.quality import (
 )
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
+from tests.releases.gates.kit import COMPARABILITY
 from tests.releases.kit import NOW, make_run
 
 
@@ -40,6 +42,12 @@ def test_what_an_owner_signs_off(tmp_path: Path) -> None:
     assert (noise.original.estimate, noise.original.n) == (1 / 6, 6)
     assert (noise.updated.estimate, noise.updated.n) == (1 / 4, 4)
     assert noise.bound == estimate_noise_bound(score_proportion(1, 6), score_proportion(1, 4))
+
+
+def test_findings_without_a_comparison_have_no_key_for_it() -> None:
+    assert set(Findings().model_dump()) == {"ranking", "targets"}
+    measured = Findings(comparability=COMPARABILITY)
+    assert Findings.model_validate(measured.model_dump(mode="json")) == measured
 
 
 @pytest.mark.parametrize(

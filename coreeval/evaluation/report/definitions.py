@@ -65,6 +65,13 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 DETECTION: Final[Mapping[str, tuple[str, str]]] = {
+    "alike": (
+        "alike",
+        "a measure is alike if its whole interval lies in the range beside it (Schuirmann 1987), "
+        "and differs if its value and its interval lie beyond it; a difference of means, if it is "
+        "significant at 5 % for all of them together (Holm 1979). Between the two, more samples "
+        "would tell.",
+    ),
     "macro_f1": ("macro-F1", f"{OF_ARMS['macro_f1']}."),
     "accuracy": ("accuracy", f"{OF_ARMS['accuracy']}."),
     "n": ("n", f"{OF_ARMS['n']}."),

@@ -19,6 +19,7 @@ from coreeval.evaluation.report.provenance import (
     describe_targets,
 )
 from coreeval.evaluation.report.report_page import report_page
+from coreeval.meanings import COMPARABILITY
 from coreeval.schema import Task
 from coreeval.tools.files import replacing, write_json, write_text
 from coreeval.tools.stores.run_overview import Overview
@@ -53,6 +54,14 @@ def list_limits(document: Json) -> list[str]:
     own = [sentence for look in _OWN for sentence in look(document)]
     measured = bool(document["arms"]["targets"])
     return own + [each for each in _ALWAYS if measured or "drop" not in each]
+
+
+def _comparable(of: Json) -> Iterator[str]:
+    """Yield in what the arms differ, and that scores on them say little of memory then."""
+    found = of.get("comparability")
+    if found is None or found["verdict"] == "comparable":
+        return
+    yield f"{COMPARABILITY[found['verdict']]} {' '.join(found['sentences'])}"
 
 
 def _rules(of: Json) -> Iterator[str]:
@@ -163,6 +172,7 @@ def _count(samples: int) -> str:
 
 
 _OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
+    _comparable,
     _rules,
     _part,
     _few,
@@ -203,6 +213,8 @@ class ReportInput:
     """By name, the documents of detectors that `coreeval detect NAME RUN` ran."""
     levels: "MemoryEvidence"
     """The evidence of memory from all detectors."""
+    comparability: Json | None = None
+    """Whether the updated arm is as long, as hard and about the same as the original."""
 
 
 def report_document(found: ReportInput) -> Json:
@@ -224,6 +236,7 @@ def report_document(found: ReportInput) -> Json:
         "evidence": found.evidence.model_dump(mode="json"),
         "calls": [each.model_dump() for each in found.overview.calls],
         "worth_a_look": [each.model_dump() for each in found.worth],
+        "comparability": found.comparability,
         "arms": found.arms.model_dump(mode="json"),
         **found.parts,
         "decomposition": {**found.levels.document, "control": manifest["control"]},

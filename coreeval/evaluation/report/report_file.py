@@ -47,4 +47,10 @@ def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None
-    return {**_NOT_ASKED, **report, "arms": arms, "decomposition": drops}
+    return {
+        **_NOT_ASKED,
+        "comparability": None,
+        **report,
+        "arms": arms,
+        "decomposition": drops,
+    }

@@ -7,13 +7,21 @@ from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from coreeval.evaluation.comparability.rows import (
+    describe_depths,
+    describe_reuse,
+    list_absent,
+    list_rows,
+    list_sources,
+    read_comparability,
+)
 from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
 from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
-from coreeval.meanings import OUTCOMES, RUNGS
+from coreeval.meanings import COMPARABILITY, OUTCOMES, RUNGS
 from coreeval.tools.formatting import (
     Form,
     format_count,
@@ -90,8 +98,24 @@ def report_page(document: Json) -> str:
             axes=axes_of(document),
             sections=list_sections(document),
             not_run=list_not_run(document),
+            **_comparability(document),
         )
     )
+
+
+def _comparability(document: Json) -> Mapping[str, Any]:
+    """Return what a page says of the likeness of the arms, by name in its templates."""
+    found = read_comparability(document)
+    if found is None:
+        return {"alike": None}
+    return {
+        "alike": found,
+        "alike_rows": list_rows(found),
+        "alike_sources": list_sources(found),
+        "alike_absent": list_absent(found),
+        "alike_reuse": describe_reuse(found),
+        "alike_depths": describe_depths(found),
+    }
 
 
 def detection_part(document: Json) -> str:
@@ -101,6 +125,7 @@ def detection_part(document: Json) -> str:
         "axes": axes_of(document),
         "sections": list_sections(document),
         "not_run": list_not_run(document),
+        **_comparability(document),
     }
     return _environment().get_template("part.html.jinja").render(**document, **named)
 
@@ -216,6 +241,12 @@ def _environment() -> "Environment":
         "usd": format_usd,
         "words": format_name,
     }
-    told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
+    told = {
+        "outcomes": OUTCOMES,
+        "rungs": RUNGS,
+        "comparability": COMPARABILITY,
+        "dated": DATED,
+        "on_reject": ON_REJECT,
+    }
     made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
     return made

@@ -5,12 +5,13 @@ Each gate also says which side of an interval counts.
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import yaml
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from coreeval.config.load import explain_validation_error, read_mapping
+from coreeval.evaluation.comparability.verdict import Verdict
 from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.schema import Value
@@ -89,6 +90,20 @@ class CostLimit(Limit):
     unit: ClassVar[str] = "an amount in US dollars"
 
 
+class RatioLimit(Limit):
+    """Bounds of a ratio, which may exceed 1; of a median, the value itself is compared."""
+
+    highest: ClassVar[float] = float("inf")
+    unit: ClassVar[str] = "a ratio"
+
+
+class CountLimit(Limit):
+    """Bounds of a number of samples."""
+
+    highest: ClassVar[float] = float("inf")
+    unit: ClassVar[str] = "a number of samples"
+
+
 class RankLimit(IntervalLimit):
     """Bounds of a rank correlation.
 
@@ -123,6 +138,13 @@ class ForbiddenVerdicts(Gate):
         return forbid
 
 
+class ComparabilityVerdicts(ForbiddenVerdicts):
+    """Verdicts that the comparison of both arms may not have."""
+
+    known: ClassVar[frozenset[str]] = frozenset(get_args(Verdict))
+    example: ClassVar[str] = "{forbid: [not_comparable]}"
+
+
 def _forbid_verdicts(detector: Detector) -> type[ForbiddenVerdicts]:
     """Return the gate class of one detector."""
     remembered = [name for name, said in detector.verdicts.items() if said == "remembered"]
@@ -147,6 +169,9 @@ class NumberGates(Value):
     still_stale: IntervalLimit | None = None
     cost_usd: CostLimit | None = None
     cost_per_accepted_usd: CostLimit | None = None
+    length_ratio: RatioLimit | None = None
+    structure_share: IntervalLimit | None = None
+    event_reuse: CountLimit | None = None
     rank_correlation: RankLimit | None = None
 
     @model_validator(mode="before")
@@ -162,11 +187,11 @@ class NumberGates(Value):
         return value
 
 
-_VERDICT_GATES: Any = {
+_VERDICT_GATES: Any = {"comparability": (ComparabilityVerdicts | None, None)} | {
     name: (_forbid_verdicts(detector) | None, None) for name, detector in GATED.items()
 }
 Gates = create_model("Gates", __base__=NumberGates, **_VERDICT_GATES)
-"""The gates of a file in the order of the report: numbers, then detectors."""
+"""The gates of a file in the order of the report: numbers, then verdicts on arms and targets."""
 
 
 class GatesFile(Value):

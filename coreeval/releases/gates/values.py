@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.arms import FEWEST
+from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.scores import Score, score_proportion
@@ -253,6 +254,44 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     return [GateValue(score)]
 
 
+COMPARE_HINT = (
+    "write the report anew (of a run with targets: coreeval evaluate RUN), then release it again"
+)
+_NOT_COMPARED = MissingValue(
+    "the report does not say whether the arms are comparable", COMPARE_HINT
+)
+
+
+def _comparability(subject: GateSubject) -> Comparability | None:
+    return subject.findings.comparability if subject.findings else None
+
+
+def _measure_of_arms(name: str) -> Callable[[GateSubject, Limit], Numbers]:
+    """Return the function that reads one measure of the comparison of both arms."""
+
+    def look(subject: GateSubject, _: Limit) -> Numbers:
+        found = _comparability(subject)
+        if found is None:
+            return _NOT_COMPARED
+        measure = found.find(name)
+        if measure is None or measure.score.estimate is None:
+            why = found.absent.get(name, "no accepted sample has texts to compare")
+            return MissingValue(why, "see why: coreeval status RUN")
+        return [GateValue(measure.score)]
+
+    return look
+
+
+def _event_reuse(subject: GateSubject, _: Limit) -> Numbers:
+    """Return the most samples that rest on one event."""
+    found = _comparability(subject)
+    if found is None:
+        return _NOT_COMPARED
+    if found.most_reused is None:
+        return MissingValue("no accepted sample cites any news", "see why: coreeval status RUN")
+    return [_exact_value(found.most_reused)]
+
+
 def _targets(subject: GateSubject) -> Iterable[TargetFindings]:
     return subject.findings.targets if subject.findings else ()
 
@@ -268,13 +307,21 @@ NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
     "still_stale": _still_stale,
     "cost_usd": _cost,
     "cost_per_accepted_usd": _cost_per_accepted,
+    "length_ratio": _measure_of_arms("length_ratio"),
+    "structure_share": _measure_of_arms("structure"),
+    "event_reuse": _event_reuse,
     "rank_correlation": _rank_correlation,
 }
 """The function that reads each gate's value, by the gate's name."""
 
 
 def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
-    """Return the detector's verdict on each target for a gate, and the targets without one."""
+    """Return the verdicts for a gate: on both arms, or a detector's on each target.
+
+    Targets without one are among them as a missing value.
+    """
+    if gate == "comparability":
+        return _read_arms_verdict(subject)
     words = GATED[gate].verdict_gate
     assert words, "GATED has those with a gate"
     said = [(each.target, found) for each in _targets(subject) for found in each.verdicts(gate)]
@@ -292,6 +339,13 @@ def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
         ),
         *_missing_values(missing, words.some, hint),
     ]
+
+
+def _read_arms_verdict(subject: GateSubject) -> Verdicts:
+    found = _comparability(subject)
+    if found is None:
+        return _NOT_COMPARED
+    return [VerdictValue(found.verdict, "the updated arm", " ".join(found.sentences))]
 
 
 def _name_part(target: str, part: str) -> str:

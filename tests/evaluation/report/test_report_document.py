@@ -78,6 +78,7 @@ def test_a_report_from_before_targets_were_ranked_has_no_order(tmp_path: Path) -
         "arms": {"targets": [], "draws": 9, "ranking": None},
         "pcr": None,
         "numleak": None,
+        "comparability": None,
         "decomposition": {"targets": []},
     }
 

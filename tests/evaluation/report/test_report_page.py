@@ -12,10 +12,13 @@ from markupsafe import escape
 
 from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.evaluation.report.report_document import write_report
+from coreeval.evaluation.report.report_file import read_report
+from coreeval.evaluation.report.report_page import report_page
 from coreeval.tools.workspace import RunFiles
 from tests.evaluation.numleak.audits import SETTINGS as AUDITING
 from tests.evaluation.numleak.audits import knows, refuses, series
 from tests.evaluation.report.kit import TARGET, found_in, pcr, says
+from tests.releases.gates.kit import COMPARABILITY
 
 HOSTILE = 'replay:<script>alert("1")</script>'
 
@@ -125,6 +128,58 @@ def test_without_audits_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert "Are dated values remembered?" not in page(tmp_path, None)
     none = numleak_document([], {}, AUDITING, {})
     assert "No target with words for numbers was asked" in page(tmp_path, None, none)
+
+
+# -- both arms -------------------------------------------------------------------------------------
+
+
+def likeness(verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of it
+    """Return what a report says of arms whose measures are known."""
+    found = COMPARABILITY.model_copy(update={"verdict": verdict, **changes})
+    return found.model_dump(mode="json")
+
+
+def test_arms_that_are_not_comparable_are_said_to_be_so_before_any_score(tmp_path: Path) -> None:
+    sentences = ("They are <b>shorter</b>.", "They are odd.", "And easier.")
+    html = written(tmp_path, comparability=likeness("not_comparable", sentences=sentences))
+    notice = html.index("Not comparable:")
+    assert notice < html.index('class="figures"') and notice < html.index("macro-F1")
+    assert "They are &lt;b&gt;shorter&lt;/b&gt;." in html and "<b>shorter" not in html
+    page = told(html)
+    assert "1 more difference All measures" in page
+    assert "not comparable The updated arm is not comparable with the original" in page
+    assert "0.45 0.40 to 0.50, n 60 0.80 to 1.25" in page
+    limits = page.partition(" Limits ")[2]
+    assert "The updated arm is not comparable" in limits
+
+
+def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_how_many(
+    tmp_path: Path,
+) -> None:
+    alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
+    assert "Not comparable:" not in alike and "as long, as hard" in told(alike)
+    sentences = ("18 samples are too few for: x; about 360 would tell.",)
+    few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
+    assert "Comparability: Whether the updated arm is comparable" in few
+    assert few.count("about 360 would tell") == 3, "the head, the section and the limits"
+
+
+def test_reports_from_before_arms_were_compared_and_damaged_ones_are_shown(tmp_path: Path) -> None:
+    written(tmp_path)
+    report = read_report(RunFiles(tmp_path))
+    assert report is not None
+    for found in (None, {"verdict": "odd", "sentences": []}):
+        report["comparability"] = found
+        assert 'id="comparability"' not in report_page(report)
+    del report["comparability"]
+    assert 'id="comparability"' not in report_page(report)
+
+
+def test_names_of_fields_and_reasons_are_text(tmp_path: Path) -> None:
+    measures = tuple(e.model_copy(update={"part": HOSTILE}) for e in COMPARABILITY.measures)
+    found = likeness("comparable", measures=measures, absent={"topic": HOSTILE})
+    html = written(tmp_path, comparability=found)
+    assert "<script" not in html and html.count("&lt;script&gt;") >= 3
 
 
 # -- the run --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coreeval.evaluation.comparability.verdict import Comparability, Measure
 from coreeval.evaluation.scores import Score, TargetRanking, score_proportion
 from coreeval.releases.gates.check import GateFinding, check_gates
 from coreeval.releases.gates.limits import GatesFile
@@ -58,8 +59,35 @@ TARGETS = (
 )
 TAU = Score(estimate=0.33, ci_low=-0.33, ci_high=0.67, n=3)
 RHO = Score(estimate=0.5, ci_low=-0.5, ci_high=0.8, n=3)
+COMPARABILITY = Comparability(
+    verdict="not_comparable",
+    sentences=("They are shorter.",),
+    samples=60,
+    compared=60,
+    measures=(
+        Measure(
+            name="length_ratio",
+            score=Score(estimate=0.45, ci_low=0.4, ci_high=0.5, n=60),
+            low=0.8,
+            high=1.25,
+            word="differs",
+            decides=True,
+        ),
+        Measure(
+            name="structure",
+            score=score_proportion(24, 60),
+            low=None,
+            high=0.3,
+            word="cannot_tell",
+            decides=True,
+        ),
+    ),
+    most_reused=4,
+)
 FINDINGS = Findings(
-    ranking=TargetRanking(targets=("a:1", "b:2", "c:3"), kendall=TAU, spearman=RHO), targets=TARGETS
+    ranking=TargetRanking(targets=("a:1", "b:2", "c:3"), kendall=TAU, spearman=RHO),
+    targets=TARGETS,
+    comparability=COMPARABILITY,
 )
 
 

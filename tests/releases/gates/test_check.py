@@ -27,7 +27,7 @@ from coreeval.releases.release import Release
 from coreeval.runs.manifest import Cost
 from coreeval.runs.quality import Findings, LabelNoise, Overlap, TargetFindings, read_findings
 from coreeval.tools.cutoffs import TargetFreshness
-from tests.releases.gates.kit import FINDINGS, QUALITY, TARGETS, found, manifest
+from tests.releases.gates.kit import COMPARABILITY, FINDINGS, QUALITY, TARGETS, found, manifest
 from tests.releases.kit import NOW, Made, make_run
 
 VALUES = {
@@ -41,13 +41,16 @@ VALUES = {
     "still_stale": ("max", 0.2, ""),
     "cost_usd": ("max", 5.0, ""),
     "cost_per_accepted_usd": ("max", 0.1, ""),
+    "length_ratio": ("min", 0.45, ""),
+    "structure_share": ("max", 0.4, ""),
+    "event_reuse": ("max", 4.0, ""),
 }
 """What the manifest's values are: 5 dollars for 50 samples that were made, 54 of 60 after, 12 of
 60 stale."""
 
 
 def test_every_gate_has_its_value() -> None:
-    assert {*NUMBERS, *GATED} == set(Gates.model_fields)
+    assert {*NUMBERS, "comparability", *GATED} == set(Gates.model_fields)
     assert VALUES.keys() | {"rank_correlation"} == NUMBERS.keys()
 
 
@@ -62,6 +65,29 @@ def test_a_value_on_the_limit_is_met_and_beyond_it_is_not(gate: str) -> None:
     off = found(gate, {bound: beyond})
     assert (off.status, off.stops, off.of) == ("not_met", True, of)
     assert off.reason.endswith(f"than {beyond:g}")
+
+
+def test_the_verdict_on_both_arms_is_a_gate_with_its_sentences() -> None:
+    off = found("comparability", {"forbid": ["not_comparable"]})
+    assert (off.status, off.of, off.verdict) == ("not_met", "the updated arm", "not_comparable")
+    assert off.reason == "the updated arm is not_comparable (They are shorter.)"
+    on = found("comparability", {"forbid": ["cannot_tell"]})
+    assert (on.status, on.verdict) == ("met", "not_comparable")
+
+
+@pytest.mark.parametrize("gate", ["length_ratio", "structure_share", "event_reuse"])
+def test_arms_that_were_never_compared_were_not_measured(gate: str) -> None:
+    before = FINDINGS.model_copy(update={"comparability": None})
+    for findings in (None, before):
+        only = found(gate, {"max": 1}, findings=findings)
+        assert (only.status, only.hint[:16]) == ("not_measured", "write the report")
+    said = found("comparability", {"forbid": ["not_comparable"]}, findings=before)
+    assert said.status == "not_measured"
+    nothing = COMPARABILITY.model_copy(
+        update={"measures": (), "most_reused": None, "absent": {"structure": "no news"}}
+    )
+    none = FINDINGS.model_copy(update={"comparability": nothing})
+    assert found(gate, {"max": 1, "missing": "skip"}, findings=none).status == "skipped"
 
 
 def test_without_a_release_before_it_nothing_can_be_stale() -> None:
@@ -267,6 +293,7 @@ def test_the_default_gates_skip_what_a_release_does_not_have() -> None:
     skipped = {name for name, status in statuses.items() if status == "skipped"}
     assert skipped == {
         "label_noise", "overlap", "after_cutoff", "rank_correlation", "pcr", "drop",
+        "comparability", "length_ratio", "structure_share",
     }  # fmt: skip
     assert statuses["balance_shift"] == "not_met"
     assert statuses["acceptance"] == "met"

@@ -1,0 +1,389 @@
+"""What was measured of two arms, which values count as alike, and the verdict on both together.
+
+A measure is alike if its whole interval lies in the range of its limit. Nothing here computes an
+interval, and nothing imports numpy: releases, gates and pages read these values without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log, log10
+from typing import Final, Literal, NamedTuple
+
+from coreeval.evaluation.scores import Score
+from coreeval.schema import Value
+
+Word = Literal["alike", "differs", "cannot_tell"]
+Unit = Literal["ratio", "share", "number", "accuracy"]
+Verdict = Literal["comparable", "not_comparable", "cannot_tell"]
+FEWEST: Final = 6
+"""The fewest samples for a word: of fewer no two values enclose the median with 95 % confidence
+(2 x 0.5^5 is 0.06), so that no interval of so few means anything."""
+MOST_ALIKE: Final = 0.05
+"""The largest adjusted p-value of a difference that is called one."""
+OFTEN: Final = 2
+"""Our choice: the number of samples that may rest on one event."""
+SHARED: Final = (0.6, 1.5)
+"""Our choice: the ratios of words at which a reader takes two texts for about as long."""
+NAMED: Final = 4
+"""Our choice: the most measures that a sentence names."""
+MOST_NEEDED: Final = 100_000
+"""Our choice: more samples than these are not named, since the value is all but on its limit."""
+
+
+class Limit(NamedTuple):
+    """A measure: what it is called, what counts as alike, and how a difference is told."""
+
+    title: str
+    unit: Unit
+    """The form of its values; of a number and an accuracy, their difference is judged."""
+    low: float | None
+    """The lower end of the range that counts as alike; None if there is none, or if it is a
+    quarter of a standard deviation of the texts."""
+    high: float | None
+    source: str
+    """Where the range comes from."""
+    less: str
+    """What the updated texts do if the value is below the range, after their name."""
+    more: str
+    decides: bool = True
+    """Whether the verdict counts it; one that does not explains the others."""
+    means: str = ""
+    """What the values of both arms are, where its name does not say it."""
+
+
+_QUARTER: Final = (
+    "a quarter of a standard deviation: from there on groups cannot be adjusted for (What Works "
+    "Clearinghouse, Procedures and Standards Handbook 5.0, 2022)"
+)
+
+
+def _in_deviations(title: str, less: str, more: str) -> Limit:
+    """Return a measure whose range is a quarter of a standard deviation to either side."""
+    return Limit(title, "number", None, None, _QUARTER, less, more)
+
+
+LIMITS: Final[Mapping[str, Limit]] = {
+    "length_ratio": Limit(
+        "words, updated over original, median",
+        "ratio",
+        0.8,
+        1.25,
+        "the ratios that count as equivalent in trials of medicines (FDA, Statistical Approaches "
+        "to Establishing Bioequivalence, 2001)",
+        "are shorter",
+        "are longer",
+        means="median words",
+    ),
+    "length_share": Limit(
+        f"texts of {SHARED[0]} to {SHARED[1]} times the words",
+        "share",
+        0.8,
+        None,
+        "ours: one text in five may change its length by more",
+        "often change their length",
+        "",
+    ),
+    "sentences": _in_deviations(
+        "sentences a sample", "have fewer sentences", "have more sentences"
+    ),
+    "grade": _in_deviations(
+        "school years of readability by Coleman-Liau", "are easier to read", "are harder to read"
+    ),
+    "rare_words": _in_deviations(
+        "% of words that no other sample has", "have fewer rare words", "have more rare words"
+    ),
+    "oddness": _in_deviations("bits a character under a neutral model", "are plainer", "are odder"),
+    "numbers": _in_deviations("% of words with a digit", "have fewer numbers", "have more numbers"),
+    "capitals": _in_deviations(
+        "% of words with a capital", "have fewer capitals", "have more capitals"
+    ),
+    "field_overlap": _in_deviations(
+        "% of the second text's content words that the first has",
+        "share fewer words between their two texts",
+        "share more words between their two texts",
+    ),
+    "topic": Limit(
+        "other originals that are further from an updated text than its own",
+        "share",
+        0.75,
+        None,
+        "ours: half-way between chance, 0.5, and no other original that is nearer",
+        "are about something else",
+        "",
+        means="median cosine distances: of two originals, of a text from its own",
+    ),
+    "difficulty": Limit(
+        "accuracy of the reference models",
+        "accuracy",
+        -0.05,
+        0.05,
+        "the drops that an updated set is to explain are 0.036 to 0.054 (CoreEval, section 4.2)",
+        "are harder for the reference models",
+        "are easier for the reference models",
+    ),
+    "structure": Limit(
+        "samples found by the rung structure",
+        "share",
+        None,
+        0.3,
+        "ours: with more, the set is about whatever the news was about",
+        "",
+        "often rest on news that merely has the right shape",
+    ),
+    "reuse": Limit(
+        f"samples whose event carries more than {OFTEN}",
+        "share",
+        None,
+        0.1,
+        "ours: samples that rest on one event are one sample, not several",
+        "",
+        "often rest on the same event",
+    ),
+    "headline_only": Limit(
+        "samples that rest on headlines alone",
+        "share",
+        None,
+        0.5,
+        "ours: a headline is one short sentence, whatever the original was",
+        "",
+        "mostly rest on headlines alone",
+        decides=False,
+    ),
+}
+"""The measures in the order of a report."""
+
+
+class Measure(Value):
+    """One measure of both arms, over the accepted samples."""
+
+    name: str
+    """A key of `LIMITS`."""
+    part: str = ""
+    """The field that it is about; empty if it is about the whole sample."""
+    original: float | None = None
+    """The value of the original texts; None if the measure compares without one."""
+    updated: float | None = None
+    score: Score
+    """The value that is held against the range: a difference is updated minus original."""
+    low: float | None
+    """The lower end of the range that counts as alike, in the unit of `score`."""
+    high: float | None
+    effect: float | None = None
+    """A difference in standard deviations of the texts (Cohen's d)."""
+    p_adjusted: float | None = None
+    """For the hypothesis of no difference, adjusted over all differences (Holm 1979)."""
+    word: Word
+    decides: bool
+
+    @property
+    def beyond(self) -> float:
+        """Return how far the value lies from perfect likeness, with the range's end as 1."""
+        value = self.score.estimate
+        if value is None:
+            return 0.0
+        if self.low is not None and self.high is not None:
+            return _two_sided(value, self.low, self.high)
+        if self.low is not None:
+            return (1 - value) / (1 - self.low)
+        return value / self.high if self.high else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """Return a sentence on the difference, with the value, its interval and the range."""
+        limit, value = LIMITS[self.name], self.score.estimate or 0.0
+        phrase = limit.less if self.low is not None and value < self.low else limit.more
+        where = f"The updated texts of the field {self.part}" if self.part else "The updated texts"
+        return (
+            f"{where} {phrase} ({limit.title}): "
+            f"{format_arms(self)}{format_value(self)}; {format_range(self)} counts as alike."
+        )
+
+
+def _two_sided(value: float, low: float, high: float) -> float:
+    if low > 0:
+        end = high if value >= 1 else low
+        return log(max(value, 1e-9)) / log(end)
+    return abs(value) / high if high else 0.0
+
+
+class Comparability(Value):
+    """Whether the updated arm is as long, as hard and about the same as the original."""
+
+    verdict: Verdict
+    sentences: tuple[str, ...]
+    """In what the arms differ, a sentence each, the largest difference first; if it cannot be
+    told whether they do, why."""
+    samples: int
+    """Number of accepted samples."""
+    compared: int
+    """Number of samples whose texts were compared."""
+    needed: int | None = None
+    """About how many samples would tell; None if enough are there, or none are enough."""
+    measures: tuple[Measure, ...]
+    absent: dict[str, str] = {}
+    """By name, why a measure is not there."""
+    events: dict[str, int] = {}
+    """The number of events by the number of samples that rest on them."""
+    most_reused: int | None = None
+    """The most samples that rest on one event; None if no sample rests on any."""
+    rungs: dict[str, int] = {}
+    """The number of samples by rung of the knowledge ladder."""
+    depths: dict[str, int] = {}
+    """The number of samples by the deepest evidence that they rest on."""
+
+    def find(self, name: str, part: str = "") -> Measure | None:
+        """Return a measure by name; None if it is not there."""
+        found = (each for each in self.measures if (each.name, each.part) == (name, part))
+        return next(found, None)
+
+
+def choose_word(
+    score: Score, low: float | None, high: float | None, p_adjusted: float | None = None
+) -> Word:
+    """Return whether a value counts as alike.
+
+    It does if its interval lies in the range (Schuirmann 1987, Journal of Pharmacokinetics and
+    Biopharmaceutics 15, 657-680). It differs if it lies beyond the range and its interval does too;
+    a difference with a p-value, if that is at most 0.05, as in `covariates`.
+    """
+    value, least, most = score.estimate, score.ci_low, score.ci_high
+    if value is None or least is None or most is None or score.n < FEWEST:
+        return "cannot_tell"
+    bottom, top = _ends(low, high)
+    if bottom <= least and most <= top:
+        return "alike"
+    if bottom <= value <= top:
+        return "cannot_tell"
+    if p_adjusted is None:
+        return "differs" if most < bottom or least > top else "cannot_tell"
+    return "differs" if p_adjusted <= MOST_ALIKE else "cannot_tell"
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float]:
+    return (-float("inf") if low is None else low, float("inf") if high is None else high)
+
+
+def judge_measures(measures: Sequence[Measure]) -> tuple[Verdict, tuple[str, ...], int | None]:
+    """Return the verdict on both arms, its sentences, and how many samples would tell."""
+    told = sorted((each for each in measures if each.decides), key=lambda each: -each.beyond)
+    differ = [each for each in told if each.word == "differs"]
+    if differ:
+        return "not_comparable", tuple(each.sentence for each in differ), None
+    open_ones = [each for each in told if each.word == "cannot_tell"]
+    if told and not open_ones:
+        return "comparable", (), None
+    if not told:
+        return "cannot_tell", ("No accepted sample has texts to compare.",), FEWEST
+    needed = [samples_needed(each) for each in open_ones]
+    known = [each for each in needed if each is not None]
+    most = max(known) if len(known) == len(needed) else None
+    return "cannot_tell", (_too_few(open_ones, most),), most
+
+
+def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
+    every = list(dict.fromkeys(_name(each) for each in measures))
+    left = len(every) - NAMED
+    names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
+    n = max(each.score.n for each in measures)
+    wanted = (
+        "more would hardly tell, since a value lies on the end of its range"
+        if needed is None
+        else f"about {needed:,} would tell"
+    )
+    return f"{n:,} samples are too few for: {names}; {wanted}."
+
+
+def _name(measure: Measure) -> str:
+    title = LIMITS[measure.name].title
+    return f"{title}, {measure.part}" if measure.part else title
+
+
+def samples_needed(measure: Measure) -> int | None:
+    """Return about how many samples would tell whether a measure is alike.
+
+    So many that the interval, which shrinks with the root of their number, fits between the value
+    and the nearest end of its range; at least a quarter of the range, for the value will move.
+    None if more than 100,000 would be needed.
+    """
+    score = measure.score
+    if score.ci_low is None or score.ci_high is None or score.estimate is None:
+        return FEWEST
+    wide = _width(measure)
+    ends = [end for end in (measure.low, measure.high) if end is not None]
+    room = max(min(abs(score.estimate - end) for end in ends), wide / 4)
+    half = (score.ci_high - score.ci_low) / 2
+    if not room:
+        return None
+    wanted = max(FEWEST, score.n + 1, ceil(score.n * (half / room) ** 2))
+    return _round_up(wanted) if wanted <= MOST_NEEDED else None
+
+
+def _width(measure: Measure) -> float:
+    """Return the width of a range; a share's ends at 0 or at 1."""
+    low = 0.0 if measure.low is None else measure.low
+    return (1.0 if measure.high is None else measure.high) - low
+
+
+def _round_up(number: int) -> int:
+    """Round up to two digits: a number of samples to plan with is a rough one."""
+    step = int(10 ** max(0, floor(log10(number)) - 1))
+    return ceil(number / step) * step
+
+
+def format_number(value: float, unit: Unit) -> str:
+    """Format a value of a measure, without its unit unless it is a share."""
+    if unit == "share":
+        return f"{100 * value:.0f} %"
+    return format(value, {"accuracy": ".3f", "ratio": ".2f"}.get(unit, ".3g"))
+
+
+def format_arms(measure: Measure) -> str:
+    """Format the values of both arms, if their difference is judged; else return ""."""
+    if not is_difference(measure) or measure.original is None or measure.updated is None:
+        return ""
+    unit = LIMITS[measure.name].unit
+    before, after = (format_number(each, unit) for each in (measure.original, measure.updated))
+    return f"{before} before, {after} after, difference "
+
+
+def format_value(measure: Measure) -> str:
+    """Format the value that is judged, with its interval and n."""
+    score = measure.score
+    if score.estimate is None:
+        return "not measured"
+    span = format_span(measure)
+    return f"{_signed(measure, score.estimate)} ({span}{', ' if span else ''}n = {score.n:,})"
+
+
+def format_span(measure: Measure) -> str:
+    """Format the ends of the interval; "" if there is none."""
+    low, high = measure.score.ci_low, measure.score.ci_high
+    if low is None or high is None:
+        return ""
+    return f"{_signed(measure, low)} to {_signed(measure, high)}"
+
+
+def format_estimate(measure: Measure) -> str:
+    """Format the value that is judged, without its interval."""
+    value = measure.score.estimate
+    return "not measured" if value is None else _signed(measure, value)
+
+
+def format_range(measure: Measure) -> str:
+    """Format the range that counts as alike."""
+    if measure.low is None and measure.high is None:
+        return "anything"
+    if measure.low is None or measure.high is None:
+        least = "at most" if measure.low is None else "at least"
+        end = measure.high if measure.low is None else measure.low
+        return f"{least} {_signed(measure, end or 0.0)}"
+    return f"{_signed(measure, measure.low)} to {_signed(measure, measure.high)}"
+
+
+def is_difference(measure: Measure) -> bool:
+    """Return whether a measure's value is a difference of the arms."""
+    return LIMITS[measure.name].unit not in {"ratio", "share"}
+
+
+def _signed(measure: Measure, value: float) -> str:
+    told = format_number(value, LIMITS[measure.name].unit)
+    return f"+{told}" if is_difference(measure) and value > 0 else told
