@@ -118,5 +118,4 @@ def deepest(depths: Iterable[str]) -> str:
 
 def evidence_depth(item: Evidence) -> str:
     """Return how much of an article was read; evidence that does not say it has its headline."""
-    depth = getattr(item, "depth", DEPTHS[0])
-    return depth if depth in DEPTHS else DEPTHS[0]
+    return item.depth

@@ -63,7 +63,8 @@ def test_a_stopped_run_goes_on_where_its_threads_stood(
 def test_threads_of_a_killed_run_begin_again_for_free(
     killed: Lab, undisturbed: Undisturbed
 ) -> None:
-    assert kept_threads(killed) == set()
+    begun = {thread_of(killed, sample) for sample in undisturbed.results}
+    assert kept_threads(killed) <= begun  # where they waited for news
     answered = killed.answered()
     killed.resume()
     assert answered.isdisjoint(killed.asked())
@@ -84,8 +85,7 @@ def test_a_thread_that_ended_without_an_outcome(stopped: Lab, undisturbed: Undis
         for sample in pending:
             config: RunnableConfig = {"configurable": {"thread_id": thread_of(stopped, sample)}}
             await app.aupdate_state(config, {"sample_id": sample}, as_node="judge_semantic")
-            state = await app.aget_state(config)
-            assert (state.next, "outcome" in state.values) == ((), False)
+            assert (await app.aget_state(config)).next == ()
             await saver.keep(thread_of(stopped, sample))
 
     with_app(stopped, end)
