@@ -80,16 +80,20 @@ def test_writes_that_outlived_their_checkpoint(stopped: Lab, undisturbed: Undist
 
 def test_a_thread_that_ended_without_an_outcome(stopped: Lab, undisturbed: Undisturbed) -> None:
     pending = sorted(set(undisturbed.results) - set(stopped.results()))
+    ended = list[str]()
 
     async def end(app: SampleApp, saver: CheckpointStore) -> None:
         for sample in pending:
             config: RunnableConfig = {"configurable": {"thread_id": thread_of(stopped, sample)}}
+            if "outcome" in (await app.aget_state(config)).values:
+                continue  # it is known, and the rest of the thread is still to come
             await app.aupdate_state(config, {"sample_id": sample}, as_node="judge_semantic")
             assert (await app.aget_state(config)).next == ()
+            ended.append(sample)
             await saver.keep(thread_of(stopped, sample))
 
     with_app(stopped, end)
-    assert len(kept_threads(stopped)) == len(pending) > 0
+    assert {thread_of(stopped, sample) for sample in ended} <= kept_threads(stopped) != set()
     stopped.resume()
     assert_whole(stopped, undisturbed)
 

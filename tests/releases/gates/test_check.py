@@ -293,7 +293,7 @@ def test_the_default_gates_skip_what_a_release_does_not_have() -> None:
     skipped = {name for name, status in statuses.items() if status == "skipped"}
     assert skipped == {
         "label_noise", "overlap", "after_cutoff", "rank_correlation", "pcr", "drop",
-        "comparability", "length_ratio", "structure_share",
+        "comparability", "length_ratio", "structure_share", "event_reuse",
     }  # fmt: skip
     assert statuses["balance_shift"] == "not_met"
     assert statuses["acceptance"] == "met"
