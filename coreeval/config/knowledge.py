@@ -158,6 +158,9 @@ class KnowledgeConfig(Section):
     reading_trial_2)."""
     reuse: Count | None = 2
     """The most samples that one event may be offered to; None for no limit."""
+    embeddings: str | None = None
+    """Ranks events and passages by meaning too: `minilm`, `minilm:PATH` or `provider:name`; None
+    ranks them by words alone."""
     cutoffs: str | None = None
     """A file of model cutoffs and release dates that overrides the built-in ones."""
     takedown: str | None = None

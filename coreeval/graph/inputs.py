@@ -10,7 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from coreeval.agents.events import Similarity
 from coreeval.config import Config
+from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.errors import DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.event_offers import EventOffers
@@ -142,6 +144,20 @@ def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
     )
 
 
+def open_similarity(chosen: KnowledgeConfig) -> Similarity | None:
+    """Return how near texts are in meaning; None if a config ranks by words alone.
+
+    Raises:
+        ConfigError: there are no such embeddings, or a package or the weights are missing.
+    """
+    if chosen.embeddings is None:
+        return None
+    from coreeval.tools.embeddings import open_embeddings  # numpy
+    from coreeval.tools.similarity import MeaningSimilarity
+
+    return MeaningSimilarity(open_embeddings(chosen.embeddings))
+
+
 MOST_TRAIN_EXAMPLES = 20_000
 """Most labelled samples from which the offline label judge learns."""
 
@@ -188,6 +204,7 @@ class FileInputs:
             offered=chosen.candidates,
             reuse=chosen.reuse,
             seed=setup.config.run.seed,
+            similarity=open_similarity(chosen),
         )
 
     def train(self, run: "RunContext") -> list[Sample]:

@@ -18,7 +18,7 @@ from coreeval.errors import KnowledgeError, ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.event_offers import EventOffers
-from coreeval.graph.inputs import NewsSources, describe_news
+from coreeval.graph.inputs import NewsSources, describe_news, open_similarity
 from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
 from coreeval.graph.node_context import NodeContext, TaskTeam
@@ -89,7 +89,11 @@ async def _read_articles(run: RunContext) -> None:
         refuses=lambda text: any(takedown.names_in(text)),
     ) as texts:
         wanted = EventTexts(
-            store=run.store, texts=texts, offered=chosen.candidates, watch=run.watch
+            store=run.store,
+            texts=texts,
+            offered=chosen.candidates,
+            watch=run.watch,
+            similarity=open_similarity(chosen),
         )
         await wanted.keep_passages()
 
