@@ -38,6 +38,9 @@ MEANING_WEIGHT = 0.6
 """The weight of meaning against words in the order of events, where there is an embedder (own
 choice, see benchmarks/retrieval.py)."""
 
+MOST_RANKED = 24
+"""The most events of a sample that are compared in meaning, the first in the order of retrieval;
+three times as many as are offered (own choice)."""
 MOST_COMPARED = 8
 """The most sentences of an event that are compared in meaning, those with most words of the sample
 first: a sentence takes MiniLM about 10 ms (own choice)."""
@@ -113,6 +116,7 @@ def rank_events(
     """
     if similarity is None or len(events) < 2:
         return list(events)
+    events, others = events[:MOST_RANKED], events[MOST_RANKED:]
     near = similarity([_describe(event) for event in events], text)
     by_words = {event.key: 1 - place / len(events) for place, event in enumerate(events)}
     low, high = min(near), max(near)
@@ -122,7 +126,7 @@ def rank_events(
         + (1 - MEANING_WEIGHT) * by_words[event.key]
         for event, value in zip(events, near, strict=True)
     }
-    return sorted(events, key=lambda event: -scores[event.key])
+    return [*sorted(events, key=lambda event: -scores[event.key]), *others]
 
 
 def _describe(event: NewsEvent) -> str:
