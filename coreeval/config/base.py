@@ -1,8 +1,9 @@
 """What all sections of a config have in common: their numbers are finite and within bounds."""
 
+import re
 from typing import Annotated, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from coreeval.schema import Value
 
@@ -17,3 +18,29 @@ class Section(Value):
     """Base of the sections of a config; JSON has no word for .nan and .inf."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+
+MOST_SPLIT_LETTERS: Final = 64
+_SPLIT = re.compile(r"\w+(?:\.\w+)*")
+
+
+def is_split_name(name: str) -> bool:
+    """Return whether a name can be that of a split: words with dots between them, not `all`.
+
+    These are the names that `datasets` takes; files and folders are named by them, so a name is
+    never a path.
+    """
+    return len(name) <= MOST_SPLIT_LETTERS and bool(_SPLIT.fullmatch(name)) and name != "all"
+
+
+def _check_split(name: str) -> str:
+    if not is_split_name(name):
+        raise ValueError(
+            f"a split is named by letters, digits and underscores, at most {MOST_SPLIT_LETTERS}, "
+            "and not `all`: files of releases have this name; rename the benchmark's file, or give "
+            "dataset.path the file itself"
+        )
+    return name
+
+
+SplitName = Annotated[str, AfterValidator(_check_split)]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.base import Count, Section
+from coreeval.config.base import Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
@@ -43,8 +43,8 @@ class DatasetConfig(Section):
     format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
     path: str
     """Folder or file, relative to the config; a dataset name for `hf`."""
-    split: str = "test"
-    train_split: str = "train"
+    split: SplitName = "test"
+    train_split: SplitName = "train"
     """The split that embedded targets are fitted on."""
     target: str | None = None
     """TweetEval stance: the target's folder, or `all`."""
@@ -122,7 +122,7 @@ class SafetyConfig(Section):
 class PcrConfig(Section):
     """Whether scores come from memory: CAP's PCR of the train split against the test split."""
 
-    train_split: str | None = None
+    train_split: SplitName | None = None
     """None: the dataset's train split."""
     samples: Count = 500
     """The number of train items that are drawn and reworded."""

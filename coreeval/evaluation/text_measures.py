@@ -39,7 +39,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
 }
 """The definition of each measure."""
 _SENTENCE_END: Final = re.compile(r"[.!?。！？]+")  # noqa: RUF001 - ends of sentences in Chinese
-_SENTENCE: Final = re.compile(r"[.!?]+(?=[\"'\u2019\u201d)\]]*(?:\s|$))|[。！？]+")  # noqa: RUF001
+_SENTENCE: Final = re.compile(r"(?<![.!?])[.!?]++(?=[\"'\u2019\u201d)\]]*(?:\s|$))|[。！？]+")  # noqa: RUF001
 _NO_LETTER: Final = re.compile(r"[\W\d_]+")
 _NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")
 _FIRST: Final = re.compile(r"\b[^\W\d_]")

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from coreeval.config.base import is_split_name
+from coreeval.errors import ConfigError
 from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
@@ -77,7 +79,17 @@ def _but(rows: Iterable[ParquetRow], left_out: Collection[str]) -> Iterator[Parq
 
 
 def shard_name(split: str) -> str:
-    """Return the name of the file that holds a whole split."""
+    """Return the name of the file that holds a whole split.
+
+    Raises:
+        ConfigError: the split has a name that no split can have, such as a path.
+    """
+    if not is_split_name(split):
+        raise ConfigError(
+            f"{split[:80]!r} is not the name of a split",
+            where="dataset.split",
+            hint="letters, digits and underscores; it may come from a run or release of others",
+        )
     return f"{split}-00000-of-00001.parquet"
 
 

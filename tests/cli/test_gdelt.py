@@ -144,7 +144,7 @@ def test_the_help_says_what_feeds_cost(shell: Shell) -> None:
     said = " ".join(shell("gdelt", "sync", "--help").out.split())
     assert "gkg 420 MB" in said
     for command in re.findall(r"^\$? *coreeval gdelt (\w+)", DOCS["knowledge.md"], re.MULTILINE):
-        assert command in ("sync", "coverage", "query")
+        assert command in ("sync", "coverage", "query", "text")
 
 
 JUNE = ("--start", "2026-06-01", "--end", "2026-07-01")

@@ -158,7 +158,7 @@ def test_ctrl_c_and_resume(shell: Shell) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert any(line.startswith("refresh 0/24") for line in process.stderr)
+        assert any(line.startswith("refresh ") for line in process.stderr)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -359,3 +359,34 @@ def test_no_config_takes_infinity() -> None:
     own = {each for each in Value.__subclasses__() if each.__module__.startswith("coreeval.config")}
     assert own == {Age, Section}
     assert Section.model_config["allow_inf_nan"] is False
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../evil",
+        "/tmp/x",
+        "a/b",
+        "dev-2",
+        "a b",
+        "all",
+        "test[0]",
+        "",
+        ".x",
+        "x.",
+        "a" * 65,
+        "x\n",
+    ],
+)
+@pytest.mark.parametrize("key", ["split", "train_split"])
+def test_a_split_is_a_name_and_never_a_path(tmp_path: Path, key: str, name: str) -> None:
+    config = written(tmp_path, {**BASE, "dataset": {**BASE["dataset"], key: name}})
+    with pytest.raises(ConfigError, match="a split is named by letters") as caught:
+        load_config(config)
+    assert f"dataset.{key}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["test", "validation_matched", "x.y", "überprüfung", "2026"])
+def test_a_split_may_have_any_name_that_datasets_takes(tmp_path: Path, name: str) -> None:
+    config = written(tmp_path, {**BASE, "dataset": {**BASE["dataset"], "split": name}})
+    assert load_config(config).dataset.split == name

@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.runs.arms import PROVENANCE, OnReject, write_arms
+from coreeval.errors import ConfigError
+from coreeval.runs.arms import PROVENANCE, OnReject, shard_name, write_arms
 from coreeval.schema import Evidence, Outcome, ReplacedFact, Result, Sample, Triple
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
@@ -145,3 +146,9 @@ def test_a_file_that_could_not_be_finished_does_not_appear(
     assert not (tmp_path / "d" / "provenance").exists() or not list(
         (tmp_path / "d" / "provenance").iterdir()
     )
+
+
+@pytest.mark.parametrize("split", ["/tmp/victim", "../victim", "a/b", "all"])
+def test_a_shard_never_leaves_its_folder(split: str) -> None:
+    with pytest.raises(ConfigError, match="is not the name of a split"):
+        shard_name(split)

@@ -29,8 +29,8 @@ MOST_ROBOTS_BYTES: Final = 500 << 10
 MINING_AGENTS: Final = ("GPTBot", "CCBot", "ClaudeBot", "Google-Extended")
 """Agents whose exclusion means that a publisher does not allow text mining."""
 _RESERVED: Final = re.compile(
-    r"^\s*(?:content-signal\s*:.*\bai-(?:train|input)\s*=\s*no\b"
-    r"|content-usage\s*:.*\btrain-ai\s*=\s*n\b)",
+    r"^[ \t]*(?:content-signal[ \t]*:.*\bai-(?:train|input)\s*=\s*no\b"
+    r"|content-usage[ \t]*:.*\btrain-ai\s*=\s*n\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """Lines by which a publisher reserves the use of texts for language models."""
