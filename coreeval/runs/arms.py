@@ -78,6 +78,11 @@ def _but(rows: Iterable[ParquetRow], left_out: Collection[str]) -> Iterator[Parq
     return (row for row in rows if row["id"] not in left_out)
 
 
+_WHOLE = "-00000-of-00001.parquet"
+ANY_SHARD = f"*{_WHOLE}"
+"""The pattern of the files that hold a whole split."""
+
+
 def shard_name(split: str) -> str:
     """Return the name of the file that holds a whole split.
 
@@ -90,7 +95,7 @@ def shard_name(split: str) -> str:
             where="dataset.split",
             hint="letters, digits and underscores; it may come from a run or release of others",
         )
-    return f"{split}-00000-of-00001.parquet"
+    return f"{split}{_WHOLE}"
 
 
 def original_fields(ended: SampleResult) -> Mapping[str, str] | None:

@@ -21,7 +21,7 @@ from coreeval.releases.takedown.calls import (
     transaction,
 )
 from coreeval.releases.takedown.documents import count_matches
-from coreeval.runs.arms import shard_name
+from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
@@ -311,13 +311,12 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
 
 
 _ARMS = ("updated", "semantic", "control", "provenance")
-_SHARD = shard_name("*")
 """Pattern for the files of an arm in any split."""
 
 
 def list_results(files: RunFiles) -> list[Path]:
     """Return the result files of a run, which `resume` writes again."""
-    shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{_SHARD}")))
+    shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{ANY_SHARD}")))
     others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
     return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
 
