@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.options import budget_arguments
 from coreeval.cli.output import brief, command, show
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.tools.tables import text_lines
@@ -44,5 +45,5 @@ def show_detection_estimate(
 
     made = estimate_detection(plan_detection(detector, run, targets, budget), budget_usd=budget)
     chosen = (word for name in targets for word in ("--target", name))
-    following = command("detect", detector.name, run, *chosen)
+    following = command("detect", detector.name, run, *chosen, *budget_arguments(budget))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
-from coreeval.cli.options import BudgetOption, RunArgument, TrustOption, with_trusted_endpoints
+from coreeval.cli.options import (
+    BudgetOption,
+    RunArgument,
+    TrustOption,
+    budget_arguments,
+    with_trusted_endpoints,
+)
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -71,7 +77,8 @@ def _show_estimate(run: Path, targets: list[str], budget: float | None, as_json:
     from coreeval.graph.estimate.evaluation_estimate import estimate_evaluation
 
     made = estimate_evaluation(run, targets=targets, budget_usd=budget)
-    following = command("evaluate", run, *(word for one in targets for word in ("--target", one)))
+    chosen = (word for one in targets for word in ("--target", one))
+    following = command("evaluate", run, *chosen, *budget_arguments(budget))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))
 
 

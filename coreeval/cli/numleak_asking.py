@@ -13,7 +13,7 @@ from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.detect_numleak import WHERE
 from coreeval.cli.numleak_output import AuditDisplay, AuditInput, report_audits
 from coreeval.cli.numleak_recorded import parse_cutoff, read_signals, split_series_options
-from coreeval.cli.options import budget_overrides, with_trusted_endpoints
+from coreeval.cli.options import budget_arguments, budget_overrides, with_trusted_endpoints
 from coreeval.cli.output import brief, note, show
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.leak.signals import Signal, require_common_dates
@@ -197,7 +197,7 @@ def _format_command(asking: AuditRequest) -> str:
             words += [word for value in values for word in (option, value)]
         words += ["--dates", str(preset.dates)] if preset.dates else []
     words += [word for each in asking.signals for word in ("--signal", each)]
-    words += ["--budget", f"{asking.budget:g}"] if asking.budget is not None else []
+    words += budget_arguments(asking.budget)
     return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
 
 

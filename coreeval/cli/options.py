@@ -110,6 +110,11 @@ def budget_overrides(budget: float | None, allow_unpriced: bool) -> Iterator[str
         yield "run.allow_unpriced=true"
 
 
+def budget_arguments(budget: float | None) -> list[str]:
+    """Return the option about the budget as command line words."""
+    return [] if budget is None else ["--budget", f"{budget:g}"]
+
+
 T = TypeVar("T")
 TrustOption = Annotated[
     bool,

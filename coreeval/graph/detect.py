@@ -32,7 +32,7 @@ from coreeval.graph.execute import (
     open_store,
 )
 from coreeval.graph.pool import handle_signals
-from coreeval.graph.run import lock_run, open_run, open_workspace
+from coreeval.graph.run import lock_opened_run, open_run, open_workspace
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.target_questions import (
@@ -121,7 +121,7 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
     """
     workspace = open_workspace(plan.manifest)
     check_targets(plan.setup, plan.targets, workspace)
-    with lock_run(plan.files):
+    with lock_opened_run(plan.files, plan.manifest):
         with closing(
             build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
         ) as run:

@@ -7,7 +7,7 @@ from pathlib import Path
 from coreeval.config import TargetConfig, parse_target
 from coreeval.errors import ConfigError, RunStateError
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary, execute, open_store
-from coreeval.graph.run import lock_run, open_run, open_workspace
+from coreeval.graph.run import lock_opened_run, open_run, open_workspace
 from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.state import ASKING_NODES
@@ -43,7 +43,7 @@ def evaluate(
     """
     found = prepare_evaluation(run_dir, targets, budget_usd)
     check_targets(found.setup, found.asked_targets, open_workspace(found.manifest))
-    with lock_run(found.files):
+    with lock_opened_run(found.files, found.manifest):
         with open_store(found.files, around.now) as store:
             refuse_open(store, found.files)
             store.reopen_stages(ASKING_NODES)

@@ -28,6 +28,8 @@ from coreeval.graph.run_origin import (
     find_followed_release,
     hash_file,
     list_changes,
+    load_frozen_config,
+    set_budget,
 )
 from coreeval.graph.setup import (
     Setup,
@@ -47,6 +49,7 @@ from coreeval.runs.manifest import (
     Manifest,
     full_counts,
     read_manifest,
+    read_original_manifest,
     write_manifest,
 )
 from coreeval.tools.env_file import read_env_file
@@ -161,7 +164,7 @@ def resume(
             "--anew starts a new run with what is there now",
         )
     require_trusted(setup.config, open_workspace(manifest))
-    with lock_run(files):
+    with lock_opened_run(files, manifest):
         return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
@@ -177,7 +180,7 @@ def retry(
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
     require_trusted(setup.config, open_workspace(manifest))
-    with lock_run(files):
+    with lock_opened_run(files, manifest):
         with open_store(files, around.now) as store:
             store.forget("failed")
             _forget_control(files, setup, store, around)
@@ -206,14 +209,18 @@ def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
 
 
 def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
-    """Return the files, manifest and setup of an existing run.
+    """Return the files, manifest and setup of an existing run; nothing is written.
+
+    Args:
+        run_dir: The run's directory.
+        budget_usd: The run's new total budget; it holds until another is given.
 
     Raises:
         RunStateError: there is no run, or it has lost its config.
-        ConfigError: its telemetry cannot be sent.
+        ConfigError: its telemetry cannot be sent, or the budget cannot be used.
     """
     files = RunFiles(Path(run_dir).resolve())
-    manifest = read_manifest(files.manifest)
+    manifest = set_budget(read_manifest(files.manifest), budget_usd)
     if manifest.cassette:
         raise RunStateError(
             "this run repeats a cassette: it has no models and no news to go on with",
@@ -227,12 +234,10 @@ def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
             hint="restore it from a copy, or start a new run",
         )
     _require_workspace(files, manifest)
-    frozen = load_config(files.config)
+    frozen = load_frozen_config(files.config, manifest)
     read_env_file(Path(manifest.source.path).parent, frozen)
-    config = apply_free_keys(frozen, manifest, budget_usd)
+    config = apply_free_keys(frozen, manifest)
     check_telemetry(config)
-    if config != frozen:
-        _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
     setup = set_up(
         apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
@@ -371,4 +376,22 @@ def lock_run(files: RunFiles) -> Iterator[None]:
         hint=f"wait for it, or look with: {command('status', files.root)}",
     )
     with hold_lock(files.lock, taken):
+        yield
+
+
+@contextmanager
+def lock_opened_run(files: RunFiles, manifest: Manifest) -> Iterator[None]:
+    """Hold the lock of a run that `open_run` has read, and keep its budget and other free keys.
+
+    Raises:
+        RunLocked: another process holds it.
+    """
+    with lock_run(files):
+        recorded = read_original_manifest(files.manifest)
+        if recorded.source != manifest.source:
+            changed = recorded.model_copy(update={"source": manifest.source})
+            write_manifest(files.manifest, changed)
+        config = apply_free_keys(load_frozen_config(files.config, manifest), manifest)
+        if config != load_config(files.config):
+            _keep_config(files, config)
         yield

@@ -31,13 +31,35 @@ FREE_KEYS = (
 So may `dataset.licence`, which decides what a release redistributes, and `telemetry`."""
 
 
-def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
+_BUDGET = "run.budget_usd="
+
+
+def set_budget(manifest: Manifest, budget_usd: float | None) -> Manifest:
+    """Return a manifest whose budget takes precedence over the config's, also in later resumes."""
+    if budget_usd is None:
+        return manifest
+    others = (each for each in manifest.source.overrides if not each.startswith(_BUDGET))
+    overrides = (*others, f"{_BUDGET}{budget_usd}")
+    source = manifest.source.model_copy(update={"overrides": overrides})
+    return manifest.model_copy(update={"source": source})
+
+
+def load_frozen_config(path: Path, manifest: Manifest) -> Config:
+    """Return a run's own config, with the budget that was given to the run.
+
+    Raises:
+        ConfigError: the config or the budget cannot be used.
+    """
+    budgets = [each for each in manifest.source.overrides if each.startswith(_BUDGET)]
+    return load_config(path, budgets)
+
+
+def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
     """Return a run's config with the keys that affect no results taken from the current file.
 
     Args:
         frozen: The run's own config.
-        manifest: Says where its config file is.
-        budget_usd: Takes precedence over the file's.
+        manifest: Says where its config file is, and what takes precedence over it.
 
     Raises:
         ConfigError: the file is there and cannot be used.
@@ -45,8 +67,6 @@ def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None
     source = Path(manifest.source.path)
     now = load_config(source, manifest.source.overrides) if source.exists() else frozen
     free = {name: getattr(now.run, name) for name in FREE_KEYS}
-    if budget_usd is not None:
-        free["budget_usd"] = budget_usd
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
     run = frozen.run.model_copy(update=free)
     update = {"run": run, "dataset": dataset, "telemetry": now.telemetry}

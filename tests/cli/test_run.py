@@ -151,6 +151,17 @@ def test_a_changed_config_is_the_users_choice(shell: Shell) -> None:
     assert Path(anew.document["run"]) != shell.folder / "r"
 
 
+def test_a_dry_run_names_the_command_with_its_budget_and_leaves_the_run_as_it_was(
+    shell: Shell,
+) -> None:
+    assert shell("refresh", shell.config(), "--limit", "1", "--run-dir", "r").code == 0
+    files = [shell.folder / "r" / name for name in ("config.yaml", "manifest.json")]
+    before = [file.read_bytes() for file in files]
+    said = shell("evaluate", "r", "--target", "offline:classifier", "--budget", "2", "--dry-run")
+    assert said.code == 0 and "--target offline:classifier --budget 2" in said.out
+    assert [file.read_bytes() for file in files] == before
+
+
 def test_ctrl_c_and_resume(shell: Shell) -> None:
     config = shell.config({"run": {"concurrency": 1}})
     command = [str(PROGRAM), "refresh", str(config), "--run-dir", "r", "--json"]

@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coreeval.errors import CredentialError, DatasetError, RunLocked, RunStateError
+from coreeval.errors import (
+    BudgetSpent,
+    ConfigError,
+    CredentialError,
+    DatasetError,
+    RunLocked,
+    RunStateError,
+)
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.recorder import build_call_row
-from coreeval.graph.run import refresh, resume, retry
+from coreeval.graph.run import open_run, refresh, resume, retry
 from coreeval.models import CallRef
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.status import read_status
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
@@ -62,6 +70,79 @@ def test_a_changed_config_can_have_a_run_of_its_own(killed: Lab) -> None:
     assert (anew.manifest.status, anew.manifest.counts["total"]) == ("complete", SAMPLES)
     assert killed.manifest == before
     assert answered.isdisjoint(killed.asked())
+
+
+PRICED = {"price": {"input": 0, "output": 1000}, "max_tokens": 1000}
+"""A call puts 1 USD aside."""
+
+
+def _price(lab: Lab) -> None:
+    """Let the samples be written by a model that costs something, one call after the other."""
+    model = {"model": "openai:scripted", "base_url": lab.server.url, **PRICED}
+    lab.write(models={"default": model}, run={"concurrency": 1})
+
+
+def _stop_first(lab: Lab) -> None:
+    """Leave a run that was begun without a budget and stopped at its first call."""
+    _price(lab)
+    lab.server.answers = lambda _: Reply(status=401, error={"message": "no"})
+    with pytest.raises(CredentialError):
+        lab.refresh()
+    lab.forget()
+
+
+def _spent(lab: Lab) -> float:
+    cost = lab.manifest.cost
+    return (cost.billed_usd or 0.0) + cost.unknown_usd
+
+
+def test_a_budget_of_a_resume_holds_in_later_ones_until_another_is_given(lab: Lab) -> None:
+    _stop_first(lab)
+    with pytest.raises(BudgetSpent):
+        resume(lab.files.root, budget_usd=2.0)
+    for go_on in (resume, retry):
+        with pytest.raises(BudgetSpent):
+            go_on(lab.files.root)
+        assert _spent(lab) <= 2.0
+    assert read_status(lab.files.root).spend.budget_usd == 2.0
+    lab.config.unlink()
+    with pytest.raises(BudgetSpent):
+        resume(lab.files.root)
+    done = resume(lab.files.root, budget_usd=100.0).manifest
+    assert (done.status, done.cost.budget_usd) == ("complete", 100.0)
+    assert done.source.overrides == ("run.budget_usd=100.0",)
+
+
+def test_a_new_run_in_place_of_a_changed_one_has_the_budget_that_was_given(lab: Lab) -> None:
+    _stop_first(lab)
+    before, kept = lab.manifest, lab.files.config.read_bytes()
+    lab.write(run={"concurrency": 1, "max_attempts": 1})
+    with pytest.raises(BudgetSpent):
+        resume(lab.files.root, if_changed="anew", budget_usd=2.0)
+    (started,) = (lab.workspace.runs / "survival").glob("*/manifest.json")
+    cost = read_manifest(started).cost
+    assert cost.budget_usd == 2.0
+    assert (cost.billed_usd or 0.0) + cost.unknown_usd <= 2.0
+    assert (lab.manifest, lab.files.config.read_bytes()) == (before, kept)
+
+
+def test_a_budget_that_cannot_be_used_leaves_the_run_as_it_was(lab: Lab) -> None:
+    _stop_first(lab)
+    before, kept = lab.files.manifest.read_bytes(), lab.files.config.read_bytes()
+    for gone in (False, True):
+        if gone:
+            lab.config.unlink()
+        with pytest.raises(ConfigError, match="budget_usd"):
+            resume(lab.files.root, budget_usd=0.0)
+        assert (lab.files.manifest.read_bytes(), lab.files.config.read_bytes()) == (before, kept)
+
+
+def test_looking_at_a_run_with_another_budget_writes_nothing(finished: Lab) -> None:
+    kept = finished.files.config.read_bytes()
+    _, manifest, setup = open_run(finished.files.root, 5.0)
+    assert setup.config.run.budget_usd == 5.0
+    assert manifest.source.overrides == ("run.budget_usd=5.0",)
+    assert finished.files.config.read_bytes() == kept
 
 
 def test_refresh_beside_an_unfinished_run_names_resume(lab: Lab) -> None:
