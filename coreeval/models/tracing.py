@@ -3,6 +3,7 @@
 LangChain sends traces through one client for each process. Here it is opened before LangChain
 does, so that its threads end with the process, and so that LANGSMITH_HIDE_INPUTS and
 LANGSMITH_HIDE_OUTPUTS cover errors too: an endpoint's message may repeat the text it was sent.
+A process that works on several configs closes it after each: their accounts are their own.
 """
 
 import atexit
@@ -11,6 +12,8 @@ import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from coreeval.tools.env_file import asks_to_hide
 
 if TYPE_CHECKING:
     from langsmith import Client
@@ -43,9 +46,15 @@ class Tracing:
             os.environ.setdefault(f"LANGSMITH_{name}", "true")
         from langsmith.run_trees import get_cached_client
 
-        hides = _is_set("HIDE_INPUTS", os.environ) or _is_set("HIDE_OUTPUTS", os.environ)
+        _forget_environment()
+        hidden = {part: _is_hidden(part, os.environ) for part in ("inputs", "outputs", "metadata")}
+        errors = hidden["inputs"] or hidden["outputs"]
         self.client = get_cached_client(
-            tracing_error_callback=self._record_failure, anonymizer=_hide_error if hides else None
+            tracing_error_callback=self._record_failure,
+            anonymizer=_hide_error if errors else None,
+            hide_inputs=hidden["inputs"],
+            hide_outputs=hidden["outputs"],
+            hide_metadata=hidden["metadata"],
         )
         atexit.register(self.report_unsent)
 
@@ -56,11 +65,13 @@ class Tracing:
             patience_s: Longest time to wait, in seconds, for this and other collectors together.
         """
         client, self.client = self.client, None
+        waited_s, self.waited_s = self.waited_s, 0.0
+        _forget_environment()
         if client is None:
             return ""
         import langsmith
 
-        client.flush(timeout=max(_LEAST_S, patience_s - self.waited_s))
+        client.flush(timeout=max(_LEAST_S, patience_s - waited_s))
         left = client.tracing_queue.unfinished_tasks if client.tracing_queue else 0
         client.cleanup(timeout=0)
         langsmith.configure(client=None)
@@ -79,6 +90,18 @@ class Tracing:
 
 TRACING = Tracing()
 """That of this process."""
+
+
+def _forget_environment() -> None:
+    """Have LangSmith read the environment anew: it keeps each variable that it has once read."""
+    if "langsmith" not in sys.modules:
+        return
+    from langsmith import utils
+    from langsmith.env import get_langchain_env_var_metadata
+
+    for read in (utils.get_env_var, utils.get_tracer_project, get_langchain_env_var_metadata):
+        if clear := getattr(read, "cache_clear", None):  # which have one is LangSmith's own choice
+            clear()
 
 
 def _describe_unsent(left: int, failures: list[str], url: str) -> str:
@@ -108,3 +131,7 @@ def _is_on(env: Mapping[str, str]) -> bool:
 
 def _is_set(name: str, env: Mapping[str, str]) -> bool:
     return any(env.get(f"{prefix}_{name}", "").lower() == "true" for prefix in _PREFIXES)
+
+
+def _is_hidden(part: str, env: Mapping[str, str]) -> bool:
+    return any(asks_to_hide(env.get(f"{prefix}_HIDE_{part.upper()}", "")) for prefix in _PREFIXES)

@@ -5,6 +5,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -258,6 +259,7 @@ def open_plan(path: Path) -> Iterator[SchedulePlan]:
     """
     config_path, before = path.resolve(), dict(os.environ)
     try:
+        _close_tracing()
         config = load_config(config_path)
         read_env_file(config_path.parent, config, quiet=True)
         if config.schedule is None:
@@ -273,8 +275,19 @@ def open_plan(path: Path) -> Iterator[SchedulePlan]:
             workspace=workspace_for(config_path.parent),
         )
     finally:
+        _close_tracing()
         os.environ.clear()
         os.environ.update(before)
+
+
+def _close_tracing() -> None:
+    """Close the client of LangSmith, which has the key of one config's .env.
+
+    Only configs that ask models import the module; most looks find nothing due.
+    """
+    tracing = sys.modules.get("coreeval.models.tracing")
+    if tracing is not None:
+        tracing.TRACING.report_unsent()
 
 
 def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:

@@ -35,6 +35,22 @@ _SWITCHES = frozenset(
 _TRACING = re.compile(r"LANG(?:SMITH|CHAIN)_TRACING(?:_V2)?")
 """Switches that the file may turn off but not on: with a key beside it, turning them on would send
 the user's texts to an account of the file's author."""
+_HIDING = re.compile(r"LANG(?:SMITH|CHAIN)_HIDE_(?:INPUTS|OUTPUTS)")
+"""Switches that the file may turn on but not off: off, texts would be sent in the clear."""
+_NOT_HIDDEN = {"", "false", "0", "no", "off"}
+_LANGSMITH = re.compile(r"LANG(?:SMITH|CHAIN)_(\w+)")
+_SAME = (
+    {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"},
+    {"LANGSMITH_API_KEY", "LANGCHAIN_API_KEY", "LANGSMITH_PROFILE", "LANGSMITH_CONFIG_FILE"},
+    {"GOOGLE_API_KEY", "GEMINI_API_KEY"},
+    {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"},
+    {
+        *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+        *("AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"),
+    },
+)
+"""Names that say the same to the library that reads them. One of them in the file would outrank
+another in the shell, so none is taken from the file where the shell has any."""
 _REFERENCE = "${"
 """The start of a reference to another variable, which may be a secret under its own name only."""
 _told = set[tuple[Path, tuple[str, ...]]]()
@@ -55,10 +71,10 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
         ConfigError: the file cannot be read.
     """
     path = (folder / FILE).resolve()
-    values = _read(path)
+    values, shell = _read(path), frozenset(os.environ)
     for name, value in values.items():
-        if _may_set(name, value):
-            os.environ.setdefault(name, value)
+        if _may_set(name, value) and shell.isdisjoint(_same_names(name)):
+            os.environ[name] = value
     known = _hook_variables(config)
     left = tuple(
         name
@@ -68,6 +84,14 @@ def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool 
     if left and not quiet and (path, left) not in _told:
         _told.add((path, left))
         sys.stderr.write(f"{_note(path, left)}\n")
+
+
+def asks_to_hide(value: str) -> bool:
+    """Return whether the value of a variable such as LANGSMITH_HIDE_INPUTS asks to hide texts.
+
+    LangSmith itself knows `true` alone and would send the texts of somebody who wrote `True` or 1.
+    """
+    return value.strip().lower() not in _NOT_HIDDEN
 
 
 def address_of_hook(variable: str, folder: Path) -> str:
@@ -105,7 +129,18 @@ def _may_set(name: str, value: str) -> bool:
         return False
     if _TRACING.fullmatch(name):
         return value.lower() == "false"
+    if _HIDING.fullmatch(name):
+        return asks_to_hide(value)
     return name in _SWITCHES or bool(_SECRET.fullmatch(name) and not _NOT_SECRET.fullmatch(name))
+
+
+def _same_names(name: str) -> set[str]:
+    """Return a name with the others that say the same."""
+    for names in _SAME:
+        if name in names:
+            return names
+    found = _LANGSMITH.fullmatch(name)
+    return {f"LANGSMITH_{found[1]}", f"LANGCHAIN_{found[1]}"} if found else {name}
 
 
 def _hook_variables(config: AnyConfig | None) -> frozenset[str]:

@@ -15,7 +15,9 @@ import pytest
 
 from coreeval import cli
 from coreeval.graph.execute import open_store
+from coreeval.models.tracing import TRACING
 from coreeval.runs.history import read_sample_history
+from coreeval.schedule.plan import open_plan
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_overview import Overview
@@ -23,6 +25,7 @@ from coreeval.tools.stores.run_store import RunStore
 from tests.cli.kit import config_text
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, Lab, Undisturbed, ended
+from tests.schedule.kit import FakeSchedule
 from tests.support import worker
 from tests.support.langsmith_server import LangSmithServer, tracing
 from tests.support.llm_server import Reply, Request
@@ -108,6 +111,59 @@ def test_hidden_means_errors_and_parameters_too(make_lab: MakeLab, tmp_path: Pat
     for text in (*texts_of(lab), SECRET_EXTRA, lab.server.url):
         assert text.encode() not in told
     assert any(run.get("serialized") for run in server.runs.values())
+
+
+@pytest.mark.parametrize("value", ["True", "TRUE", " true ", "1"])
+def test_each_way_to_write_true_hides(tmp_path: Path, value: str) -> None:
+    with tracing() as server:
+        environment = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_ENDPOINT": server.url,
+            "LANGSMITH_API_KEY": "ls-key",
+            "LANGSMITH_HIDE_INPUTS": value,
+            "LANGCHAIN_HIDE_OUTPUTS": value,
+        }
+        office = FakeSchedule(tmp_path)
+        assert ended(worker.fork(traced, [office.config], environment)) == 0
+    told = b"".join(server.bodies)
+    assert b"echo" in told
+    assert b"input of n" not in told and b"output of n" not in told
+
+
+def test_each_config_of_a_look_has_its_own_account(tmp_path: Path) -> None:
+    """The first is not traced, the third hides its texts, the last shows them again."""
+    said = {
+        "off": "LANGSMITH_TRACING_V2=false\n",
+        "a": "LANGSMITH_API_KEY=key-a\nLANGSMITH_PROJECT=of-a\n",
+        "b": "LANGSMITH_API_KEY=key-b\nLANGSMITH_HIDE_INPUTS=true\nLANGSMITH_HIDE_OUTPUTS=true\n",
+        "c": "LANGSMITH_API_KEY=key-c\nLANGSMITH_PROJECT=of-c\n",
+    }
+    configs = []
+    for name, text in said.items():
+        configs.append(FakeSchedule(tmp_path / name, name=name).config)
+        (tmp_path / name / ".env").write_text(text, encoding="utf-8")
+    with tracing() as server:
+        environment = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": server.url}
+        assert ended(worker.fork(traced, configs, environment)) == 0
+    assert server.by_key.keys() == {"key-a", "key-b", "key-c"}
+    for name in "abc":
+        told = server.by_key[f"key-{name}"]
+        shown = {one for one in said if f"input of {one}".encode() in told}
+        assert shown == ({name} - {"b"})
+    projects = {run["session_name"] for run in server.runs.values()}
+    assert projects == {"of-a", "default", "of-c"}
+
+
+def traced(configs: list[Path], environment: dict[str, str]) -> None:
+    """Trace a step for each config, as a look at their schedules does; done in another process."""
+    from langchain_core.runnables import RunnableLambda
+
+    os.environ.update(environment)
+    for config in configs:
+        with open_plan(config) as plan:
+            TRACING.open()
+            echo = RunnableLambda[str, str](lambda said: said.replace("input", "output"))
+            echo.invoke(f"input of {plan.name}", {"run_name": "echo"})
 
 
 def echoed(request: Request) -> Reply:

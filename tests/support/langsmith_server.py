@@ -31,6 +31,8 @@ class LangSmithServer:
     url: str = ""
     keys: set[str] = field(default_factory=set)
     bodies: list[bytes] = field(default_factory=list)
+    by_key: dict[str, bytes] = field(default_factory=dict)
+    """The bodies of each key, one after the other."""
     runs: dict[str, Run] = field(default_factory=dict)
 
     @property
@@ -41,6 +43,8 @@ class LangSmithServer:
         """Keep a request of parts that are called `post.ID`, `patch.ID` or `post.ID.inputs`."""
         self.keys.add(headers["x-api-key"])
         self.bodies.append(body)
+        key = str(headers["x-api-key"])
+        self.by_key[key] = self.by_key.get(key, b"") + body
         head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
         for part in BytesParser(policy=HTTP).parsebytes(head + body).iter_parts():
             name = str(part.get_param("name", header="content-disposition"))

@@ -95,6 +95,53 @@ def test_the_shell_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not capsys.readouterr().err, "what the shell says too is no news"
 
 
+@pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        ("LANGCHAIN_API_KEY", "LANGSMITH_API_KEY"),
+        ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"),
+        ("LANGSMITH_PROFILE", "LANGSMITH_API_KEY"),
+        ("LANGCHAIN_PROJECT", "LANGSMITH_PROJECT"),
+        ("LANGCHAIN_HIDE_INPUTS", "LANGSMITH_HIDE_INPUTS"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("HUGGING_FACE_HUB_TOKEN", "HF_TOKEN"),
+        ("AWS_PROFILE", "AWS_ACCESS_KEY_ID"),
+    ],
+)
+def test_the_shell_comes_first_under_each_name(tmp_path: Path, shell: str, name: str) -> None:
+    folder = written(tmp_path, {name: "true"})
+    os.environ.pop(name, None)
+    os.environ[shell] = "of the shell"
+    read_env_file(folder)
+    assert name not in os.environ
+    del os.environ[shell]
+    read_env_file(folder)
+    assert os.environ[name] == "true"
+
+
+def test_names_of_one_file_do_not_shut_each_other_out(tmp_path: Path) -> None:
+    said = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}
+    for name in (*said, "AWS_PROFILE"):
+        os.environ.pop(name, None)
+    read_env_file(written(tmp_path, said))
+    assert {name: os.environ.get(name) for name in said} == said
+
+
+@pytest.mark.parametrize("prefix", ["LANGSMITH", "LANGCHAIN"])
+def test_texts_can_be_hidden_and_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], prefix: str
+) -> None:
+    names = (f"{prefix}_HIDE_INPUTS", f"{prefix}_HIDE_OUTPUTS")
+    for name in names:
+        os.environ.pop(name, None)
+    read_env_file(written(tmp_path, {names[0]: "True", names[1]: "false"}))
+    assert os.environ[names[0]] == "True"
+    assert names[1] not in os.environ
+    assert names[1] in capsys.readouterr().err
+
+
 def test_no_variable_of_the_shell_is_taken_under_another_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
