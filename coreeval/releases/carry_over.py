@@ -131,6 +131,8 @@ class CarryOver:
         known = self._samples.of(sample.id)
         if not known:
             return "new"
+        if len(known) > 1:
+            raise self._contradicts(f"{sample.id} has {len(known)} rows in samples/")
         [row] = known
         reason = _outdated_reason(sample, row) or self._staleness(row)
         return reason or self._as_released(sample, row)

@@ -13,7 +13,7 @@ from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms, Renewal
 from coreeval.releases.release import Release, ReleasedArm
-from coreeval.releases.release_manifest import ArmRow, FactRow
+from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.sources import Horizon
 from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Result, Sample
@@ -144,6 +144,16 @@ def test_a_text_that_is_not_the_recorded_one_is_refused(
 
     keeper = CarryOver(Rewritten(path=release.path, manifest=release.manifest), terms())
     with pytest.raises(ReleaseError, match=f"contradicts itself: a text of {FIRST}"):
+        kept_by(keeper, samples(made))
+
+
+def test_two_rows_of_a_sample_are_refused(made: Made, release: Release) -> None:
+    class Doubled(Release):
+        def samples(self) -> Iterator[SampleRow]:
+            return (row for row in super().samples() for _ in range(2))
+
+    keeper = CarryOver(Doubled(path=release.path, manifest=release.manifest), terms())
+    with pytest.raises(ReleaseError, match=f"{FIRST} has 2 rows in samples/"):
         kept_by(keeper, samples(made))
 
 
