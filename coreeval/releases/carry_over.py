@@ -131,13 +131,16 @@ class CarryOver:
         known = self._samples.of(sample.id)
         if not known:
             return "new"
+        if len(known) > 1:
+            raise self._contradicts(f"{sample.id} has {len(known)} rows in samples/")
         [row] = known
         reason = _outdated_reason(sample, row) or self._staleness(row)
         return reason or self._as_released(sample, row)
 
     def _as_released(self, sample: Sample, row: SampleRow) -> ReleaseSample | Renewal:
         """Return a sample with its released result, or the reason that now forbids it."""
-        updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
+        updated = self._text(self._updated, row, row.updated_sha256)
+        facts = self._facts.of(sample.id)
         excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
         evidence = [each.evidence for each in excerpts.values()]
         if not self._certain(evidence):
@@ -169,15 +172,21 @@ class CarryOver:
         new = set(listed.names_in(" | ".join(text.fields.values())))
         return bool(new - old) or any(map(listed.forbids, evidence))
 
-    def _text(self, arm: "_RowCursor[ArmRow]", row: SampleRow) -> ArmRow:
+    def _text(self, arm: "_RowCursor[ArmRow]", row: SampleRow, digest: str | None) -> ArmRow:
+        """Return a sample's row in an arm, whose texts must have the digest in samples/."""
         found = arm.of(row.id)
         if len(found) != 1:
-            raise ReleaseError(
-                f"the release contradicts itself: {row.id} has {len(found)} rows in an arm",
-                where=str(self._release.path),
-                hint="fetch the release again; it is not repaired by hand",
-            )
+            raise self._contradicts(f"{row.id} has {len(found)} rows in an arm")
+        if hash_texts(found[0].fields) != digest:
+            raise self._contradicts(f"a text of {row.id} is not the one that samples/ records")
         return found[0]
+
+    def _contradicts(self, problem: str) -> ReleaseError:
+        return ReleaseError(
+            f"the release contradicts itself: {problem}",
+            where=str(self._release.path),
+            hint="fetch the release again; it is not repaired by hand",
+        )
 
     def _result(
         self,
@@ -186,7 +195,8 @@ class CarryOver:
         facts: Sequence[FactRow],
         evidence: Sequence[Evidence],
     ) -> Result:
-        reworded = self._text(self._semantic, row).fields if row.semantic_sha256 else None
+        digest = row.semantic_sha256
+        reworded = self._text(self._semantic, row, digest).fields if digest else None
         return Result.model_validate(
             {
                 "sample_id": row.id,

@@ -43,6 +43,7 @@ from coreeval.releases.release_manifest import (
     Withheld,
 )
 from coreeval.releases.review import build_review
+from coreeval.releases.review.review import open_reviewed_releases
 from coreeval.releases.sample_tables import (
     add_dataset_info,
     iter_sample_rows,
@@ -364,6 +365,8 @@ def make_release(
                 _refuse_empty(read_release(draft), run)
             if gates:
                 require_gates(read_release(draft), gates)
+            if require_review and not _is_elsewhere(files, manifest):
+                open_reviewed_releases(manifest).add(hash_file(draft / MANIFEST))
     except OSError as error:
         raise RunError(
             f"the release cannot be written: {error.strerror or error}",
@@ -416,13 +419,17 @@ def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
     Raises:
         ReleaseError: the named workspace does not know the run.
     """
-    if leads_elsewhere(Path(manifest.workspace), files.root, manifest.payer):
+    if _is_elsewhere(files, manifest):
         raise ReleaseError(
             "only the run's manifest says that this is its workspace, and nothing there knows it",
             where=manifest.workspace,
             hint="say where the release belongs: --out DIR, or the workspace by "
             f"{HOME_VARIABLE}=DIR",
         )
+
+
+def _is_elsewhere(files: RunFiles, manifest: Manifest) -> bool:
+    return leads_elsewhere(Path(manifest.workspace), files.root, manifest.payer)
 
 
 def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:

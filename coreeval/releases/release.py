@@ -3,10 +3,10 @@
 import errno
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,6 +29,7 @@ TASK = "task.json"
 MOST_BYTES = 64 << 20
 """Most bytes of release.json or task.json (own choice); they have about 20 KB."""
 ReleasedArm = Literal["updated", "semantic", "original"]
+T = TypeVar("T")
 _BESIDE_TEXTS = frozenset(ArmRow.model_fields)
 
 
@@ -92,7 +93,7 @@ class Release:
         """
         if name == "original" and not self.manifest.licence.redistribute:
             return iter(())
-        return (_arm_row(row) for row in _rows(self.file(name)))
+        return _rows(self.file(name), _arm_row)
 
     def rows(
         self,
@@ -124,7 +125,7 @@ def read_samples(file: Path) -> Iterator[SampleRow]:
     Raises:
         ReleaseError: the file is missing or damaged.
     """
-    return (SampleRow.model_validate(row) for row in _rows(file))
+    return _rows(file, SampleRow.model_validate)
 
 
 def read_facts(file: Path) -> Iterator[FactRow]:
@@ -133,14 +134,26 @@ def read_facts(file: Path) -> Iterator[FactRow]:
     Raises:
         ReleaseError: the file is missing or damaged.
     """
-    return (FactRow.model_validate(row) for row in _rows(file))
+    return _rows(file, FactRow.model_validate)
 
 
-def _rows(file: Path) -> Iterator[ParquetRow]:
+def _rows(file: Path, parse: Callable[[ParquetRow], T]) -> Iterator[T]:
+    """Stream the rows of a file; whoever made the release may have written anything into it."""
+    number = 0
     try:
-        yield from read_parquet(file)
+        for row in read_parquet(file):
+            number += 1
+            yield parse(row)
+    except ValidationError as error:
+        raise _unreadable(file, f"row {number}: {_first_problem(error)}") from None
     except (OSError, ValueError) as error:
         raise _unreadable(file, str(error)) from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}".removeprefix(": ")
 
 
 def _unreadable(file: Path, problem: str) -> ReleaseError:
@@ -177,9 +190,7 @@ def read_release(path: Path) -> Release:
     try:
         return Release(path=path, manifest=ReleaseManifest.model_validate(said))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise _damaged(where, f"{place}: {first['msg']}".removeprefix(": ")) from None
+        raise _damaged(where, _first_problem(error)) from None
 
 
 def _content(folder: Path, name: str) -> bytes:

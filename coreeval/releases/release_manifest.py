@@ -1,16 +1,29 @@
 """release.json: what a release is, where it comes from, and the digest of each of its files."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
 from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
 from coreeval.runs.quality import Findings, Quality
 from coreeval.runs.sources import SourceTerms
-from coreeval.schema import Rung, Value, Window
+from coreeval.schema import Outcome, Precision, Rung, SemanticStatus, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
+
+
+def _check_zoned_time(said: str) -> str:
+    if datetime.fromisoformat(said).tzinfo is None:
+        raise ValueError("the time has no zone")
+    return said
+
+
+ZonedTime = Annotated[str, AfterValidator(_check_zoned_time)]
+"""ISO time with its offset from UTC, as written."""
 Withheld = Literal["", "review", "takedown"]
 """The reason that a sample's new texts are withheld; empty if they are published."""
 
@@ -97,10 +110,10 @@ class ReleaseManifest(Value):
     schema_version: Literal[1] = 1
     name: str
     version: VersionName
-    created_at: str
+    created_at: ZonedTime
     run: str
     """The run's name: `<config name>/<UTC start>`, or its directory's name."""
-    now: str
+    now: ZonedTime
     """The run's clock, used for everything dated."""
     task: str
     split: PlainName
@@ -154,9 +167,9 @@ class SampleRow(Value):
 
     id: str
     split: str
-    outcome: str
+    outcome: Outcome
     attempts: int
-    semantic_status: str
+    semantic_status: SemanticStatus
     label: int
     label_text: str
     rung: Rung = "none"
@@ -168,9 +181,9 @@ class SampleRow(Value):
     """Digest of the updated texts; None if the sample is not in the updated arm. The semantic
     digest works the same way."""
     semantic_sha256: str | None = None
-    newest_evidence: str | None = None
+    newest_evidence: ZonedTime | None = None
     """ISO time at which the newest piece of its evidence was published; None without evidence."""
-    oldest_evidence: str | None = None
+    oldest_evidence: ZonedTime | None = None
     kept_from: str | None = None
     """Version of the release that its texts were taken from; None if the run made them."""
     withheld: Withheld = ""
@@ -193,8 +206,8 @@ class FactRow(Value):
     evidence_id: str
     url: str
     domain: str
-    published_at: str
-    published_precision: str
+    published_at: ZonedTime
+    published_precision: Precision
     snippet: str
     """A quotation from the news; empty in a release without snippets."""
     snippet_sha256: str

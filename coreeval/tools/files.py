@@ -226,7 +226,10 @@ def select_parquet_rows(
 
     chosen = None if ids is None else pc.field("id").isin(pa.array(ids, pa.string()))
     named = None if columns is None else list(columns)
-    table = pq.read_table(path, columns=named, filters=chosen, partitioning=None)
+    try:
+        table = pq.read_table(path, columns=named, filters=chosen, partitioning=None)
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
+        raise ValueError(str(error)) from None  # ids of another type than text
     rows: list[ParquetRow] = table.to_pylist()
     return rows
 

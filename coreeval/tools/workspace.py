@@ -73,6 +73,10 @@ class Workspace:
         """Return the log of people's decisions about the texts of a benchmark."""
         return self.root / "reviews" / f"{name}.jsonl"
 
+    def reviewed_releases(self, name: str) -> Path:
+        """Return the digests of the reviewed releases of a benchmark that were made here."""
+        return self.root / "reviews" / f"{name}.releases"
+
     @property
     def pcr(self) -> Path:
         """The answers of targets about benchmarks of items, by the config's name."""

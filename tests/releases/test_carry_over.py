@@ -9,10 +9,11 @@ import pytest
 
 from coreeval.agents.safety import EMPTY_TAKEDOWN, build_takedown
 from coreeval.config import DatasetConfig
+from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms, Renewal
-from coreeval.releases.release import Release
-from coreeval.releases.release_manifest import FactRow
+from coreeval.releases.release import Release, ReleasedArm
+from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.sources import Horizon
 from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Result, Sample
@@ -130,6 +131,30 @@ def test_evidence_that_is_dated_less_certainly_than_the_config_wants_is_made_ane
     keeper = CarryOver(Crawled(path=release.path, manifest=release.manifest), terms())
     assert kept_by(keeper, samples(made)) == {}
     assert keeper.renewed["precision"] == 3
+
+
+@pytest.mark.parametrize("arm", ["updated", "semantic"])
+def test_a_text_that_is_not_the_recorded_one_is_refused(
+    made: Made, release: Release, arm: ReleasedArm
+) -> None:
+    class Rewritten(Release):
+        def arm(self, name: ReleasedArm) -> Iterator[ArmRow]:
+            fields = {"fields": {"text": "another text"}} if name == arm else {}
+            return (row.model_copy(update=fields) for row in super().arm(name))
+
+    keeper = CarryOver(Rewritten(path=release.path, manifest=release.manifest), terms())
+    with pytest.raises(ReleaseError, match=f"contradicts itself: a text of {FIRST}"):
+        kept_by(keeper, samples(made))
+
+
+def test_two_rows_of_a_sample_are_refused(made: Made, release: Release) -> None:
+    class Doubled(Release):
+        def samples(self) -> Iterator[SampleRow]:
+            return (row for row in super().samples() for _ in range(2))
+
+    keeper = CarryOver(Doubled(path=release.path, manifest=release.manifest), terms())
+    with pytest.raises(ReleaseError, match=f"{FIRST} has 2 rows in samples/"):
+        kept_by(keeper, samples(made))
 
 
 def test_a_sample_whose_text_or_label_changed_is_made_anew(made: Made, release: Release) -> None:

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from coreeval.errors import ReleaseError
@@ -187,6 +189,47 @@ def test_a_parent_is_named_relative_to_its_child(release: Path, place: str) -> N
     signed(release, lambda said: said.update(parent=parent))
     with pytest.raises(ReleaseError, match="relative to the release's folder"):
         read_release(release)
+
+
+@pytest.mark.parametrize("said", ["x", "2026-11-20T03:00:00"])
+def test_the_date_of_a_release_is_a_time_with_a_zone(release: Path, said: str) -> None:
+    signed(release, lambda made: made.update(created_at=said))
+    with pytest.raises(ReleaseError, match="created_at"):
+        read_release(release)
+
+
+ODD_ROWS = (
+    ("samples", "oldest_evidence", "x"),
+    ("samples", "newest_evidence", "2026-11-20T03:00:00"),
+    ("samples", "rung", "zzz"),
+    ("samples", "outcome", "zzz"),
+    ("samples", "semantic_status", "zzz"),
+    ("samples", "id", None),
+    ("provenance", "published_at", "2026-11-20T03:00:00"),
+    ("provenance", "published_precision", "zzz"),
+    ("updated", "text", None),
+)
+
+
+@pytest.mark.parametrize(("folder", "column", "value"), ODD_ROWS)
+def test_an_odd_row_is_named_with_its_number(
+    release: Path, folder: str, column: str, value: str | None
+) -> None:
+    made = read_release(release)
+    table = pq.read_table(made.file(folder), partitioning=None)
+    rows = table.to_pylist()
+    rows[1][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), made.file(folder))
+    read = {"samples": made.samples, "provenance": made.facts}
+    with pytest.raises(ReleaseError, match=rf"row 2: .*{column}"):
+        list(read.get(folder, lambda: made.arm("updated"))())
+
+
+def test_ids_that_are_numbers_are_no_fault(release: Path) -> None:
+    made = read_release(release)
+    pq.write_table(pa.table({"id": [1, 2]}), made.file("samples"))
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        made.rows("samples", ids=["1"])
 
 
 def test_a_version_is_a_name(release: Path) -> None:

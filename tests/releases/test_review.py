@@ -9,9 +9,11 @@ import pytest
 from filelock import FileLock
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
+from coreeval.releases.release import read_release
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import ReviewEntry, Verdict
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
+from coreeval.releases.verify import verify
 from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.schema import NamedEntity
 from coreeval.tools.stores.run_store import RunStore
@@ -171,6 +173,30 @@ async def test_kept_samples_are_asked_about_unless_a_person_was_asked(
     assert (sample_id(2) in listed(made)) is not waited
     if not waited:
         assert set(why(made, 2)) == {"kept"}
+
+
+async def test_a_release_does_not_vouch_for_itself(made: Made) -> None:
+    followed = release_as_reviewed_elsewhere(made)
+    manifest = read_manifest(made.files.manifest)
+    write_manifest(made.files.manifest, manifest.model_copy(update={"parent": followed}))
+    await rewrite(made, 2, kept_from="1")
+    assert set(why(made, 2)) == {"kept"}
+    with pytest.raises(ReviewOpen, match="3 of 3"):
+        made.release("2", require_review=True, parent=None)
+
+
+def release_as_reviewed_elsewhere(made: Made) -> FollowedRelease:
+    """Release the run unreviewed, and have the release say the opposite."""
+    parent = made.release("1")
+    parent.path.chmod(0o755)
+    said = json.loads((parent.path / "release.json").read_text())
+    said["review"] |= {"required": True, "pending": 0}
+    (parent.path / "release.json").unlink()
+    (parent.path / "release.json").write_text(json.dumps(said))
+    (parent.path / "release.sha256").unlink()
+    (parent.path / "release.sha256").write_text(f"{parent.digest}  release.json\n")
+    assert verify(parent.path).ok and read_release(parent.path).manifest.review.required
+    return FollowedRelease(version="1", digest=parent.digest, path=str(parent.path))
 
 
 # -- decisions ----------------------------------------------------------------------------------

@@ -92,6 +92,35 @@ class DecisionLog:
             ) from None
 
 
+@dataclass(frozen=True)
+class ReviewedReleases:
+    """The releases of a benchmark that were made in this workspace after their review.
+
+    A release's own word is not enough: anybody can publish one that says it was reviewed.
+    """
+
+    path: Path
+
+    def __contains__(self, digest: str) -> bool:
+        """Return whether the release with this digest of release.json was recorded."""
+        try:
+            return digest.encode() in self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return False
+
+    def add(self, digest: str) -> None:
+        """Record the digest of a release.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(f"{digest}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
 Reason = Literal[
     "negative", "unnamed", "person", "harm", "flag", "semantic_only", "instruction", "kept",
     "translated", "label", "attempts", "precision",

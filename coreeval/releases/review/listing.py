@@ -78,8 +78,9 @@ def list_samples(store: RunStore, *, vouched: bool) -> list[ReviewEntry]:
 
     Args:
         store: The run's store.
-        vouched: Whether the release that samples were kept from was reviewed; if so, they are not
-            listed again. Otherwise all of them are, because their history is in another run.
+        vouched: Whether the release that samples were kept from was reviewed in this workspace; if
+            so, they are not listed again. Otherwise all of them are, because their history is in
+            another run.
     """
     cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
     found = (_build_listed(case) for case in cases)
@@ -179,7 +180,7 @@ def _screen_reasons(case: _Case) -> Iterator[ListingReason]:
         )
     if release := case.ended.result.kept_from:
         yield ListingReason(
-            reason="kept", detail=f"kept from {release}, which waited for nobody's yes"
+            reason="kept", detail=f"kept from {release}, which nobody here reviewed"
         )
 
 

@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.errors import ReleaseError, ReviewOpen, RunStateError, UsageError
+from coreeval.errors import ReviewOpen, RunStateError, UsageError
 from coreeval.releases.release import MANIFEST, Release, read_release
 from coreeval.releases.release_manifest import ReviewState
 from coreeval.releases.review.decisions import (
     Decision,
     DecisionKey,
     DecisionLog,
+    ReviewedReleases,
     ReviewEntry,
     Verdict,
 )
@@ -87,6 +88,12 @@ def open_log(manifest: Manifest) -> DecisionLog:
     return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
 
 
+def open_reviewed_releases(manifest: Manifest) -> ReviewedReleases:
+    """Return the reviewed releases of a run's benchmark."""
+    workspace = Workspace(Path(manifest.workspace))
+    return ReviewedReleases(workspace.reviewed_releases(manifest.name))
+
+
 def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review:
     """Return the review state of an open run.
 
@@ -115,13 +122,9 @@ def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iter
 
 
 def _parent_was_reviewed(manifest: Manifest) -> bool:
-    """Return whether the release that a run follows was reviewed; False if it is gone."""
-    if manifest.parent is None:
-        return False
-    try:
-        return read_release(Path(manifest.parent.path)).manifest.review.required
-    except ReleaseError:
-        return False
+    """Return whether the release that a run follows was made in this workspace, and reviewed."""
+    parent = manifest.parent
+    return parent is not None and parent.digest in open_reviewed_releases(manifest)
 
 
 @dataclass(frozen=True, kw_only=True)
