@@ -16,7 +16,7 @@ import yaml
 from filelock import FileLock
 
 from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
-from coreeval.graph.run import open_run
+from coreeval.graph.run import lock_opened_run, open_run
 from coreeval.graph.run_origin import list_changes
 from coreeval.releases import create
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
@@ -186,6 +186,8 @@ def test_a_licence_that_is_stated_after_the_run_is_taken_over(made: Made) -> Non
     source.write_text(yaml.safe_dump(config))
     _, manifest, setup = open_run(made.files.root, None)
     assert not any(change.startswith("dataset.") for change in list_changes(manifest, setup))
+    with lock_opened_run(made.files, manifest):  # as `coreeval resume` does
+        pass
     assert made.release("2").manifest.licence.redistribute
 
 
