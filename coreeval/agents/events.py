@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from coreeval.agents.queries import find_best_rung
+from coreeval.agents.queries import ALIKE_SHARE, find_best_rung
 from coreeval.agents.text.words import count_words, find_content_words, stem
 from coreeval.schema import Evidence, Rung
 
@@ -23,9 +23,6 @@ EVENTS_OFFERED = 8
 noise (research: reading_trial_2)."""
 MOST_REPORTS = 3
 """The most reports of one event that are offered; more repeat each other (pilot §2)."""
-ALIKE_SHARE = 0.4
-"""The share of content words that headlines of one event have in common (own choice: paraphrased
-reports share 0.4 to 0.6)."""
 SAME_EVENT_SPAN = timedelta(days=4)
 """The most time between two reports of one event (own choice: a report of the day after, and its
 follow-up)."""
@@ -36,8 +33,7 @@ LEAST_MATERIAL, MOST_MATERIAL = 60, 260
 """The fewest and the most words of passages for one event (own choice)."""
 MEANING_WEIGHT = 0.6
 """The weight of meaning against words in the order of events, where there is an embedder (own
-choice, see benchmarks/retrieval.py)."""
-
+choice, not measured yet)."""
 MOST_RANKED = 24
 """The most events of a sample that are compared in meaning, the first in the order of retrieval;
 three times as many as are offered (own choice)."""

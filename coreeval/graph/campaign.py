@@ -8,8 +8,15 @@ stop or a kill costs only the questions in flight.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
@@ -255,18 +262,31 @@ def run_campaign(
     plan.lock.parent.mkdir(parents=True, exist_ok=True)
     where = str(plan.lock.parent)
     taken = RunLocked("another process asks for this config", where=where, hint="wait for it")
-    with hold_lock(plan.lock, taken):
-        try:
-            return asyncio.run(_run_with_signals(plan, ask, watch))
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            raise Interrupted(
-                "stopped: what was answered is kept and not asked again",
-                where=str(plan.source),
-                hint=_RESUME_HINT,
-            ) from None
-        except CoreEvalError as error:
-            error.hint = f"{error.hint}; {_RESUME_HINT}" if error.hint else _RESUME_HINT
-            raise
+    with hold_lock(plan.lock, taken), explain_stop(plan.source):
+        return asyncio.run(_run_with_signals(plan, ask, watch))
+
+
+@contextmanager
+def explain_stop(where: Path) -> Iterator[None]:
+    """Tell whoever asks that the same command goes on, after a signal or an error.
+
+    Args:
+        where: What was being asked: a config or a run.
+
+    Raises:
+        Interrupted: a signal stopped the block.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise Interrupted(
+            "stopped: what was answered is kept and not asked again",
+            where=str(where),
+            hint=_RESUME_HINT,
+        ) from None
+    except CoreEvalError as error:
+        error.hint = f"{error.hint}; {_RESUME_HINT}" if error.hint else _RESUME_HINT
+        raise
 
 
 async def _run_with_signals(

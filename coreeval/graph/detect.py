@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from coreeval.config import TargetConfig
-from coreeval.errors import ConfigError, CoreEvalError, Interrupted
+from coreeval.errors import ConfigError
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -21,7 +21,7 @@ from coreeval.evaluation.detectors.base import (
     TextAnswer,
 )
 from coreeval.evaluation.detectors.documents import write_document
-from coreeval.graph.campaign import Campaign, CampaignStopped, ask_text
+from coreeval.graph.campaign import Campaign, ask_text, explain_stop
 from coreeval.graph.evaluate import refuse_open
 from coreeval.graph.execute import (
     DEFAULT_HOOKS,
@@ -165,17 +165,8 @@ def _ask(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
     Raises:
         Interrupted: a signal stopped it.
     """
-    try:
+    with explain_stop(plan.files.root):
         return asyncio.run(_ask_targets(plan, run))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise Interrupted(
-            "stopped: what was answered is kept and not asked again",
-            where=str(plan.files.root),
-            hint="then the same command goes on",
-        ) from None
-    except CoreEvalError as error:
-        error.hint = "; ".join(filter(None, (error.hint, "then the same command goes on")))
-        raise
 
 
 async def _ask_targets(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
@@ -217,6 +208,4 @@ async def _ask_target(
             if made:
                 record_asking(run, build_step(run, target.model, 0, stage, made), made)
                 await run.store.history.flush_steps()
-    if run.stop.asked:
-        raise CampaignStopped
     return {question.key: answer for question, answer in answers.items()}

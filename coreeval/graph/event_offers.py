@@ -7,6 +7,7 @@ found and dealt is stored with the run, so that a resumed run offers the same.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from coreeval.agents import queries
 from coreeval.agents.events import (
@@ -143,7 +144,7 @@ class EventOffers:
             for each in search.events
             if each.key in allowed and not tried.intersection(each.reports)
         )
-        return [each for each, _ in zip(left, range(self.offered), strict=False)]
+        return list(islice(left, self.offered))
 
 
 def _explain_reuse(
