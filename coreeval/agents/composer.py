@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
@@ -53,7 +52,7 @@ class LLMComposer(LLMRole):
             item=item_data(self.task, request.sample)
             | {
                 "read_by": request.read_by,
-                "locked": locked_data(firm_locks(self.task, request.extraction)),
+                "locked": locked_data(request.extraction.locked),
                 "habits": habits(request.sample.fields),
                 "words": word_limits(
                     self.task, request.sample.fields, request.plan, request.evidence
@@ -61,10 +60,12 @@ class LLMComposer(LLMRole):
             },
             plan=plan_data(request.plan),
             news=news_data(request.evidence),
-            drafts={"substituted": request.substituted, "reworded": request.reworded},
+            reworded=request.reworded if self.task.text_kind == "tweet" else None,
             feedback={"previous": request.previous, "defects": feedback_data(request.feedback)},
         )
-        answer = await self._client.ask(messages, self._schema, check=check_not_blank)
+        answer = await self._client.ask(
+            messages, self._schema, check=lambda answer: check_not_blank(answer.fields)
+        )
         known = range(len(request.plan.replacements))
         used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
         return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

@@ -1,21 +1,21 @@
 """Builds the team of a task: models through the call store, the offline rules, or a mix of both."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coreeval.agents.composer import LLMComposer
-from coreeval.agents.extractor import LLMExtractor
+from coreeval.agents.extractor import LLMExtractor, LLMExtractorRewriter
 from coreeval.agents.fact_judge import LLMFactJudge
 from coreeval.agents.label_judge import LLMLabelJudge
 from coreeval.agents.llm_role import LLMRole
-from coreeval.agents.replacer import LLMReplacer
+from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
 from coreeval.agents.rewriter import LLMRewriter
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.models import ModelPool
 from coreeval.prompts import PromptSet
-from coreeval.schema import NamedEntity, RoleName, Sample, Task
+from coreeval.schema import NamedEntity, Pipeline, RoleName, Sample, Task
 
 LLM_ROLES: dict[RoleName, type[LLMRole]] = {
     "extractor": LLMExtractor,
@@ -27,11 +27,22 @@ LLM_ROLES: dict[RoleName, type[LLMRole]] = {
 }
 
 
+LEAN_ROLES = LLM_ROLES | {"extractor": LLMExtractorRewriter, "replacer": LLMReplacerComposer}
+"""Where the extractor rewords and the replacer writes too; the rewriter and the composer are asked
+only to mend what they wrote."""
+
+
+def llm_roles(pipeline: Pipeline) -> Mapping[RoleName, type[LLMRole]]:
+    """Return the class of each role when a model plays it."""
+    return LEAN_ROLES if pipeline == "lean" else LLM_ROLES
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeamInputs:
     """The material from which a team is built."""
 
     models: ModelsConfig
+    pipeline: Pipeline
     prompts: PromptSet
     exchange: ModelPool
     names: Sequence[NamedEntity]
@@ -55,7 +66,7 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in clients:
-            return LLM_ROLES[role](task, clients[role], materials.prompts)
+            return llm_roles(materials.pipeline)[role](task, clients[role], materials.prompts)
         from coreeval.agents.offline.build import offline_role  # for few configs
 
         return offline_role(

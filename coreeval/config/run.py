@@ -14,7 +14,7 @@ from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Policy, Seed
+from coreeval.schema import Flag, Pipeline, Policy, Seed
 
 
 class TelemetryConfig(Section):
@@ -67,6 +67,9 @@ class RunConfig(Section):
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    pipeline: Pipeline = "full"
+    """Whether the extractor also rewords, and the replacer also writes the text, in one call each.
+    """
     seed: Seed = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"

@@ -152,6 +152,7 @@ def build_node_context(
     window = run.setup.window
     materials = TeamInputs(
         models=run.config.models,
+        pipeline=run.config.run.pipeline,
         prompts=run.setup.prompts,
         exchange=open_model_pool(
             run.config,

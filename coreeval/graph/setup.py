@@ -11,6 +11,7 @@ from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
+from coreeval.agents.team import LEAN_ROLES, llm_roles
 from coreeval.config import (
     ROLES,
     AnyConfig,
@@ -26,7 +27,7 @@ from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.models import preflight
-from coreeval.prompts import PromptSet, load_prompts
+from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
@@ -90,6 +91,7 @@ def set_up(
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target)
+    _check_pipeline(config, prompts, task)
     fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
         config=config,
@@ -102,6 +104,29 @@ def set_up(
         now=now,
         rules=load_rules(config, workspace),
     )
+
+
+def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
+    """Raise an error if the lean pipeline would pass over a model or a prompt of the user's own."""
+    if config.run.pipeline != "lean":
+        return
+    for role, player in LEAN_ROLES.items():
+        name = player.prompt_name(task)
+        both = ROLES_OF_PROMPT[name]
+        models = [config.models.for_role(one) for one in both]
+        if any(model.is_rule_based for model in models) or len(set(map(repr, models))) > 1:
+            raise ConfigError(
+                f"{' and '.join(both)} have different models or rules, and are one call",
+                where=f"run.pipeline and models.{role}",
+                hint="give both the same model, or set run.pipeline: full",
+            )
+        passed_over = sorted(prompts.own & set(both))
+        if len(both) > 1 and passed_over and name not in prompts.own:
+            raise ConfigError(
+                f"your {passed_over[0]}.md is not used where a first text is one call",
+                where="run.pipeline and prompts",
+                hint=f"add {name}.md to the folder, or set run.pipeline: full",
+            )
 
 
 def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRules:
@@ -357,7 +382,11 @@ def data_fingerprint(setup: Setup) -> str:
 
 def prompt_versions(setup: Setup) -> dict[str, str]:
     """Return the hash of each role's wording for this task."""
-    return {str(role): known for role, known in setup.prompts.role_versions(setup.task).items()}
+    players = llm_roles(setup.config.run.pipeline)
+    return {
+        role: setup.prompts.version_for(players[role].prompt_name(setup.task), setup.task)
+        for role in ROLES
+    }
 
 
 def _hash(*parts: str) -> str:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from coreeval.agents.edits import (
     LengthLimits,
-    firm_locks,
     keeps_lock,
     length_limits,
     list_changed_spans,
@@ -17,7 +16,6 @@ from coreeval.agents.edits import (
 from coreeval.schema import (
     Evidence,
     EvidenceDepth,
-    Extraction,
     Lock,
     LockReason,
     Plan,
@@ -26,7 +24,7 @@ from coreeval.schema import (
     Task,
 )
 
-from .builders import PAIRS, STANCE, TWEETS, replacement, sample, statement
+from .builders import PAIRS, TWEETS, replacement, sample, statement
 
 
 def put(text: str, *changes: Replacement) -> str:
@@ -100,21 +98,6 @@ def test_any_text_survives_any_plan(text: str, old: str, new: str) -> None:
 @given(st.text())
 def test_a_plan_without_replacements_changes_nothing(text: str) -> None:
     assert put(text) == text
-
-
-@pytest.mark.parametrize("why", ["quotation", "label_carrier", "anaphor", "pun"])
-def test_what_belongs_to_the_event_of_a_pair_goes_with_it(why: LockReason) -> None:
-    lock = Lock(span="we won", field="sentence1", why=why)
-    assert firm_locks(PAIRS, Extraction(locked=(lock,))) == []
-    assert firm_locks(STANCE, Extraction(locked=(lock,))) == [lock]
-
-
-def test_what_binds_any_text_stays() -> None:
-    locks = (
-        Lock(span="@user", field="sentence1", why="mention"),
-        Lock(span="abortion", field="sentence2", why="target"),
-    )
-    assert firm_locks(PAIRS, Extraction(locked=locks)) == list(locks)
 
 
 @pytest.mark.parametrize(

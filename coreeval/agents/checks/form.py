@@ -43,7 +43,7 @@ def check_difference(case: CheckContext) -> Iterator[Defect]:
 
 def check_locks(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each locked span that does not survive word for word."""
-    for lock in case.firm_locks:
+    for lock in case.request.extraction.locked:
         text = case.fields.get(lock.field)
         if text is not None and not keeps_lock(text, lock):
             yield form_defect(

@@ -5,7 +5,7 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from coreeval.agents.text.lexicon import (
     ABBREVIATIONS,
@@ -178,6 +178,24 @@ def is_quoted_in(quote: str, text: str) -> bool:
     return has_span(text, quote) or has_span(join_numbers(normalise(text)), repaired)
 
 
+_DERIVING_ENDINGS = frozenset(
+    ["", "al", "an", "ance", "ant", "ation", "e", "ed", "ence", "ent", "er", "es", "i", "ing", "ion", "ity", "ive", "ly", "ment", "ness", "or", "s", "t", "tion"]
+)  # the first is empty
+_LONGEST_ENDING = max(map(len, _DERIVING_ENDINGS))
+_FEWEST_SHARED = 5
+"""Letters that two forms of one word share, as `committed` and `commitment` do (own choice)."""
+
+
+def _is_derived(one: str, other: str) -> bool:
+    """Return whether two stems differ in an ending that makes another form of a word."""
+    shared = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    if shared < _FEWEST_SHARED or max(len(one), len(other)) - shared > _LONGEST_ENDING:
+        return False
+    return {one[shared:], other[shared:]} <= _DERIVING_ENDINGS
+
+
 _ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDUCT_ALIKE.items()}
 
 
@@ -199,7 +217,10 @@ class Support:
         return [
             word
             for word in dict.fromkeys(find_content_words(text))
-            if word not in allowed and not _is_number(word) and stem(word) not in self._stems
+            if word not in allowed
+            and not _is_number(word)
+            and stem(word) not in self._stems
+            and not any(_is_derived(stem(word), known) for known in self._stems)
         ]
 
     def missing_conduct(self, said: Iterable[str]) -> list[str]:

@@ -20,8 +20,9 @@ from typing import Any, Protocol, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel
 
+from coreeval.agents.llm_role import LLMRole
 from coreeval.agents.roles import Team
-from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
+from coreeval.agents.team import TeamInputs, build_team, llm_roles
 from coreeval.config import ROLES, ModelConfig, ModelsConfig
 from coreeval.errors import RunStateError, UsageError
 from coreeval.graph.build import build_sample_graph
@@ -37,8 +38,8 @@ from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, start_sa
 from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.models import ModelClient, OutputSchema
 from coreeval.models.client import accept_any
-from coreeval.prompts import Message, PromptSet
-from coreeval.schema import RoleName, Sample, Task
+from coreeval.prompts import Message, PromptName, PromptSet
+from coreeval.schema import Pipeline, RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import open_calls
@@ -62,6 +63,17 @@ class RoleInput:
     """The arguments of the call, by parameter name."""
     calls: tuple[CallRow, ...] = ()
     """The model calls of the recorded step that the input is from."""
+    pipeline: Pipeline
+
+    @property
+    def player(self) -> type[LLMRole]:
+        """Return the class that plays the role."""
+        return llm_roles(self.pipeline)[self.role]
+
+    @property
+    def prompt_name(self) -> PromptName:
+        """Return the name of the prompt that the role uses."""
+        return self.player.prompt_name(self.task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +194,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
         UsageError: it would ask nothing, for example because there is no news.
     """
     observer = cast(ModelClient, _CatchingClient())
-    player = LLM_ROLES[situation.role](situation.task, observer, prompts)
+    player = situation.player(situation.task, observer, prompts)
     try:
         await cast("Callable[..., object]", player)(**situation.given)  # type: ignore[misc]
     except _RequestCaught as asked:
@@ -261,7 +273,12 @@ class RecordedInputs:
                 task = load_sample_task(self._setup, sample)
                 calls = tuple(call for call in step.calls if call.role == self._role)
                 return RoleInput(
-                    role=self._role, sample=sample, task=task, given=given, calls=calls
+                    role=self._role,
+                    sample=sample,
+                    task=task,
+                    given=given,
+                    calls=calls,
+                    pipeline=self._setup.config.run.pipeline,
                 )
         result = self._store.result(sample.id)
         how = f"it ended as {result.outcome}" if result else "it has not ended"
@@ -313,7 +330,8 @@ class FirstRoleInputs:
             {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
         )
         task = load_sample_task(self._setup, sample)
-        return RoleInput(role=self._role, sample=sample, task=task, given=given)
+        pipeline = self._setup.config.run.pipeline
+        return RoleInput(role=self._role, sample=sample, task=task, given=given, pipeline=pipeline)
 
 
 class DryRun:
@@ -348,7 +366,13 @@ class DryRun:
             ended = await self._graph.ainvoke(start_sample(sample.id), {"recursion_limit": limit})
         except RoleReached as reached:
             task = load_sample_task(self._setup, sample)
-            return RoleInput(role=self._role, sample=sample, task=task, given=reached.given)
+            return RoleInput(
+                role=self._role,
+                sample=sample,
+                task=task,
+                given=reached.given,
+                pipeline=self._setup.config.run.pipeline,
+            )
         why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
         return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))
 

@@ -8,11 +8,11 @@ import pytest
 
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
 from coreeval.agents.roles import Team
-from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
+from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team, llm_roles
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.models import close_models, record_calls
 from coreeval.prompts import to_prompt_json
-from coreeval.schema import RoleName
+from coreeval.schema import Pipeline, RoleName
 from coreeval.tasks import load_task
 from coreeval.tools.stores.call_store import open_calls
 from tests.agents.llm.conftest import Script
@@ -31,16 +31,21 @@ TASKS: list[tuple[str, str | None]] = [
 ]
 
 
+FIXED = {"task", "line", "line_rewriter", "line_composer", "question", "labels", "most", "run"}
+
+
+@pytest.mark.parametrize("pipeline", ["full", "lean"])
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(("name", "target"), TASKS)
 def test_every_prompt_fills_for_every_built_in_task(
-    script: Script, role: RoleName, name: str, target: str | None
+    script: Script, role: RoleName, name: str, target: str | None, pipeline: Pipeline
 ) -> None:
     task = load_task(name, target)
-    played = LLM_ROLES[role](task, script(), PROMPTS)
+    player = llm_roles(pipeline)[role]
+    played = player(task, script(), PROMPTS)
     assert isinstance(played, LLMRole)
-    prompt = PROMPTS[role]
-    blocks = prompt.variables - {"task", "line", "question", "labels", "most", "run"}
+    prompt = PROMPTS[player.prompt_name(task)]
+    blocks = prompt.variables - FIXED - {"unchecked"}
     sample = TWEET.model_copy(update={"fields": dict.fromkeys(task.fields, HOSTILE)})
     data: dict[str, object] = dict.fromkeys(blocks, item_data(task, sample))
     data |= {"news": news_data([news(1, HOSTILE, HOSTILE)])} if "news" in blocks else {}
@@ -83,6 +88,7 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
         models = ModelsConfig.model_validate({"default": default})
         materials = TeamInputs(
             models=models,
+            pipeline="full",
             prompts=PROMPTS,
             exchange=exchange(store),
             names=(),
