@@ -178,9 +178,12 @@ def is_quoted_in(quote: str, text: str) -> bool:
     return has_span(text, quote) or has_span(join_numbers(normalise(text)), repaired)
 
 
-_DERIVING_ENDINGS = frozenset(
-    ["", "al", "an", "ance", "ant", "ation", "e", "ed", "ence", "ent", "er", "es", "i", "ing", "ion", "ity", "ive", "ly", "ment", "ness", "or", "s", "t", "tion"]
-)  # the first is empty
+# fmt: off
+_DERIVING_ENDINGS = frozenset([
+    "", "al", "an", "ance", "ant", "ation", "e", "ed", "ence", "ent", "er", "es", "i", "ing",
+    "ion", "ity", "ive", "ly", "ment", "ness", "or", "s", "t", "tion",
+])
+# fmt: on
 _LONGEST_ENDING = max(map(len, _DERIVING_ENDINGS))
 _FEWEST_SHARED = 5
 """Letters that two forms of one word share, as `committed` and `commitment` do (own choice)."""
