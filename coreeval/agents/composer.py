@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from coreeval.agents.llm_role import (
+    FirstDraft,
     LLMRole,
     check_not_blank,
     feedback_data,
@@ -19,16 +20,8 @@ from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Task
 
 
-class ComposedAnswer(Composition):
-    """A composition as a model gives it.
-
-    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
-    with it, since a second one is better.
-    """
-
-    moment: str
-    draft: str
-    stumble: str
+class ComposedAnswer(Composition, FirstDraft):
+    """A composition as a model gives it, after its first draft."""
 
 
 class LLMComposer(LLMRole):

@@ -136,7 +136,8 @@ def find_fixed_locks(task: Task, sample: Sample) -> list[Lock]:
     found = [
         lock for name, text in sample.fields.items() for lock in _find_field_locks(task, name, text)
     ]
-    return [lock for lock in found if len(task.fields) == 1 or lock.why not in EVENT_LOCKS]
+    kept = (lock for lock in found if len(task.fields) == 1 or lock.why not in EVENT_LOCKS)
+    return list(dict.fromkeys(kept))
 
 
 def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:

@@ -1,9 +1,9 @@
 """What the six roles share when a model plays them: their wording, and how inputs are shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from string import Template
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from coreeval.agents.edits import length_limits
 from coreeval.agents.events import bundle_reports
@@ -11,7 +11,7 @@ from coreeval.agents.roles import Fields
 from coreeval.agents.text.voice import voice_hints
 from coreeval.agents.text.words import count_words, normalise
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.models import InvalidAnswer, ModelClient
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.prompts import Message, PromptName, PromptSet, to_prompt_json
 from coreeval.schema import (
     Defect,
@@ -21,6 +21,7 @@ from coreeval.schema import (
     RoleName,
     Sample,
     Task,
+    Value,
 )
 
 SHOWN_SNIPPET = 2000
@@ -30,10 +31,23 @@ _STATEMENTS_OF_PREMISE = 6
 """Most statements into which the news is split, for the long premises of a pair (pilot §6)."""
 
 
+class FirstDraft(Value):
+    """What a model says before the text of a tweet.
+
+    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
+    with it, since a second one is better.
+    """
+
+    moment: str
+    draft: str
+    stumble: str
+
+
 class LLMRole:
     """A role played by a model: its prompt, with everything that the task fixes filled in once."""
 
     role: ClassVar[RoleName]
+    _schema: OutputSchema[Any]
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         self.task = task
@@ -41,6 +55,11 @@ class LLMRole:
         self._prompt = prompts[self.prompt_name(task)]
         fixed = _fixed(task, self.role)
         self._fixed = {name: fixed[name] for name in self._prompt.variables & fixed.keys()}
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        """Return the JSON schema of an answer."""
+        return self._schema.schema
 
     @classmethod
     def prompt_name(cls, task: Task) -> PromptName:

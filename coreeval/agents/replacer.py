@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from coreeval.agents.llm_role import (
+    FirstDraft,
     LLMRole,
     check_not_blank,
     event_news_data,
@@ -61,37 +62,49 @@ class PlannedReplacement(Value):
     statement: int
 
 
-class DecisionAnswer(Value):
-    """What every plan has, as a model gives it."""
+class _Knowledge(Value):
+    """What the news says, which comes before what is written from it."""
 
     reason: str
     decision: Literal["use", "none_fits", "unsafe"]
     statements: tuple[NumberedStatement, ...]
+
+
+class _Changes(Value):
     replacements: tuple[PlannedReplacement, ...]
     replaces_all: bool
     delete: tuple[Deletion, ...]
     persons: tuple[Person, ...]
 
 
-class PlanAnswer(DecisionAnswer):
-    """A plan as a model gives it: the new text in a nutshell, to hear what is forced."""
-
+class _Sketch(Value):
     sketch: str
+
+
+class _Claims(Value):
     claims: dict[str, str]
 
 
-class SentencesAnswer(DecisionAnswer):
-    """A plan and sentences of news."""
+class PlanAnswer(_Changes, _Claims, _Knowledge, _Sketch):
+    """A plan as a model gives it: the new text in a nutshell first, to hear what is forced.
 
+    A model answers in the order of the schema, in which the fields of the last base come first.
+    """
+
+
+class _Sentences(Value):
     fields: dict[str, str]
 
 
-class TweetAnswer(SentencesAnswer):
-    """A plan and a personal text; who writes and why comes before it, since the voice follows."""
+class SentencesAnswer(_Changes, _Sentences, _Knowledge):
+    """A plan and sentences of news, which come before the list of what became what."""
 
-    moment: str
-    draft: str
-    stumble: str
+
+class TweetAnswer(_Changes, _Sentences, FirstDraft, _Knowledge):
+    """A plan and a personal text, which comes after its first draft."""
+
+
+AnyPlan = PlanAnswer | SentencesAnswer | TweetAnswer
 
 
 class LLMReplacer(LLMRole):
@@ -151,8 +164,9 @@ class LLMReplacerComposer(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
+        answer: type[SentencesAnswer | TweetAnswer]
         answer = TweetAnswer if task.text_kind == "tweet" else SentencesAnswer
-        self._schema = OutputSchema[SentencesAnswer](
+        self._schema = OutputSchema[SentencesAnswer | TweetAnswer](
             answer,
             name="plan_and_text",
             choices={"field": task.fields},
@@ -195,7 +209,7 @@ class LLMReplacerComposer(LLMRole):
             },
         )
 
-        def check(answer: SentencesAnswer) -> None:
+        def check(answer: SentencesAnswer | TweetAnswer) -> None:
             _check(answer, len(evidence))
             if answer.decision == "use":
                 check_not_blank(answer.fields)
@@ -222,7 +236,7 @@ def _original_data(task: Task, sample: Sample, extraction: Extraction) -> dict[s
     }
 
 
-def _check(answer: DecisionAnswer, items: int) -> None:
+def _check(answer: AnyPlan, items: int) -> None:
     if answer.decision != "use":
         return
     if not answer.statements or not answer.replacements:
@@ -237,7 +251,7 @@ def _check(answer: DecisionAnswer, items: int) -> None:
     _check_indexes(answer)
 
 
-def _check_indexes(answer: DecisionAnswer) -> None:
+def _check_indexes(answer: AnyPlan) -> None:
     for index, replacement in enumerate(answer.replacements, start=1):
         if not 1 <= replacement.statement <= len(answer.statements):
             raise InvalidAnswer(
@@ -247,7 +261,7 @@ def _check_indexes(answer: DecisionAnswer) -> None:
 
 
 def _plan(
-    answer: DecisionAnswer,
+    answer: AnyPlan,
     sample: Sample,
     evidence: Sequence[Evidence],
     *,

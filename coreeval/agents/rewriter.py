@@ -52,7 +52,7 @@ class LLMRewriter(LLMRole):
             item=item,
             feedback={"previous": previous, "defects": feedback_data(feedback)},
         )
-        answer = await self._client.ask(
+        answer: Rewrite = await self._client.ask(
             messages, self._schema, check=lambda answer: check_not_blank(answer.fields)
         )
         changed = answer.reworded and not answer.declined and answer.fields != sample.fields

@@ -222,7 +222,7 @@ def check_headline_style(case: CheckContext) -> Iterator[Defect]:
     for name, old, new in case.pairs():
         share, before = voice.measure_function_words(new), voice.measure_function_words(old)
         low = share < case.limits.function_words and share < before - case.limits.function_fall
-        if low and len(find_content_words(new)) >= case.limits.style_words:
+        if low and len(find_content_words(voice.plain_text(new))) >= case.limits.style_words:
             yield form_defect(
                 "headline_style", f"{name} reads like a headline; write it as one speaks"
             )

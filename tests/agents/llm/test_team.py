@@ -1,8 +1,10 @@
 """Six roles over a real server: one wording each, and prompts that fill for every task."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -55,6 +57,20 @@ def test_every_prompt_fills_for_every_built_in_task(
     for block in blocks:
         assert user["content"].count(f"</{block}>") == 1
         assert f"<{block}>\n{to_prompt_json(data[block])}\n</{block}>" in user["content"]
+
+
+@pytest.mark.parametrize("pipeline", ["full", "lean"])
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", ["emotion", "rte"])
+def test_a_model_answers_in_the_order_that_the_prompt_explains(
+    script: Script, role: RoleName, name: str, pipeline: Pipeline
+) -> None:
+    task = load_task(name)
+    player = llm_roles(pipeline)[role]
+    keys = cast("dict[str, object]", player(task, script(), PROMPTS).schema["properties"])
+    told = re.findall(r'^"(\w+)":', PROMPTS[player.prompt_name(task)].text, re.MULTILINE)
+    if role != "fact_judge":  # its one key is told in a sentence
+        assert list(keys) == told
 
 
 def test_a_task_without_a_line_says_so(script: Script) -> None:
