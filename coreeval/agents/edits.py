@@ -20,10 +20,14 @@ from coreeval.agents.text.words import (
     find_urls,
     has_span,
     is_same_text,
+    mask_spans,
+    remove_marks,
+    split_words,
 )
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.schema import (
     Evidence,
+    Extraction,
     Lock,
     LockReason,
     Plan,
@@ -151,6 +155,32 @@ def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
     ]
     for why, found in spans:
         yield from (Lock(span=span, field=field, why=why) for span in found)
+
+
+FEWEST_FREE_WORDS = 3
+"""Fewest words outside locks and names for which a rewording is asked (research:
+reading_trial_2)."""
+
+
+def count_free_words(sample: Sample, extraction: Extraction) -> int:
+    """Return the number of words of a sample that another wording may change.
+
+    Locked spans, names, quotations, @names, hashtags, emoji and links stay.
+    """
+    return sum(
+        len(split_words(remove_marks(mask_spans(text, _kept_spans(extraction, name, text)))))
+        for name, text in sample.fields.items()
+    )
+
+
+def _kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
+    locked = [lock.span for lock in extraction.locked if lock.field == field]
+    names = [
+        entity.span
+        for entity in extraction.entities
+        if entity.field == field and entity.kind == "named"
+    ]
+    return [*locked, *names, *find_closed_quotations(text)]
 
 
 def keeps_lock(text: str, lock: Lock) -> bool:

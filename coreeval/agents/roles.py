@@ -137,6 +137,14 @@ class LabelJudge(Protocol):
         ...
 
 
+class BatchLabelJudge(Protocol):
+    """The label judge when it labels several originals in one call, each as if it were alone."""
+
+    async def __call__(self, texts: Sequence[Fields]) -> list[LabelVerdict]:
+        """Label several texts; the verdicts have their order."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Team:
     """The players of the six roles."""
@@ -147,3 +155,5 @@ class Team:
     composer: Composer
     fact_judge: FactJudge
     label_judge: LabelJudge
+    batch_label_judge: BatchLabelJudge | None = None
+    """None: each original is labelled in a call of its own."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from coreeval.agents import checks, queries, reflect, safety
-from coreeval.agents.edits import substitute
+from coreeval.agents.edits import FEWEST_FREE_WORDS, count_free_words, substitute
 from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
 from coreeval.agents.roles import (
     CompositionRequest,
@@ -13,6 +13,7 @@ from coreeval.agents.roles import (
     PlanWithText,
     Team,
 )
+from coreeval.errors import ModelCallError
 from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.schema import (
@@ -66,7 +67,7 @@ class SampleNodes:
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
         sample, _, team = await self._sample(state)
-        verdict = await team.label_judge(sample.fields)
+        verdict = await self._label_original(sample, team)
         contrary = reflect.is_contrary(sample, verdict)
         update = SampleUpdate(
             original_label=verdict.label,
@@ -80,6 +81,23 @@ class SampleNodes:
             )
         return update
 
+    async def _label_original(self, sample: Sample, team: Team) -> LabelVerdict:
+        """Label an original, with others in one call if the judge does so.
+
+        If that call has no usable answer, the original gets a call of its own.
+        """
+        batches = self._context.label_batches
+        if batches is not None and team.batch_label_judge is not None:
+            batch = await asyncio.to_thread(batches.find, sample.id)
+            if batch is not None:
+                place, texts = batch
+                try:
+                    return (await team.batch_label_judge(texts))[place]
+                except ModelCallError as error:
+                    batches.mark_failed(sample.id)
+                    log_detail("batch_failed", str(error))
+        return await team.label_judge(sample.fields)
+
     # -- D^s ------------------------------------------------------------------------------------
 
     async def reword(self, state: SampleState) -> SampleUpdate:
@@ -87,10 +105,15 @@ class SampleNodes:
 
         The first text is the extractor's if it wrote one.
         """
+        if not self._context.writes_semantic:
+            return SampleUpdate()
         sample, task, team = await self._sample(state)
         extraction = _parse_extraction(state)
         if "rewrite" in state:
             rewrite = Rewrite.model_validate(state["rewrite"])
+        elif count_free_words(sample, extraction) < FEWEST_FREE_WORDS:
+            reason = "nearly every word is a name, a quotation or locked"
+            rewrite = Rewrite(fields=sample.fields, reworded=False, reason=reason)
         else:
             rewrite = await team.rewriter(sample, extraction)
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)

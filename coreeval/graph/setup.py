@@ -11,7 +11,7 @@ from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
-from coreeval.agents.team import LEAN_ROLES, llm_roles
+from coreeval.agents.team import labels_in_batches, llm_roles
 from coreeval.config import (
     ROLES,
     AnyConfig,
@@ -110,7 +110,7 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
     """Raise an error if the lean pipeline would pass over a model or a prompt of the user's own."""
     if config.run.pipeline != "lean":
         return
-    for role, player in LEAN_ROLES.items():
+    for role, player in llm_roles(config.run).items():
         name = player.prompt_name(task)
         both = ROLES_OF_PROMPT[name]
         models = [config.models.for_role(one) for one in both]
@@ -382,11 +382,15 @@ def data_fingerprint(setup: Setup) -> str:
 
 def prompt_versions(setup: Setup) -> dict[str, str]:
     """Return the hash of each role's wording for this task."""
-    players = llm_roles(setup.config.run.pipeline)
-    return {
-        role: setup.prompts.version_for(players[role].prompt_name(setup.task), setup.task)
-        for role in ROLES
+    run, prompts, task = setup.config.run, setup.prompts, setup.task
+    versions: dict[str, str] = {
+        role: prompts.version_for(player.prompt_name(task), task)
+        for role, player in llm_roles(run).items()
     }
+    if labels_in_batches(run, prompts):
+        both = versions["label_judge"], prompts.version_for("label_judge_batch", task)
+        versions["label_judge"] = _hash(*both)[:12]
+    return versions
 
 
 def _hash(*parts: str) -> str:

@@ -32,6 +32,7 @@ PromptName = Literal[
     "extractor_rewriter",
     "replacer_composer_tweet",
     "replacer_composer_sentence",
+    "label_judge_batch",
 ]
 ROLES_OF_PROMPT: Mapping[PromptName, tuple[RoleName, ...]] = MappingProxyType(
     {
@@ -39,6 +40,7 @@ ROLES_OF_PROMPT: Mapping[PromptName, tuple[RoleName, ...]] = MappingProxyType(
         "extractor_rewriter": ("extractor", "rewriter"),
         "replacer_composer_tweet": ("replacer", "composer"),
         "replacer_composer_sentence": ("replacer", "composer"),
+        "label_judge_batch": ("label_judge",),
     }
 )
 """Every prompt of the roles, with the roles whose lines of a task it shows; the first is asked."""

@@ -1,24 +1,25 @@
 """Runs of one workspace share their answers: only what was never asked is asked."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from coreeval.prompts import load_prompts
+from coreeval.prompts import PromptName, load_prompts
 from coreeval.schema import RoleName
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import Fields, Prompted, ShownItem
 
 EXTRA = "Prefer short words."
-SHAPES: dict[RoleName, str] = {
-    "extractor": "extraction",
-    "replacer": "plan",
-    "rewriter": "rewrite",
-    "composer": "composition",
-    "fact_judge": "fact_check",
-    "label_judge": "label",
+SHAPES: dict[RoleName, set[str]] = {
+    "extractor": {"extraction"},
+    "replacer": {"plan"},
+    "rewriter": {"rewrite"},
+    "composer": {"composition"},
+    "fact_judge": {"fact_check"},
+    "label_judge": {"label", "labels"},
 }
 
 
@@ -36,10 +37,13 @@ def reword(lab: Lab, role: RoleName, name: str) -> None:
     """Put another wording of one prompt beside the config."""
     folder = lab.folder / name
     folder.mkdir()
-    text = load_prompts()[role].text
-    changed = text.replace("\n=== user ===\n", f"\n{EXTRA} ({name})\n\n=== user ===\n")
-    assert changed != text
-    (folder / f"{role}.md").write_text(changed)
+    names: list[PromptName] = [role]
+    names += ["label_judge_batch"] if role == "label_judge" else []
+    for prompt in names:
+        text = load_prompts()[prompt].text
+        changed = text.replace("\n=== user ===\n", f"\n{EXTRA} ({name})\n\n=== user ===\n")
+        assert changed != text
+        (folder / f"{prompt}.md").write_text(changed)
     lab.write(prompts=str(folder))
 
 
@@ -62,8 +66,9 @@ def test_a_changed_prompt_asks_that_role_anew(
     first = done.manifest
     reword(done, role, f"same-{role}")
     second = done.refresh(f"same-{role}").manifest
-    assert set(done.asked_shapes()) == {SHAPES[role]}
-    assert len(done.asked()) == undisturbed.shapes.count(SHAPES[role]) > 0
+    usual = Counter(undisturbed.shapes)
+    assert set(done.asked_shapes()) == SHAPES[role]
+    assert len(done.asked()) == sum(usual[shape] for shape in SHAPES[role]) > 0
     changed = {name for name, known in second.prompts.items() if known != first.prompts[name]}
     assert changed == {role}
     assert second.fingerprints.graph != first.fingerprints.graph

@@ -97,6 +97,7 @@ class OfflineAnswers:
             "composition": self._compose,
             "fact_check": self._check_facts,
             "label": self._label,
+            "labels": self._label_each,
             "LabelAnswer": self._guess,
         }
 
@@ -208,6 +209,20 @@ class OfflineAnswers:
     async def _label(self, prompted: Prompted) -> Said:
         verdict = await self._team.label_judge(prompted.block("text", Fields))
         return verdict.model_dump(mode="json")
+
+    async def _label_each(self, prompted: Prompted) -> Said:
+        texts = prompted.block("texts", list[dict[str, object]])
+        return {
+            "texts": [
+                {"number": text["number"]}
+                | (
+                    await self._team.label_judge(
+                        {name: str(text[name]) for name in self._task.fields}
+                    )
+                ).model_dump(mode="json")
+                for text in texts
+            ]
+        }
 
     async def _guess(self, prompted: Prompted) -> Said:
         """Play a target that knows nothing: its label follows from the text by chance."""

@@ -71,7 +71,7 @@ def estimate(
     memory = PastFigures(
         past_calls=load_recent_calls(lab.workspace),
         earlier=load_past_runs(lab.workspace, lab.setup.task.name),
-        max_attempts=lab.setup.config.run.max_attempts,
+        run=lab.setup.config.run,
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []

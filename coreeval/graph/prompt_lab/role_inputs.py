@@ -39,7 +39,7 @@ from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.models import ModelClient, OutputSchema
 from coreeval.models.client import accept_any
 from coreeval.prompts import Message, PromptName, PromptSet
-from coreeval.schema import Pipeline, RoleName, Sample, Task
+from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import open_calls
@@ -48,7 +48,9 @@ from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _SIGNATURES = {
-    role: inspect.signature(protocol.__call__) for role, protocol in get_type_hints(Team).items()
+    role: inspect.signature(protocol.__call__)
+    for role, protocol in get_type_hints(Team).items()
+    if role in ROLES
 }
 
 
@@ -63,12 +65,8 @@ class RoleInput:
     """The arguments of the call, by parameter name."""
     calls: tuple[CallRow, ...] = ()
     """The model calls of the recorded step that the input is from."""
-    pipeline: Pipeline
-
-    @property
-    def player(self) -> type[LLMRole]:
-        """Return the class that plays the role."""
-        return llm_roles(self.pipeline)[self.role]
+    player: type[LLMRole]
+    """The class by which a model plays the role."""
 
     @property
     def prompt_name(self) -> PromptName:
@@ -278,7 +276,7 @@ class RecordedInputs:
                     task=task,
                     given=given,
                     calls=calls,
-                    pipeline=self._setup.config.run.pipeline,
+                    player=llm_roles(self._setup.config.run)[self._role],
                 )
         result = self._store.result(sample.id)
         how = f"it ended as {result.outcome}" if result else "it has not ended"
@@ -330,8 +328,8 @@ class FirstRoleInputs:
             {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
         )
         task = load_sample_task(self._setup, sample)
-        pipeline = self._setup.config.run.pipeline
-        return RoleInput(role=self._role, sample=sample, task=task, given=given, pipeline=pipeline)
+        player = llm_roles(self._setup.config.run)[self._role]
+        return RoleInput(role=self._role, sample=sample, task=task, given=given, player=player)
 
 
 class DryRun:
@@ -371,7 +369,7 @@ class DryRun:
                 sample=sample,
                 task=task,
                 given=reached.given,
-                pipeline=self._setup.config.run.pipeline,
+                player=llm_roles(self._setup.config.run)[self._role],
             )
         why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
         return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))

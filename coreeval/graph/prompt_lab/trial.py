@@ -164,7 +164,7 @@ class _TrialRunner:
         self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: RoleInput
     ) -> Any:  # noqa: ANN401 - each role has another type
         client = self.exchange.open_client(model, role)
-        return llm_roles(situation.pipeline)[role](situation.task, client, prompts)
+        return llm_roles(self.lab.setup.config.run)[role](situation.task, client, prompts)
 
     async def _judge(
         self, situation: RoleInput, written: Composition

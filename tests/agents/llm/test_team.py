@@ -11,7 +11,7 @@ import pytest
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
 from coreeval.agents.roles import Team
 from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team, llm_roles
-from coreeval.config import ROLES, ModelsConfig
+from coreeval.config import ROLES, ModelsConfig, RunConfig
 from coreeval.models import close_models, record_calls
 from coreeval.prompts import to_prompt_json
 from coreeval.schema import Pipeline, RoleName
@@ -43,7 +43,7 @@ def test_every_prompt_fills_for_every_built_in_task(
     script: Script, role: RoleName, name: str, target: str | None, pipeline: Pipeline
 ) -> None:
     task = load_task(name, target)
-    player = llm_roles(pipeline)[role]
+    player = llm_roles(RunConfig(pipeline=pipeline))[role]
     played = player(task, script(), PROMPTS)
     assert isinstance(played, LLMRole)
     prompt = PROMPTS[player.prompt_name(task)]
@@ -66,7 +66,7 @@ def test_a_model_answers_in_the_order_that_the_prompt_explains(
     script: Script, role: RoleName, name: str, pipeline: Pipeline
 ) -> None:
     task = load_task(name)
-    player = llm_roles(pipeline)[role]
+    player = llm_roles(RunConfig(pipeline=pipeline))[role]
     keys = cast("dict[str, object]", player(task, script(), PROMPTS).schema["properties"])
     told = re.findall(r'^"(\w+)":', PROMPTS[player.prompt_name(task)].text, re.MULTILINE)
     if role != "fact_judge":  # its one key is told in a sentence
@@ -104,12 +104,11 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
         models = ModelsConfig.model_validate({"default": default})
         materials = TeamInputs(
             models=models,
-            pipeline="full",
+            run=RunConfig(),
             prompts=PROMPTS,
             exchange=exchange(store),
             names=(),
             train=(),
-            seed=7,
         )
         yield build_team(EMOTION, materials), server
         await close_models()
