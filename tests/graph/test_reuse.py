@@ -3,10 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from coreeval.prompts import PromptName, load_prompts
+from coreeval.releases.create import make_release
 from coreeval.schema import RoleName
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.llm_server import Reply, Request
@@ -105,3 +107,41 @@ def exclaimed(said: str | Reply) -> str | Reply:
     answer = json.loads(said)
     texts = {name: text.replace(".", "!") for name, text in answer["fields"].items()}
     return json.dumps(answer | {"fields": texts})
+
+
+EARLY = ["knowledge.window.end=2025-12-01"]
+"""A window whose news makes one sample another text, and leaves one that is accepted without."""
+
+
+def test_other_news_ask_only_what_depends_on_them(done: Lab, undisturbed: Undisturbed) -> None:
+    """A second refresh of a benchmark pays for plans and texts, not for what it read before."""
+    done.refresh("early", overrides=EARLY)
+    assert_only_new_texts_were_asked(done, "early")
+    assert reworded(done, "early") == reworded(done, "run")
+    texts = {row["text"] for row in undisturbed.arms["updated"]}
+    assert {row["text"] for row in done.arms("early")["updated"]} - texts
+
+
+def test_a_renewed_release_asks_only_what_depends_on_the_news(lab: Lab, tmp_path: Path) -> None:
+    lab.refresh("early", overrides=EARLY)
+    release = make_release(lab.folder / "early", version="1", out=tmp_path / "released")
+    lab.forget()
+    lab.refresh("renewed", parent=release.path, stale_after="1d")
+    assert_only_new_texts_were_asked(lab, "renewed")
+
+
+def assert_only_new_texts_were_asked(lab: Lab, run: str) -> None:
+    """Assert that no question about an original or its rewording was sent."""
+    asked = [Prompted(request) for request in lab.server.requests]
+    shapes = {one.shape for one in asked}
+    assert {"plan", "composition"} <= shapes <= {"plan", "composition", "fact_check", "label"}
+    judged = [one.block("text", Fields)["text"] for one in asked if one.shape == "label"]
+    originals = [
+        one.block("item", ShownItem).fields["text"] for one in asked if one.shape == "plan"
+    ]
+    assert reworded(lab, run) and not {*reworded(lab, run).values(), *originals} & {*judged}
+
+
+def reworded(lab: Lab, run: str) -> dict[object, object]:
+    """Return the texts of the semantic arm, by sample."""
+    return {row["id"]: row["text"] for row in lab.arms(run)["semantic"]}
