@@ -28,7 +28,8 @@ MADE_BY: Mapping[str, str] = {
 SENT: Mapping[bool | None, str] = {
     True: "the run sent these very messages",
     False: "the run sent other words: prompt, task or this program have changed since",
-    None: "what the run sent is not known: rules played the role, or its calls are gone",
+    None: "what the run sent is not known: rules played the role, its calls are gone, or it asked "
+    "about several texts in one call",
 }
 _GIVEN = TypeAdapter(Mapping[str, Any])
 EMPTY: tuple[object, ...] = ("", [], {}, None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from coreeval.cli import main
 from coreeval.config import load_config
 from coreeval.graph.bundled import demo_data
 from tests.graph.kit import Lab, config_of
@@ -49,3 +50,23 @@ def test_a_text_whose_words_must_stay_is_not_reworded(own: Lab) -> None:
     [verdict] = step.verdicts
     assert "nearly every word is a name, a quotation or locked" in verdict.reason
     assert not verdict.passed and not step.calls
+
+
+def test_without_a_semantic_arm_nobody_is_said_to_have_reworded(
+    own: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.write(
+        run={"arms": ["updated"]},
+        models={
+            "default": {"model": "openai:scripted", "base_url": own.server.url},
+            "targets": [{"model": "offline:classifier"}],
+        },
+    )
+    own.refresh(limit=None)
+    assert {Prompted(request).shape for request in own.server.requests}.isdisjoint({"rewrite"})
+    assert "which only a semantic arm could" in own.files.report_html.read_text()
+    of_run = ["--run", str(own.files.root), "--sample", "emotion/test/1"]
+    assert main(["prompts", "show", "label_judge", *of_run]) == 0
+    assert "it asked about several texts in one call" in " ".join(capsys.readouterr().out.split())
+    assert main(["prompts", "show", "rewriter", *of_run]) == 2
+    assert "the run did not ask the rewriter" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def estimate(
     counted, assignments = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
     memory = PastFigures(
         past_calls=load_recent_calls(lab.workspace),
-        earlier=load_past_runs(lab.workspace, lab.setup.task.name),
+        earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
         run=lab.setup.config.run,
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))

@@ -206,7 +206,8 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
 def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | None:
     """Return whether the run that a situation comes from sent exactly these messages.
 
-    Return None if that is unknown: no model was asked, or its calls are gone.
+    Return None if that is unknown: no model was asked, its calls are gone, or the run asked about
+    several texts in one call.
     """
     if not situation.calls or not calls.exists():
         return None
@@ -215,7 +216,8 @@ def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | 
         records = [store.get(call.key) for call in situation.calls]
     finally:
         store.close()
-    sent = [json.loads(record.request)["messages"] for record in records if record]
+    asked = [json.loads(record.request) for record in records if record]
+    sent = [one["messages"] for one in asked if one["schema"]["name"] == shown.schema_name]
     return list(shown.messages) in sent if sent else None
 
 
@@ -252,6 +254,7 @@ class RecordedInputs:
                 store=store,
                 rules=setup.rules,
                 max_attempts=setup.config.run.max_attempts,
+                writes_semantic="semantic" in setup.config.run.arms,
             )
         )
 
