@@ -15,6 +15,7 @@ from coreeval.graph.estimate.history import load_past_runs, read_run_usage
 from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.run import refresh
 from coreeval.prompts import load_prompts
+from coreeval.releases.create import make_release
 from coreeval.runs.history import read_sample_history
 from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
@@ -93,6 +94,18 @@ def test_a_run_whose_batches_failed_is_told_and_repeated_from_a_cassette(
     lab.forget()
     assert replay(tmp_path / "a.cassette", tmp_path / "again").same
     assert lab.asked() == []
+
+
+def test_a_run_that_follows_a_release_has_the_batches_of_the_whole_benchmark(
+    finished: Lab, tmp_path: Path
+) -> None:
+    """Kept samples keep their places, so that the open ones find the answers of the first run."""
+    release = make_release(finished.files.root, version="1", out=tmp_path / "released")
+    done = finished.refresh("next", parent=release.path)
+    assert 0 < done.manifest.kept < SAMPLES
+    assert finished.asked() == []
+    record(finished.folder / "next", tmp_path / "a.cassette", texts=True)
+    assert replay(tmp_path / "a.cassette", tmp_path / "again").same
 
 
 # -- what a batch costs ---------------------------------------------------------------------------
