@@ -12,6 +12,7 @@ from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.estimate.costing import assign_roles
 from coreeval.graph.estimate.history import load_past_runs, read_run_usage
+from coreeval.graph.estimate.run_estimate import estimate
 from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.run import refresh
 from coreeval.prompts import load_prompts
@@ -71,9 +72,17 @@ def test_a_users_own_prompt_for_one_text_is_not_passed_over(lab: Lab) -> None:
     folder = lab.folder / "own"
     folder.mkdir()
     (folder / "label_judge.md").write_text(load_prompts()["label_judge"].text + "\n")
+    together = label_calls(lab)
     lab.write(prompts=str(folder))
+    assert label_calls(lab) > together + SAMPLES / 2
     lab.refresh()
     assert "labels" not in lab.asked_shapes()
+
+
+def label_calls(lab: Lab) -> float:
+    """Return the likely calls of the label judge, by an estimate."""
+    lines = estimate(lab.config, limit=SAMPLES).lines
+    return next(line.calls.likely for line in lines if line.role == "label_judge")
 
 
 # -- when a batch fails ---------------------------------------------------------------------------
