@@ -182,6 +182,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
     _check_rule_based(config.models)
+    _check_rules_fit(config.models, setup.task)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
@@ -230,6 +231,26 @@ def _check_rule_based(models: ModelsConfig) -> None:
         check_extra("demo", "spacy", "a role that rules play", where="models")
     if "offline" in providers:
         check_extra("demo", "sklearn", "a role that rules play", where="models")
+
+
+def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
+    """Raise an error if a role is played by rules that cannot work on a task of this shape."""
+    ruled = [
+        role for role in models.rule_based_roles if models.for_role(role).provider == "offline"
+    ]
+    fields, labels = len(task.fields), len(task.labels)
+    if ruled and fields > 2:
+        raise ConfigError(
+            f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
+            where=", ".join(f"models.{role}" for role in ruled),
+            hint="give these roles a model, provider:name (docs/models.md)",
+        )
+    if "label_judge" in ruled and fields == 2 and labels != 2:
+        raise ConfigError(
+            f"the offline label judge tells two labels of a pair apart; {task.name} has {labels}",
+            where="models.label_judge",
+            hint="give the label judge a model, provider:name (docs/models.md)",
+        )
 
 
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:
