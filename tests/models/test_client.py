@@ -396,12 +396,12 @@ def test_whoever_waits_for_the_call_of_another_sample_has_time(store: CallStore)
     model = exchange(store, env={}).open_client(config, "label_judge").model
     client = ModelClient(model, Slow(), store, Capabilities(store), role="label_judge")
 
-    async def sample() -> Answer:
+    async def wait() -> Answer:
         async with limit_sample_time(10):
             return await client.ask(ASKED, SHAPE)
 
     async def scene() -> list[Answer]:
-        return await asyncio.gather(*(sample() for _ in range(3)))
+        return await asyncio.gather(client.ask(ASKED, SHAPE), wait(), wait())
 
     assert in_virtual_time(scene()) == [Answer(label="joy")] * 3
 
