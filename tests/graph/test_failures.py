@@ -38,7 +38,8 @@ def test_originals_whose_batch_fails_are_labelled_one_by_one(
     lab.server.answers = unkind
     lab.refresh()
     shapes, usual = Counter(lab.asked_shapes()), Counter(undisturbed.shapes)
-    assert shapes["labels"] == tries * usual["labels"]
+    least = tries * usual["labels"]
+    assert least <= shapes["labels"] <= least + CONCURRENCY, "who begins beside it may ask again"
     assert shapes["label"] > usual["label"]
     assert lab.results() == undisturbed.results
     assert lab.arms() == undisturbed.arms
