@@ -116,14 +116,14 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         models = [config.models.for_role(one) for one in both]
         if any(model.is_rule_based for model in models) or len(set(map(repr, models))) > 1:
             raise ConfigError(
-                f"{' and '.join(both)} have different models or rules, and are one call",
+                f"{' and '.join(both)} share one call, so both need the same model",
                 where=f"run.pipeline and models.{role}",
                 hint="give both the same model, or set run.pipeline: full",
             )
         passed_over = sorted(prompts.own & set(both))
         if len(both) > 1 and passed_over and name not in prompts.own:
             raise ConfigError(
-                f"your {passed_over[0]}.md is not used where a first text is one call",
+                f"a first text comes from {name}.md, not from your {passed_over[0]}.md",
                 where="run.pipeline and prompts",
                 hint=f"add {name}.md to the folder, or set run.pipeline: full",
             )
