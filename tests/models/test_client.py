@@ -401,7 +401,7 @@ def test_whoever_waits_for_the_call_of_another_sample_has_time(store: CallStore)
             return await client.ask(ASKED, SHAPE)
 
     async def scene() -> list[Answer]:
-        return await asyncio.gather(client.ask(ASKED, SHAPE), wait(), wait())
+        return list(await asyncio.gather(client.ask(ASKED, SHAPE), wait(), wait()))
 
     assert in_virtual_time(scene()) == [Answer(label="joy")] * 3
 
