@@ -27,7 +27,7 @@ class LabelBatches:
     def __init__(self, store: RunStore, size: int) -> None:
         self._store, self._size = store, size
         self._texts = lru_cache(_KEPT_BATCHES)(self._read_texts)
-        self._failed = set[tuple[str, ...]]()
+        self._failures = dict[tuple[str, ...], str]()
 
     def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
         """Return a sample's place in its batch, from 0, and the texts of all members.
@@ -36,13 +36,17 @@ class LabelBatches:
         failed before in this process.
         """
         members = self._members.get(sample_id, ())
-        if len(members) < 2 or members in self._failed:
+        if len(members) < 2 or members in self._failures:
             return None
         return members.index(sample_id), self._texts(members)
 
-    def mark_failed(self, sample_id: str) -> None:
-        """Note that the batch of a sample has no usable answer."""
-        self._failed.add(self._members[sample_id])
+    def mark_failed(self, sample_id: str, reason: str) -> None:
+        """Note that the batch of a sample has no usable answer, and why."""
+        self._failures[self._members[sample_id]] = reason
+
+    def find_failure(self, sample_id: str) -> str | None:
+        """Return why the batch of a sample failed in this process, or None."""
+        return self._failures.get(self._members.get(sample_id, ()))
 
     @cached_property
     def _members(self) -> Mapping[str, tuple[str, ...]]:

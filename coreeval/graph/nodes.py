@@ -94,8 +94,9 @@ class SampleNodes:
                 try:
                     return (await team.batch_label_judge(texts))[place]
                 except ModelCallError as error:
-                    batches.mark_failed(sample.id)
-                    log_detail("batch_failed", str(error))
+                    batches.mark_failed(sample.id, str(error))
+            if failure := batches.find_failure(sample.id):
+                log_detail("batch_failed", failure)
         return await team.label_judge(sample.fields)
 
     # -- D^s ------------------------------------------------------------------------------------

@@ -63,8 +63,10 @@ def test_samples_of_different_targets_are_never_together(tmp_path: Path) -> None
 
 def test_only_a_batch_that_failed_is_given_up(tmp_path: Path) -> None:
     made = batches(tmp_path, ["a", "b", "c", "d"], 2)
-    made.mark_failed("b")
+    made.mark_failed("b", "too long")
     assert found(made, "a") is None
+    assert made.find_failure("a") == "too long", "also a sample that begins later says why"
+    assert made.find_failure("c") is None
     assert found(made, "c") == (0, ["c", "d"])
 
 
