@@ -40,7 +40,8 @@ class SampleNodes:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
-        screened = safety.screen_sample(sample, found, self._context.rules.policy)
+        policy = self._context.rules.policy
+        screened = safety.screen_sample(sample, found, policy, task.language)
         update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
         update |= SampleUpdate(route=self._after_extract(state))
         if screened.policy in ("skip", "semantic_only"):

@@ -89,7 +89,7 @@ def set_up(
         UsageError: something in the config is not valid.
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
-    task = load_task(config.task, config.dataset.target)
+    task = load_task(config.task, config.dataset.target, config.dataset.language)
     fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
         config=config,

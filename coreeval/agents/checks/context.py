@@ -7,9 +7,9 @@ from functools import cached_property
 from coreeval.agents.edits import firm_locks
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
-from coreeval.agents.text.lexicon import PERSONAL_WORDS
 from coreeval.agents.text.numbers import Number, find_numbers, find_source_numbers
 from coreeval.agents.text.support import evidence_text, expand_words
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_content_words, has_span, mask_spans
 from coreeval.agents.thresholds import Thresholds, thresholds_of
 from coreeval.schema import Defect, Lock, Task, Window
@@ -71,14 +71,15 @@ class CheckContext:
     @cached_property
     def news_numbers(self) -> list[Number]:
         """Return the numbers that the evidence states."""
-        return find_source_numbers(self.news_texts)
+        return find_source_numbers(self.news_texts, self.task.language)
 
     @cached_property
     def known_words(self) -> frozenset[str]:
         """Return every word of the original and of the evidence."""
         people = [entity.name for item in self.request.evidence for entity in item.entities]
         texts = [*self.request.sample.fields.values(), *self.news_texts, *people]
-        return frozenset[str]().union(*map(expand_words, texts))
+        language = self.task.language
+        return frozenset[str]().union(*(expand_words(text, language) for text in texts))
 
     def remaining_text(self, field: str) -> str:
         """Return what the plan leaves of a field: locks stay, replaced and deleted spans do not."""
@@ -87,7 +88,7 @@ class CheckContext:
 
     def remaining_numbers(self, field: str) -> list[Number]:
         """Return the numbers that the plan leaves in a field."""
-        return find_numbers(self.remaining_text(field))
+        return find_numbers(self.remaining_text(field), self.task.language)
 
     def removed_spans(self, field: str) -> list[str]:
         """Return the spans of a field that the plan replaces or deletes."""
@@ -109,7 +110,7 @@ class CheckContext:
 
         Heads that the new facts name again may remain, and so may heads without a content word.
         """
-        plan = self.request.plan
+        plan, language = self.request.plan, self.task.language
         new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
             statement.text for statement in plan.statements
         ]
@@ -121,7 +122,7 @@ class CheckContext:
         replaced = [
             head
             for head in heads
-            if set(find_content_words(head)) - PERSONAL_WORDS
+            if set(find_content_words(head, language)) - vocabulary_of(language).personal_words
             and not any(has_span(text, head) for text in new)
         ]
         return replaced + [gone.span for gone in plan.delete if gone.field == field]

@@ -40,7 +40,15 @@ def test_every_prompt_fills_for_every_built_in_task(
     played = LLM_ROLES[role](task, script(), PROMPTS)
     assert isinstance(played, LLMRole)
     prompt = PROMPTS[role]
-    blocks = prompt.variables - {"task", "line", "question", "labels", "most", "run"}
+    blocks = prompt.variables - {
+        "task",
+        "line",
+        "question",
+        "labels",
+        "most",
+        "run",
+        "language",
+    }
     sample = TWEET.model_copy(update={"fields": dict.fromkeys(task.fields, HOSTILE)})
     data: dict[str, object] = dict.fromkeys(blocks, item_data(task, sample))
     data |= {"news": news_data([news(1, HOSTILE, HOSTILE)])} if "news" in blocks else {}
