@@ -25,6 +25,7 @@ from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_spl
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
+from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
 from coreeval.prompts import PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
@@ -156,7 +157,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
-    _check_rule_based(config.models)
+    _check_rule_based(config.models, setup.task.language)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
@@ -198,8 +199,19 @@ def _check_reachable_targets(
             _check_embedded(setup, target)
 
 
-def _check_rule_based(models: ModelsConfig) -> None:
-    """Raise an error if a role is played by rules whose packages are missing."""
+def _check_rule_based(models: ModelsConfig, language: str) -> None:
+    """Raise an error if a role is played by rules that cannot play it.
+
+    Their packages may be missing, and they know English alone.
+    """
+    if models.rule_based_roles and language != ENGLISH:
+        roles = ", ".join(models.rule_based_roles)
+        raise ConfigError(
+            f"the benchmark is in {LANGUAGES[language]}, and rules that know only English play "
+            f"{roles}",
+            where="models",
+            hint=f"name a model for {roles}; offline and spacy are for English benchmarks",
+        )
     providers = {models.for_role(role).provider for role in models.rule_based_roles}
     if providers:
         check_extra("demo", "spacy", "a role that rules play", where="models")

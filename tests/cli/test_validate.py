@@ -167,3 +167,12 @@ def test_which_models_have_a_price_is_told(shell: Shell, monkeypatch: pytest.Mon
     }
     said = shell("validate", shell.config({"models": models, "run": {"prices": "prices.yaml"}}))
     assert "openai:priced: priced" in said.out and "openai:unheard-of: no price" in said.out
+
+
+def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
+    said = shell("validate", shell.config({"dataset.language": "fr"}))
+    assert "language: French (fr); left out in it: statements and new facts" in said.out
+    assert "rules that know only English play" in said.out
+    wrong = shell("validate", shell.config({"dataset.language": "german"}))
+    assert wrong.code == 2
+    assert "de is German" in wrong.err

@@ -184,8 +184,9 @@ def check_figures(case: CheckContext) -> Iterator[Defect]:
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
-        gained = voice.find_figures(new)
-        if not voice.find_figures(old) and len(gained) > case.limits.figures:
+        gained = voice.find_figures(new, case.task.language)
+        before = voice.find_figures(old, case.task.language)
+        if not before and len(gained) > case.limits.figures:
             told = ", ".join(gained)
             yield form_defect(
                 "figures", f"{name} has {told}; its author would not write so many figures"

@@ -38,11 +38,11 @@ def measure_function_words(text: str) -> float:
     return sum(word in FUNCTION_WORDS for word in own) / len(own) if own else 1.0
 
 
-def find_figures(text: str) -> list[str]:
+def find_figures(text: str, language: str = ENGLISH) -> list[str]:
     """Return the numbers that a text writes in digits."""
     return [
         number.text
-        for number in find_numbers(plain_text(text))
+        for number in find_numbers(plain_text(text), language)
         if any(map(str.isdigit, number.text))
     ]
 
