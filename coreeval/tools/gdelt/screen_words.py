@@ -1,6 +1,7 @@
 """The word lists of the first screen in German and Spanish: what is not offered as evidence.
 
-They are short, and err on the side of leaving out. Titles are compared without accents; ß stays.
+They are short, and err on the side of leaving out: any two German nouns in a row look like a name.
+Titles are compared without accents; ß stays.
 """
 
 from collections.abc import Mapping

@@ -247,7 +247,7 @@ def test_questions_are_seen(database: duckdb.DuckDBPyConnection) -> None:
     [
         ("de", "Fähre zur Nordinsel fährt wieder nach Fahrplan", None),
         ("de", "Das große Horoskop für die neue Woche", "horoscope"),
-        ("de", "Drei Männer nach Überfall auf Tankstelle", None),
+        ("de", "Drei Männer nach Überfall auf Tankstelle", "named_crime"),
         ("de", "Max Muster nach Überfall auf Tankstelle verhaftet", "named_crime"),
         ("de", "Bürgermeisterin Eva Muster überraschend gestorben", "named_health_or_grief"),
         ("de", "Zwölf Schüler gewinnen Preis für ihre Rakete", "minor"),
