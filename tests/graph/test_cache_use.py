@@ -11,7 +11,9 @@ from tests.graph.kit import Lab
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import Prompted
 
-CACHED = 40
+USAGE = {
+    "prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 400},
+}  # fmt: skip
 
 
 def test_the_share_from_caches_is_told_by_role_and_model(
@@ -22,31 +24,30 @@ def test_the_share_from_caches_is_told_by_role_and_model(
         if Prompted(request).shape != "extraction":
             return said
         reply = said if isinstance(said, Reply) else Reply(content=said)
-        return replace(reply, cached=CACHED)
+        return replace(reply, usage=USAGE)
 
     lab.server.answers = answers
     lab.refresh(limit=4)
     used = {one.role: one for one in read_cache_use(lab.files.root)}
     extractor = used["extractor"]
-    assert extractor.cached_tokens == 4 * CACHED
-    assert extractor.cached_share == 4 * CACHED / extractor.prompt_tokens
+    assert (extractor.prompt_tokens, extractor.cached_tokens) == (4000, 1600)
     assert {one.cached_tokens for role, one in used.items() if role != "extractor"} == {0}
 
     capsys.readouterr()
     assert cli.main(["status", str(lab.files.root)]) == 0
     said = capsys.readouterr().out
     assert "prompt tokens from the providers' caches:" in said
-    assert f"extractor (openai:scripted): {extractor.cached_share:.0%} of" in said
+    assert "  extractor (openai:scripted): 40% of 4,000" in said
     assert cli.main(["status", str(lab.files.root), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     told = {one["role"]: one["cached_tokens"] for one in document["cache_use"]}
-    assert (told["extractor"], told["label_judge"]) == (4 * CACHED, 0)
+    assert (told["extractor"], told["label_judge"]) == (1600, 0)
 
     report = json.loads(lab.files.report_json.read_text())
     shares = {row["role"]: row["cached_share"] for row in report["calls"]}
-    assert (shares["extractor"], shares["label_judge"]) == (extractor.cached_share, 0.0)
+    assert (shares["extractor"], shares["label_judge"]) == (0.4, 0.0)
     page = (lab.files.root / "report.html").read_text()
-    assert f'<td class="n">{extractor.cached_share:.0%}</td>' in page
+    assert '<td class="n">40%</td>' in page
 
 
 def test_without_a_cache_nothing_is_said_of_it(

@@ -103,11 +103,20 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 
 def _stem_by_endings(word: str, endings: Sequence[str]) -> str:
-    """Return a word without accents and without the first of the endings that leaves a stem."""
+    """Return a word without accents and without the first of the endings that leaves a stem.
+
+    That has three letters, or four where the ending is one consonant: `Bahn` is no `Bah`.
+    """
     letters = unicodedata.normalize("NFD", word)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    found = (one for one in endings if bare.endswith(one) and len(bare) - len(one) >= 3)
-    return bare.removesuffix(next(found, ""))
+    for ending in endings:
+        fewest = 4 if ending in _CONSONANTS else 3
+        if bare.endswith(ending) and len(bare) - len(ending) >= fewest:
+            return bare.removesuffix(ending)
+    return bare
+
+
+_CONSONANTS = frozenset("nst")
 
 
 def list_trigrams(text: str) -> set[Trigram]:
