@@ -50,6 +50,8 @@ Flag = Literal[
 ]  # fmt: skip
 Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
 """Write news; only neutral or positive news; only reword; leave the sample out of every arm."""
+Pipeline = Literal["full", "lean"]
+"""Whether extractor and rewriter, and replacer and composer, are asked in one call each (lean)."""
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated", "control"]
@@ -341,7 +343,8 @@ class Replacement(Value):
     mode: Literal["replace", "insert"]
     field: str
     statement_index: Annotated[int, Field(ge=0)]
-    same_type: bool
+    same_type: bool = False
+    """Whether old and new are things of the same kinds; only the offline replacer says so."""
 
 
 class Deletion(Value):
@@ -366,6 +369,10 @@ class Plan(Value):
     decision: Literal["use", "none_fits", "unsafe"]
     statements: Annotated[tuple[Statement, ...], Field(max_length=6)] = ()
     replacements: tuple[Replacement, ...] = ()
+    claims: dict[str, str] = {}
+    """By field that needs no evidence, such as a hypothesis, the sentence that it should say."""
+    replaces_all: bool = False
+    """Whether nothing of the old facts may be left; `delete` need not list them then."""
     delete: tuple[Deletion, ...] = ()
     persons: tuple[Person, ...] = ()
     reason: str = ""
@@ -376,6 +383,8 @@ class Rewrite(Value):
 
     fields: dict[str, str]
     reworded: bool
+    declined: bool = False
+    """Whether the rewriter declined, since the text would harm somebody if written anew."""
     reason: str = ""
 
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
+    FirstDraft,
     LLMRole,
     check_not_blank,
     feedback_data,
@@ -20,16 +20,8 @@ from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Task
 
 
-class ComposedAnswer(Composition):
-    """A composition as a model gives it.
-
-    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
-    with it, since a second one is better.
-    """
-
-    moment: str
-    draft: str
-    stumble: str
+class ComposedAnswer(Composition, FirstDraft):
+    """A composition as a model gives it, after its first draft."""
 
 
 class LLMComposer(LLMRole):
@@ -53,7 +45,7 @@ class LLMComposer(LLMRole):
             item=item_data(self.task, request.sample)
             | {
                 "read_by": request.read_by,
-                "locked": locked_data(firm_locks(self.task, request.extraction)),
+                "locked": locked_data(request.extraction.locked),
                 "habits": habits(request.sample.fields),
                 "words": word_limits(
                     self.task, request.sample.fields, request.plan, request.evidence
@@ -61,10 +53,12 @@ class LLMComposer(LLMRole):
             },
             plan=plan_data(request.plan),
             news=news_data(request.evidence),
-            drafts={"substituted": request.substituted, "reworded": request.reworded},
+            reworded=request.reworded if self.task.text_kind == "tweet" else None,
             feedback={"previous": request.previous, "defects": feedback_data(request.feedback)},
         )
-        answer = await self._client.ask(messages, self._schema, check=check_not_blank)
+        answer = await self._client.ask(
+            messages, self._schema, check=lambda answer: check_not_blank(answer.fields)
+        )
         known = range(len(request.plan.replacements))
         used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
         return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

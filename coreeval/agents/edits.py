@@ -5,16 +5,31 @@ paper, §3.3). `list_replaced_facts` returns the new facts of a text with the ev
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from coreeval.agents.text.words import build_span_pattern, count_words, has_span, is_same_text
+from coreeval.agents.text.words import (
+    build_span_pattern,
+    count_words,
+    find_closed_quotations,
+    find_emoji,
+    find_marker,
+    find_mentions,
+    find_target,
+    find_urls,
+    has_span,
+    is_same_text,
+    mask_spans,
+    remove_marks,
+    split_words,
+)
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.schema import (
     Evidence,
     Extraction,
     Lock,
+    LockReason,
     Plan,
     ReplacedFact,
     Replacement,
@@ -116,18 +131,56 @@ def _fact_row(sample_id: str, plan: Plan, number: int) -> ReplacedFact:
     )
 
 
-_EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
+EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
+"""The reasons that do not lock a span of a pair of texts: it belongs to their event."""
 
 
-def firm_locks(task: Task, extraction: Extraction) -> list[Lock]:
-    """Return the locks that bind the replacer and the composer.
+def find_fixed_locks(task: Task, sample: Sample) -> list[Lock]:
+    """Return the spans that code locks in any version of a sample."""
+    found = [
+        lock for name, text in sample.fields.items() for lock in _find_field_locks(task, name, text)
+    ]
+    kept = (lock for lock in found if len(task.fields) == 1 or lock.why not in EVENT_LOCKS)
+    return list(dict.fromkeys(kept))
 
-    The label of a pair depends on how its texts compare. What somebody said, and in which words,
-    belongs to the event and changes with it; only the rewriter, which keeps the event, keeps it.
+
+def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
+    spans: list[tuple[LockReason, Iterable[str]]] = [
+        ("marker", (span for marker in task.markers for span in find_marker(text, marker))),
+        ("marker", find_urls(text)),
+        ("mention", find_mentions(text)),
+        ("emoji", find_emoji(text)),
+        ("target", find_target(text, task.target_terms)),
+        ("quotation", find_closed_quotations(text)),
+    ]
+    for why, found in spans:
+        yield from (Lock(span=span, field=field, why=why) for span in found)
+
+
+FEWEST_FREE_WORDS = 3
+"""Fewest words outside locks and names for which a rewording is asked (research:
+reading_trial_2)."""
+
+
+def count_free_words(sample: Sample, extraction: Extraction) -> int:
+    """Return the number of words of a sample that another wording may change.
+
+    Locked spans, names, quotations, @names, hashtags, emoji and links stay.
     """
-    if len(task.fields) == 1:
-        return list(extraction.locked)
-    return [lock for lock in extraction.locked if lock.why not in _EVENT_LOCKS]
+    return sum(
+        len(split_words(remove_marks(mask_spans(text, _kept_spans(extraction, name, text)))))
+        for name, text in sample.fields.items()
+    )
+
+
+def _kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
+    locked = [lock.span for lock in extraction.locked if lock.field == field]
+    names = [
+        entity.span
+        for entity in extraction.entities
+        if entity.field == field and entity.kind == "named"
+    ]
+    return [*locked, *names, *find_closed_quotations(text)]
 
 
 def keeps_lock(text: str, lock: Lock) -> bool:

@@ -2,11 +2,20 @@
 
 from typing import ClassVar, TypeVar
 
-from coreeval.agents.llm_role import LLMRole, item_data, occurs
-from coreeval.agents.roles import Fields
+from coreeval.agents.edits import find_fixed_locks
+from coreeval.agents.llm_role import (
+    LLMRole,
+    check_not_blank,
+    habits,
+    item_data,
+    locked_data,
+    occurs,
+    word_limits,
+)
+from coreeval.agents.roles import ExtractionWithRewrite, Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
-from coreeval.prompts import PromptSet
-from coreeval.schema import Entity, Extraction, Lock, RoleName, Sample, Task
+from coreeval.prompts import PromptName, PromptSet
+from coreeval.schema import Entity, Extraction, Lock, Rewrite, RoleName, Sample, Task
 
 Spanned = TypeVar("Spanned", Entity, Lock)
 _MOST_QUERIES = 4
@@ -24,6 +33,15 @@ class ExtractionAnswer(Extraction):
     queries: tuple[str, ...] = ()
     siblings: tuple[str, ...] = ()
     structures: tuple[str, ...] = ()
+
+
+class ExtractorRewriterAnswer(ExtractionAnswer):
+    """An extraction, and then the sample in other words."""
+
+    declined: bool
+    reworded: bool
+    fields: dict[str, str]
+    reason: str
 
 
 class LLMExtractor(LLMRole):
@@ -44,20 +62,70 @@ class LLMExtractor(LLMRole):
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return the extraction of one sample."""
-
-        def check(answer: ExtractionAnswer) -> None:
-            for name in ("entities", "triples", "locked", "sensitive"):
-                if len(getattr(answer, name)) > _MOST_SPANS:
-                    raise InvalidAnswer(f"{name} has more than {_MOST_SPANS} entries")
-            given: list[Entity | Lock] = [*answer.entities, *answer.locked]
-            if given and not any(_home(one, sample.fields) for one in given):
-                raise InvalidAnswer(
-                    f"no span stands in the text, for example {given[0].span[:60]!r}; "
-                    "copy spans character by character"
-                )
-
         messages = self._messages(item=item_data(self.task, sample))
-        return _cleaned(await self._client.ask(messages, self._schema, check=check), sample.fields)
+        answer = await self._client.ask(
+            messages, self._schema, check=lambda answer: _check_spans(answer, sample)
+        )
+        return _cleaned(answer, sample.fields)
+
+
+class LLMExtractorRewriter(LLMRole):
+    """An extractor that also says the sample in other words, in the same call.
+
+    It has the rules of `LLMExtractor` and `LLMRewriter`. It sees the spans that code locks, and
+    may decline to reword a text for what it has just flagged in it.
+    """
+
+    role: ClassVar[RoleName] = "extractor"
+
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(
+            ExtractorRewriterAnswer,
+            name="extraction_and_rewrite",
+            choices={"field": task.fields},
+            records={"fields": task.fields},
+        )
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return "extractor_rewriter"
+
+    async def __call__(self, sample: Sample) -> Extraction:
+        """Return the extraction of one sample, and the sample in other words."""
+
+        def check(answer: ExtractorRewriterAnswer) -> None:
+            _check_spans(answer, sample)
+            check_not_blank(answer.fields)
+
+        item = item_data(self.task, sample) | {
+            "fixed": locked_data(find_fixed_locks(self.task, sample)),
+            "habits": habits(sample.fields),
+            "words": word_limits(self.task, sample.fields),
+        }
+        answer = await self._client.ask(self._messages(item=item), self._schema, check=check)
+        declined = answer.declined
+        rewrite = Rewrite(
+            fields=sample.fields if declined else answer.fields,
+            reworded=answer.reworded and not declined and answer.fields != sample.fields,
+            declined=declined,
+            reason=answer.reason,
+        )
+        extraction = _cleaned(answer, sample.fields)
+        return ExtractionWithRewrite(**dict(extraction), rewrite=rewrite)
+
+
+def _check_spans(answer: ExtractionAnswer, sample: Sample) -> None:
+    for name in ("entities", "triples", "locked", "sensitive"):
+        if len(getattr(answer, name)) > _MOST_SPANS:
+            raise InvalidAnswer(f"{name} has more than {_MOST_SPANS} entries")
+    given: list[Entity | Lock] = [*answer.entities, *answer.locked]
+    if given and not any(_home(one, sample.fields) for one in given):
+        raise InvalidAnswer(
+            f"no span stands in the text, for example {given[0].span[:60]!r}; "
+            "copy spans character by character"
+        )
 
 
 def _cleaned(answer: ExtractionAnswer, fields: Fields) -> Extraction:

@@ -1,30 +1,29 @@
 """What the six roles share when a model plays them: their wording, and how inputs are shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from string import Template
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from coreeval.agents.edits import length_limits
 from coreeval.agents.events import bundle_reports
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.vocabulary import recognise_language
 from coreeval.agents.text.voice import voice_hints
-from coreeval.agents.text.words import normalise, split_words
+from coreeval.agents.text.words import count_words, normalise, split_words
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.languages import ENGLISH, LANGUAGES
-from coreeval.models import InvalidAnswer, ModelClient
-from coreeval.prompts import Message, PromptSet, to_prompt_json
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.prompts import Message, PromptName, PromptSet, to_prompt_json
 from coreeval.schema import (
-    Composition,
     Defect,
     Evidence,
     Lock,
     Plan,
-    Rewrite,
     RoleName,
     Sample,
     Task,
+    Value,
 )
 
 SHOWN_SNIPPET = 2000
@@ -34,17 +33,40 @@ _STATEMENTS_OF_PREMISE = 6
 """Most statements into which the news is split, for the long premises of a pair (pilot §6)."""
 
 
+class FirstDraft(Value):
+    """What a model says before the text of a tweet.
+
+    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
+    with it, since a second one is better.
+    """
+
+    moment: str
+    draft: str
+    stumble: str
+
+
 class LLMRole:
     """A role played by a model: its prompt, with everything that the task fixes filled in once."""
 
     role: ClassVar[RoleName]
+    _schema: OutputSchema[Any]
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         self.task = task
         self._client = client
-        self._prompt = prompts[self.role]
+        self._prompt = prompts[self.prompt_name(task)]
         fixed = _fixed(task, self.role)
         self._fixed = {name: fixed[name] for name in self._prompt.variables & fixed.keys()}
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        """Return the JSON schema of an answer."""
+        return self._schema.schema
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return cls.role
 
     def _messages(self, **data: object) -> list[Message]:
         """Return the prompt with these values in its data blocks."""
@@ -57,15 +79,26 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
     def told(text: str) -> str:
         return Template(text).safe_substitute(target=task.target or "the target").strip()
 
+    def line_for(role: RoleName) -> str:
+        return told(task.lines.get(role, "nothing beyond the rules below"))
+
     return {
         "language": LANGUAGES[task.language],
         "task": told(task.description),
-        "line": told(task.lines.get(role, "nothing beyond the rules below")),
+        "line": line_for(role),
+        "line_rewriter": line_for("rewriter"),
+        "line_composer": line_for("composer"),
         "question": told(task.question),
         "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
         "run": str(thresholds_of(task).headline_run + 1),
         "most": str(_STATEMENTS_OF_PREMISE if task.factual_fields else _STATEMENTS),
+        "unchecked": ", ".join(unchecked_fields(task)) or "none here",
     }
+
+
+def unchecked_fields(task: Task) -> list[str]:
+    """Return the fields that may claim what no evidence carries, such as a hypothesis."""
+    return [name for name in task.fields if name not in (task.factual_fields or task.fields)]
 
 
 def item_data(task: Task, sample: Sample) -> dict[str, object]:
@@ -93,6 +126,28 @@ def word_limits(
     }
 
 
+def offered_word_limits(
+    task: Task, fields: Fields, evidence: Sequence[Evidence]
+) -> dict[str, dict[str, int]]:
+    """Return the word limits of each field for a text from the news on offer.
+
+    Where no event on offer has as many words as a sentence of news, the new sentence may be as
+    short as the longest title.
+    """
+    limits = word_limits(task, fields)
+    if task.text_kind == "tweet" or not evidence:
+        return limits
+    events = bundle_reports(dict.fromkeys(evidence, "structure"))
+    material = max(
+        sum(count_words(f"{one.title} {one.snippet}") for one in event.reports) for event in events
+    )
+    longest = max(count_words(one.title) for one in evidence)
+    for limit in limits.values():
+        if material < limit["original"]:
+            limit["fewest"] = min(limit["fewest"], longest)
+    return limits
+
+
 def habits(fields: Fields) -> dict[str, list[str]]:
     """Return for each field its author's writing habits, in words."""
     return {name: voice_hints(text, _find_language(text)) for name, text in fields.items()}
@@ -118,6 +173,8 @@ def plan_data(plan: Plan) -> dict[str, object]:
             {"number": number, **one.model_dump(include={"before", "after", "field"})}
             for number, one in enumerate(plan.replacements, start=1)
         ],
+        "claims": plan.claims,
+        "replaces_all": plan.replaces_all,
         "delete": [one.model_dump() for one in plan.delete],
         "persons": [one.model_dump() for one in plan.persons],
     }
@@ -157,8 +214,8 @@ def occurs(span: str, text: str) -> bool:
     return bool(span.strip()) and normalise(span) in normalise(text)
 
 
-def check_not_blank(answer: Rewrite | Composition) -> None:
+def check_not_blank(fields: Fields) -> None:
     """Raise an error if a field of an answer is blank."""
-    for name, text in answer.fields.items():
+    for name, text in fields.items():
         if not text.strip():
             raise InvalidAnswer(f"{name} is blank")

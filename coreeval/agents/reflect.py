@@ -26,16 +26,12 @@ from coreeval.tasks.task_file import UNDECIDED, find_label, fold_name
 
 _ROUTES: Mapping[FactDefect, Route] = {
     "identity": "replace",
-    "relation": "replace",
     "memory": "replace",
     "unsupported": "replace",
     "person": "evidence",
 }
-"""Where a retry starts, by defect; other defects go to the composer (pilot §8). A claim that has no
-support and is not in the plan also goes to the composer: the plan is good.
-
-A claim without support that is not in the plan goes to the composer too: the plan is good.
-"""
+"""Where a retry starts, by defect; other defects go to the composer (pilot §8). A claim without
+support that is not in the plan goes to the composer too: the plan is good."""
 _COMPOSER_DEFECTS: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
 ADDED_SHARE = 1 / 3
 """Share of a claim's content words missing from the plan above which the composer added the claim
@@ -210,8 +206,21 @@ def decide_next(
     unsafe = any(defect.kind == "unsafe" for defect in defects)
     if unsafe or attempt >= max_attempts or share_defect(defects, previous):
         return FinalOutcome(outcome=choose_outcome(defects), reason=summarise_defects(defects))
-    routes = {defect.route for defect in defects}
+    routes = {_escalate(defect, previous) for defect in defects}
     return NextAttempt(route=next(route for route in FURTHEST_BACK if route in routes))
+
+
+_JUDGED = ("facts_", "label", "fluency")
+
+
+def _escalate(defect: Defect, previous: Sequence[Defect]) -> Route:
+    """Return the route of a defect; a new plan where the composer could not mend what a judge said.
+
+    A text with the same kind of defect twice has something in its plan that causes it.
+    """
+    again = any(defect.check == other.check and other.route == "compose" for other in previous)
+    judged = defect.check.startswith(_JUDGED)
+    return "replace" if again and judged and defect.route == "compose" else defect.route
 
 
 def summarise_defects(defects: Sequence[Defect]) -> str:

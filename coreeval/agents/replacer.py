@@ -1,21 +1,28 @@
 """The replacer (CoreEval paper, eq. 2 and 3), played by a model: knowledge and new triples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
-from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
+    FirstDraft,
     LLMRole,
+    check_not_blank,
     event_news_data,
     feedback_data,
+    habits,
     item_data,
     locked_data,
     occurs,
+    offered_word_limits,
     plan_data,
+    unchecked_fields,
 )
+from coreeval.agents.roles import Fields, PlanWithText
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
-from coreeval.prompts import PromptSet
+from coreeval.prompts import PromptName, PromptSet
 from coreeval.schema import (
+    Composition,
     Defect,
     Deletion,
     Evidence,
@@ -53,19 +60,51 @@ class PlannedReplacement(Value):
     after: Triple
     field: str
     statement: int
-    same_type: bool
 
 
-class PlanAnswer(Value):
-    """A plan as a model gives it: the new text in a nutshell first, to hear what is forced."""
+class _Knowledge(Value):
+    """What the news says, which comes before what is written from it."""
 
-    sketch: str
     reason: str
     decision: Literal["use", "none_fits", "unsafe"]
     statements: tuple[NumberedStatement, ...]
+
+
+class _Changes(Value):
     replacements: tuple[PlannedReplacement, ...]
+    replaces_all: bool
     delete: tuple[Deletion, ...]
     persons: tuple[Person, ...]
+
+
+class _Sketch(Value):
+    sketch: str
+
+
+class _Claims(Value):
+    claims: dict[str, str]
+
+
+class PlanAnswer(_Changes, _Claims, _Knowledge, _Sketch):
+    """A plan as a model gives it: the new text in a nutshell first, to hear what is forced.
+
+    A model answers in the order of the schema, in which the fields of the last base come first.
+    """
+
+
+class _Sentences(Value):
+    fields: dict[str, str]
+
+
+class SentencesAnswer(_Changes, _Sentences, _Knowledge):
+    """A plan and sentences of news, which come before the list of what became what."""
+
+
+class TweetAnswer(_Changes, _Sentences, FirstDraft, _Knowledge):
+    """A plan and a personal text, which comes after its first draft."""
+
+
+AnyPlan = PlanAnswer | SentencesAnswer | TweetAnswer
 
 
 class LLMReplacer(LLMRole):
@@ -80,7 +119,12 @@ class LLMReplacer(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
-        self._schema = OutputSchema(PlanAnswer, name="plan", choices={"field": task.fields})
+        self._schema = OutputSchema(
+            PlanAnswer,
+            name="plan",
+            choices={"field": task.fields},
+            records={"claims": unchecked_fields(task)},
+        )
 
     async def __call__(
         self,
@@ -88,21 +132,16 @@ class LLMReplacer(LLMRole):
         extraction: Extraction,
         evidence: Sequence[Evidence],
         *,
+        read_by: str = "",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
+        previous_fields: Fields | None = None,
     ) -> Plan:
         """Plan the replacements, or report that nothing fits; without news no model is asked."""
         if not evidence:
-            return Plan(decision="none_fits", reason="there is no news to choose from")
-        item = item_data(self.task, sample) | {
-            "entities": [entity.model_dump(include={"span", "field", "type"})
-                         for entity in extraction.entities],
-            "triples": [triple.model_dump() for triple in extraction.triples],
-            "locked": locked_data(firm_locks(self.task, extraction)),
-            "need": extraction.need,
-        }  # fmt: skip
+            return _NO_NEWS
         messages = self._messages(
-            item=item,
+            item=_original_data(self.task, sample, extraction),
             news=event_news_data(evidence),
             feedback={
                 "previous": plan_data(previous) if feedback and previous else None,
@@ -112,10 +151,92 @@ class LLMReplacer(LLMRole):
         answer = await self._client.ask(
             messages, self._schema, check=lambda answer: _check(answer, len(evidence))
         )
-        return _plan(answer, sample, evidence)
+        return _plan(answer, sample, evidence, claims=answer.claims)
 
 
-def _check(answer: PlanAnswer, items: int) -> None:
+class LLMReplacerComposer(LLMRole):
+    """A replacer that also writes the text, in the same call.
+
+    It has the rules of `LLMReplacer` and `LLMComposer`, in a prompt for the task's kind of text.
+    """
+
+    role: ClassVar[RoleName] = "replacer"
+
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        answer: type[SentencesAnswer | TweetAnswer]
+        answer = TweetAnswer if task.text_kind == "tweet" else SentencesAnswer
+        self._schema = OutputSchema[SentencesAnswer | TweetAnswer](
+            answer,
+            name="plan_and_text",
+            choices={"field": task.fields},
+            records={"fields": task.fields},
+        )
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        if task.text_kind == "tweet":
+            return "replacer_composer_tweet"
+        return "replacer_composer_sentence"
+
+    async def __call__(
+        self,
+        sample: Sample,
+        extraction: Extraction,
+        evidence: Sequence[Evidence],
+        *,
+        read_by: str = "",
+        feedback: Sequence[Defect] = (),
+        previous: Plan | None = None,
+        previous_fields: Fields | None = None,
+    ) -> Plan:
+        """Plan and write, or report that nothing fits; without news no model is asked."""
+        if not evidence:
+            return _NO_NEWS
+        item = _original_data(self.task, sample, extraction) | {
+            "read_by": read_by,
+            "habits": habits(sample.fields),
+            "words": offered_word_limits(self.task, sample.fields, evidence),
+        }
+        last = {"plan": plan_data(previous), "fields": previous_fields} if previous else None
+        messages = self._messages(
+            item=item,
+            news=event_news_data(evidence),
+            feedback={
+                "previous": last if feedback else None,
+                "defects": feedback_data(feedback),
+            },
+        )
+
+        def check(answer: SentencesAnswer | TweetAnswer) -> None:
+            _check(answer, len(evidence))
+            if answer.decision == "use":
+                check_not_blank(answer.fields)
+
+        answer = await self._client.ask(messages, self._schema, check=check)
+        plan = _plan(answer, sample, evidence)
+        if plan.decision != "use":
+            return plan
+        return PlanWithText(**dict(plan), text=Composition(fields=answer.fields))
+
+
+_NO_NEWS = Plan(decision="none_fits", reason="there is no news to choose from")
+
+
+def _original_data(task: Task, sample: Sample, extraction: Extraction) -> dict[str, object]:
+    """Return a sample and what was found in it as data."""
+    return item_data(task, sample) | {
+        "entities": [
+            entity.model_dump(include={"span", "field", "type"}) for entity in extraction.entities
+        ],
+        "triples": [triple.model_dump() for triple in extraction.triples],
+        "locked": locked_data(extraction.locked),
+        "need": extraction.need,
+    }
+
+
+def _check(answer: AnyPlan, items: int) -> None:
     if answer.decision != "use":
         return
     if not answer.statements or not answer.replacements:
@@ -130,7 +251,7 @@ def _check(answer: PlanAnswer, items: int) -> None:
     _check_indexes(answer)
 
 
-def _check_indexes(answer: PlanAnswer) -> None:
+def _check_indexes(answer: AnyPlan) -> None:
     for index, replacement in enumerate(answer.replacements, start=1):
         if not 1 <= replacement.statement <= len(answer.statements):
             raise InvalidAnswer(
@@ -139,13 +260,21 @@ def _check_indexes(answer: PlanAnswer) -> None:
             )
 
 
-def _plan(answer: PlanAnswer, sample: Sample, evidence: Sequence[Evidence]) -> Plan:
+def _plan(
+    answer: AnyPlan,
+    sample: Sample,
+    evidence: Sequence[Evidence],
+    *,
+    claims: Mapping[str, str] = MappingProxyType({}),
+) -> Plan:
     if answer.decision != "use":
         return Plan(decision=answer.decision, reason=answer.reason)
     return Plan(
         decision="use",
         statements=tuple(_statement(one, evidence) for one in answer.statements),
         replacements=tuple(_replacement(one) for one in answer.replacements),
+        claims=dict(claims),
+        replaces_all=answer.replaces_all,
         delete=tuple(one for one in answer.delete if occurs(one.span, sample.fields[one.field])),
         persons=tuple(person for person in answer.persons if person.name.strip()),
         reason=answer.reason,
@@ -171,5 +300,4 @@ def _replacement(one: PlannedReplacement) -> Replacement:
         mode="replace" if one.before else "insert",
         field=one.field,
         statement_index=one.statement - 1,
-        same_type=one.same_type,
     )

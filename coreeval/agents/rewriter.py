@@ -21,7 +21,8 @@ from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
 class LLMRewriter(LLMRole):
     """A rewriter that says the same in other words.
 
-    A blank field is not a rewrite and is asked for again. Fields that came back unchanged are not
+    It sees what could harm somebody, and may decline. A blank field is not a rewrite and is asked
+    for again. Fields that came back unchanged are not
     reworded, whatever the model says about them.
     """
 
@@ -42,6 +43,7 @@ class LLMRewriter(LLMRole):
         """Reword one sample."""
         item = item_data(self.task, sample) | {
             "facts": [triple.model_dump() for triple in extraction.triples],
+            "sensitive": [one.model_dump() for one in extraction.sensitive],
             "locked": locked_data(extraction.locked),
             "habits": habits(sample.fields),
             "words": word_limits(self.task, sample.fields),
@@ -50,6 +52,8 @@ class LLMRewriter(LLMRole):
             item=item,
             feedback={"previous": previous, "defects": feedback_data(feedback)},
         )
-        answer = await self._client.ask(messages, self._schema, check=check_not_blank)
-        changed = answer.reworded and answer.fields != sample.fields
+        answer: Rewrite = await self._client.ask(
+            messages, self._schema, check=lambda answer: check_not_blank(answer.fields)
+        )
+        changed = answer.reworded and not answer.declined and answer.fields != sample.fields
         return answer.model_copy(update={"reworded": changed})

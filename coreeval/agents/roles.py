@@ -24,8 +24,23 @@ Fields = dict[str, str]
 """Text by field name."""
 
 
+class ExtractionWithRewrite(Extraction):
+    """An extraction and D^s from one call (pipeline `lean`)."""
+
+    rewrite: Rewrite
+
+
+class PlanWithText(Plan):
+    """A plan that uses news and D-hat from one call (pipeline `lean`)."""
+
+    text: Composition
+
+
 class Extractor(Protocol):
-    """A role that finds entities, triples, locks, sensitive spans and queries (paper eq. 1)."""
+    """A role that finds entities, triples, locks, sensitive spans and queries (paper eq. 1).
+
+    It may return D^s too.
+    """
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return the extraction of one sample."""
@@ -33,7 +48,10 @@ class Extractor(Protocol):
 
 
 class Replacer(Protocol):
-    """A role that chooses one event's news and the new triples based on it (paper eq. 2 and 3)."""
+    """A role that chooses one event's news and the new triples based on it (paper eq. 2 and 3).
+
+    It may return D-hat too.
+    """
 
     async def __call__(
         self,
@@ -41,10 +59,22 @@ class Replacer(Protocol):
         extraction: Extraction,
         evidence: Sequence[Evidence],
         *,
+        read_by: str = "",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
+        previous_fields: Fields | None = None,
     ) -> Plan:
-        """Plan the replacements, or report that nothing fits."""
+        """Plan the replacements, or report that nothing fits.
+
+        Args:
+            sample: The original.
+            extraction: What was found in it.
+            evidence: The news on offer.
+            read_by: The words from which the blind judge recognised the original's label.
+            feedback: What was wrong with the last attempt.
+            previous: The plan of the last attempt.
+            previous_fields: The text of the last attempt.
+        """
         ...
 
 
@@ -107,6 +137,14 @@ class LabelJudge(Protocol):
         ...
 
 
+class BatchLabelJudge(Protocol):
+    """The label judge when it labels several originals in one call, each as if it were alone."""
+
+    async def __call__(self, texts: Sequence[Fields]) -> list[LabelVerdict]:
+        """Label several texts; the verdicts have their order."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Team:
     """The players of the six roles."""
@@ -117,3 +155,5 @@ class Team:
     composer: Composer
     fact_judge: FactJudge
     label_judge: LabelJudge
+    batch_label_judge: BatchLabelJudge | None = None
+    """None: each original is labelled in a call of its own."""

@@ -1,18 +1,18 @@
 """Builds the team of a task: models through the call store, the offline rules, or a mix of both."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coreeval.agents.composer import LLMComposer
-from coreeval.agents.extractor import LLMExtractor
+from coreeval.agents.extractor import LLMExtractor, LLMExtractorRewriter
 from coreeval.agents.fact_judge import LLMFactJudge
-from coreeval.agents.label_judge import LLMLabelJudge
+from coreeval.agents.label_judge import LLMBatchLabelJudge, LLMLabelJudge
 from coreeval.agents.llm_role import LLMRole
-from coreeval.agents.replacer import LLMReplacer
+from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
 from coreeval.agents.rewriter import LLMRewriter
 from coreeval.agents.roles import Team
-from coreeval.config import ROLES, ModelsConfig
+from coreeval.config import ROLES, ModelsConfig, RunConfig
 from coreeval.models import ModelPool
 from coreeval.prompts import PromptSet
 from coreeval.schema import NamedEntity, RoleName, Sample, Task
@@ -27,18 +27,38 @@ LLM_ROLES: dict[RoleName, type[LLMRole]] = {
 }
 
 
+LEAN_ROLES = LLM_ROLES | {"extractor": LLMExtractorRewriter, "replacer": LLMReplacerComposer}
+"""Where the extractor rewords and the replacer writes too; the rewriter and the composer are asked
+only to mend what they wrote."""
+
+
+def llm_roles(run: RunConfig) -> Mapping[RoleName, type[LLMRole]]:
+    """Return the class of each role when a model plays it in a run."""
+    if run.pipeline == "full":
+        return LLM_ROLES
+    if "semantic" not in run.arms:
+        return LEAN_ROLES | {"extractor": LLMExtractor}
+    return LEAN_ROLES
+
+
+def labels_in_batches(run: RunConfig, prompts: PromptSet) -> bool:
+    """Return whether originals are labelled together: not with a user's own prompt for one text."""
+    single_only = "label_judge" in prompts.own and "label_judge_batch" not in prompts.own
+    return run.label_batch > 1 and not single_only
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeamInputs:
     """The material from which a team is built."""
 
     models: ModelsConfig
+    run: RunConfig
     prompts: PromptSet
     exchange: ModelPool
     names: Sequence[NamedEntity]
     """Entity names in the news, for the rules of the offline roles."""
     train: Sequence[Sample]
     """Labelled samples from which the offline label judge may learn."""
-    seed: int
 
 
 BuildTeam = Callable[[Task, TeamInputs], Team]
@@ -52,14 +72,30 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
         CredentialError: a key is missing.
     """
     clients = materials.exchange.role_clients(materials.models)
+    players = llm_roles(materials.run)
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in clients:
-            return LLM_ROLES[role](task, clients[role], materials.prompts)
+            return players[role](task, clients[role], materials.prompts)
         from coreeval.agents.offline.build import offline_role  # for few configs
 
         return offline_role(
-            role, task, names=materials.names, seed=materials.seed, train=materials.train
+            role, task, names=materials.names, seed=materials.run.seed, train=materials.train
         )
 
-    return Team(**{role: player(role) for role in ROLES})
+    return Team(
+        **{role: player(role) for role in ROLES},
+        batch_label_judge=_open_batch_judge(task, materials),
+    )
+
+
+def _open_batch_judge(task: Task, materials: TeamInputs) -> LLMBatchLabelJudge | None:
+    """Return the judge of several originals; None for rules, or for a prompt of the user's own.
+
+    An answer that stayed invalid in all draws is not asked for again by the batch's other samples.
+    """
+    config = materials.models.for_role("label_judge")
+    if config.is_rule_based or not labels_in_batches(materials.run, materials.prompts):
+        return None
+    client = materials.exchange.open_client(config, "label_judge", settle=True)
+    return LLMBatchLabelJudge(task, client, materials.prompts)

@@ -90,7 +90,7 @@ def show_prompt(
         one = inputs.found[0]
         shown = asyncio.run(render_request(one, bench.setup.prompts))
         sent = is_as_sent(one, shown, calls) if run else None
-        document = show_document(inputs, shown, bench.setup.prompts[known], sent=sent)
+        document = show_document(inputs, shown, bench.setup.prompts[one.prompt_name], sent=sent)
     show(document, as_json, lambda: "\n".join(show_lines(document, schema=schema)))
 
 

@@ -4,7 +4,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -12,14 +12,10 @@ from coreeval.cli.output import Document, one_line
 from coreeval.graph.prompt_lab.lab import RoleInputs
 from coreeval.graph.prompt_lab.role_inputs import RoleRequest
 from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_trials
-from coreeval.prompts import Prompt, PromptSet
+from coreeval.prompts import ROLES_OF_PROMPT, Prompt, PromptName, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.tables import Table, numbers, text_lines, texts
-
-if TYPE_CHECKING:
-    pass
-
 
 WIDTH = 100
 CHARACTERS_PER_TOKEN = 4
@@ -32,7 +28,8 @@ MADE_BY: Mapping[str, str] = {
 SENT: Mapping[bool | None, str] = {
     True: "the run sent these very messages",
     False: "the run sent other words: prompt, task or this program have changed since",
-    None: "what the run sent is not known: rules played the role, or its calls are gone",
+    None: "what the run sent is not known: rules played the role, its calls are gone, or it asked "
+    "about several texts in one call",
 }
 _GIVEN = TypeAdapter(Mapping[str, Any])
 EMPTY: tuple[object, ...] = ("", [], {}, None)
@@ -48,7 +45,8 @@ def list_document(prompts: PromptSet, tasks: Sequence[Task] | None) -> Document:
     return {
         "prompts": [
             {
-                "role": role,
+                "role": ROLES_OF_PROMPT[name][0],
+                "name": name,
                 "file": prompt.name,
                 "version": prompt.version,
                 "words": len(prompt.text.split()),
@@ -56,16 +54,21 @@ def list_document(prompts: PromptSet, tasks: Sequence[Task] | None) -> Document:
                 "variables": sorted(prompt.variables),
                 "lines": {
                     task.name: {
-                        "words": len(task.lines[role].split()),
-                        "version": prompt.version_with_line(task.lines[role]),
+                        "words": sum(len(line.split()) for line in lines),
+                        "version": prompts.version_for(name, task),
                     }
                     for task in known
-                    if role in task.lines
+                    if (lines := _list_task_lines(name, task))
                 },
             }
-            for role, prompt in prompts.by_role.items()
+            for name, prompt in prompts.by_name.items()
         ]
     }
+
+
+def _list_task_lines(name: PromptName, task: Task) -> list[str]:
+    """Return the lines of a task that a prompt shows."""
+    return [task.lines[role] for role in ROLES_OF_PROMPT[name] if role in task.lines]
 
 
 def _built_in(name: str) -> Task:
@@ -74,12 +77,12 @@ def _built_in(name: str) -> Task:
 
 def list_lines(document: Document) -> Iterator[str]:
     """Yield a line for each prompt, then where the tasks' lines are."""
-    yield f"{'role':<13}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
+    yield f"{'prompt':<28}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
     for one in document["prompts"]:
         lines = ", ".join(f"{name} {line['words']}" for name, line in one["lines"].items())
-        head = f"{one['role']:<13}{one['version']:<14}{one['words']:>6}{one['tokens']:>9}"
+        head = f"{one['name']:<28}{one['version']:<14}{one['words']:>6}{one['tokens']:>9}"
         yield f"{head}  {lines or 'none'}"
-        yield f"{'':<13}{one['file']}: {' '.join('$' + name for name in one['variables'])}"
+        yield f"{'':<28}{one['file']}: {' '.join('$' + name for name in one['variables'])}"
 
 
 # -- show -----------------------------------------------------------------------------------------
@@ -99,7 +102,9 @@ def show_document(
         "prompt": {
             "file": prompt.name,
             "version": prompt.version,
-            "version_with_line": prompt.version_with_line(one.task.lines.get(one.role, "")),
+            "version_with_line": prompt.version_with_lines(
+                *(one.task.lines.get(role, "") for role in ROLES_OF_PROMPT[one.prompt_name])
+            ),
         },
         "messages": list(shown.messages),
         "tokens": sum(_estimate_tokens(message["content"]) for message in shown.messages),
@@ -139,7 +144,7 @@ def try_document(
         "role": role,
         "task": inputs.found[0].task.name,
         "inputs": inputs.made_by,
-        "contenders": [_variant_document(role, inputs, each) for each in contenders],
+        "contenders": [_variant_document(inputs, each) for each in contenders],
         "samples": [
             {
                 "sample": one.sample.model_dump(),
@@ -153,13 +158,16 @@ def try_document(
     }
 
 
-def _variant_document(role: RoleName, inputs: RoleInputs, each: PromptVariant) -> Document:
-    line = inputs.found[0].task.lines.get(role, "")
-    prompt = each.prompts[role]
+def _variant_document(inputs: RoleInputs, each: PromptVariant) -> Document:
+    one = inputs.found[0]
+    prompt = each.prompts[one.prompt_name]
     return {
         "name": each.name,
         "model": each.model.model_dump(mode="json", exclude_none=True),
-        "prompt": {"file": prompt.name, "version": prompt.version_with_line(line)},
+        "prompt": {
+            "file": prompt.name,
+            "version": each.prompts.version_for(one.prompt_name, one.task),
+        },
     }
 
 

@@ -48,9 +48,10 @@ def _call_heading(call: "CallHistory") -> str:
     usd = format_price(call.usd, 6, "unknown price")
     paid = "known already" if call.cached else "billed"
     draw = f", draw {call.draw}" if call.draw else ""
+    shared = f" for {call.samples} samples" if call.samples > 1 else ""
     return (
-        f"call {call.key[:12]} {call.role}: {call.model}{prompt}{draw}, {tokens}, {usd}, {paid}, "
-        f"{call.seconds:.2f} s"
+        f"call {call.key[:12]} {call.role}: {call.model}{prompt}{draw}, {tokens}, {usd}, "
+        f"{paid}{shared}, {call.seconds:.2f} s"
     )
 
 
@@ -178,6 +179,11 @@ def _extract_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     yield from _list_lines("sensitive", (each["flag"] for each in found.get("sensitive", ())))
 
 
+def _original_label_lines(did: Document, _: EvidenceById) -> Iterator[str]:
+    if failed := did.get("batch_failed"):
+        yield from wrap_text(f"labelled alone, because the call for its batch failed: {failed}")
+
+
 def _reword_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     yield from text_lines("reworded", did.get("semantic") or {})
 
@@ -222,6 +228,7 @@ def _reflect_lines(did: Document, _: EvidenceById) -> Iterator[str]:
 
 _TELLERS: dict[str, Callable[[Document, EvidenceById], Iterator[str]]] = {
     "extract": _extract_lines,
+    "judge_original": _original_label_lines,
     "reword": _reword_lines,
     "retrieve": _retrieve_lines,
     "replace": _replace_lines,

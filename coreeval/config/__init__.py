@@ -29,7 +29,7 @@ from coreeval.config.numleak import (
     PeriodConfig,
     Probe,
 )
-from coreeval.config.run import Config, DatasetConfig, PcrConfig, TelemetryConfig
+from coreeval.config.run import Config, DatasetConfig, PcrConfig, RunConfig, TelemetryConfig
 from coreeval.config.standalone import ItemConfig, SeriesConfig, extract_series_config
 
 AnyConfig = Config | ItemConfig | SeriesConfig
@@ -52,6 +52,7 @@ __all__ = [
     "PeriodConfig",
     "PriceConfig",
     "Probe",
+    "RunConfig",
     "SeriesConfig",
     "TargetConfig",
     "TelemetryConfig",

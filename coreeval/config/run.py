@@ -14,7 +14,7 @@ from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Language, Policy, Seed
+from coreeval.schema import Flag, Language, Pipeline, Policy, Seed
 
 
 class TelemetryConfig(Section):
@@ -70,6 +70,13 @@ class RunConfig(Section):
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    pipeline: Pipeline = "full"
+    """Whether the extractor also rewords, and the replacer also writes the text, in one call each.
+    """
+    label_batch: Annotated[int, Field(ge=1, le=50)] = 10
+    """The number of originals that the label judge labels in one call; 1: each in its own."""
+    arms: tuple[Literal["semantic", "updated"], ...] = ("semantic", "updated")
+    """The arms to write beside the original one."""
     seed: Seed = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"
@@ -87,6 +94,14 @@ class RunConfig(Section):
     control_window: ControlWindow | None = None
     """News that all targets may know: a second pass writes the control arm with it. None: no
     control arm."""
+
+    @model_validator(mode="after")
+    def _check_arms(self) -> Self:
+        if "updated" not in self.arms or len(set(self.arms)) < len(self.arms):
+            raise ValueError("arms: it is [semantic, updated] or [updated], which a refresh writes")
+        if self.on_reject == "semantic" and "semantic" not in self.arms:
+            raise ValueError("on_reject: semantic needs semantic among arms")
+        return self
 
 
 class StandaloneRunConfig(Section):
@@ -189,6 +204,14 @@ class Config(Section):
     """When `coreeval schedule` refreshes the benchmark; does not affect a run."""
     telemetry: TelemetryConfig = TelemetryConfig()
     """Where telemetry of a run is sent; does not affect the run either."""
+
+    @model_validator(mode="after")
+    def _check_arms(self) -> Self:
+        if self.detect.pcr and "semantic" not in self.run.arms:
+            raise ValueError(
+                "detect.pcr compares texts with their rewordings: it needs semantic among run.arms"
+            )
+        return self
 
     @property
     def pcr_train_split(self) -> str:

@@ -36,7 +36,8 @@ def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
     builder.add_edge("reword", "judge_semantic")
     builder.add_edge("judge_semantic", END)
     builder.add_conditional_edges("retrieve", _route, ["judge_original", "replace", END])
-    builder.add_conditional_edges("replace", _route, ["compose", "replace", "retrieve", END])
+    after_plan = ["compose", "check", "replace", "retrieve", END]
+    builder.add_conditional_edges("replace", _route, after_plan)
     builder.add_edge("compose", "check")
     back = ["compose", "replace", "retrieve", END]
     builder.add_conditional_edges("check", _route, ["reflect", *back])

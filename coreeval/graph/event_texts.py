@@ -96,7 +96,7 @@ class EventTexts:
 
 def _describe_reasons(reasons: Counter[WhyNoText]) -> list[str]:
     return [
-        f"{number} articles without a text: {WHY_NO_TEXT[reason]}"
+        f"{number} article{'s' if number != 1 else ''} without a text: {WHY_NO_TEXT[reason]}"
         for reason, number in reasons.most_common()
     ]
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from coreeval.agents.roles import Team
 from coreeval.agents.safety import SafetyRules
+from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.state import Json
 from coreeval.schema import EntityQuery, Evidence, Rung, Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
@@ -64,6 +65,10 @@ class NodeContext:
     store: RunStore
     rules: SafetyRules
     max_attempts: int
+    label_batches: LabelBatches | None = None
+    """The originals that are labelled together; None: each in a call of its own."""
+    writes_semantic: bool = True
+    """Whether the run has a semantic arm."""
     reads_articles: bool = False
     """Whether samples are shown passages of articles."""
     newest: Mapping[str, datetime] = field(default_factory=dict)

@@ -4,9 +4,16 @@ import asyncio
 from collections.abc import Sequence
 
 from coreeval.agents import checks, queries, reflect, safety
-from coreeval.agents.edits import substitute
+from coreeval.agents.edits import FEWEST_FREE_WORDS, count_free_words, substitute
 from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
-from coreeval.agents.roles import CompositionRequest, Fields, Team
+from coreeval.agents.roles import (
+    CompositionRequest,
+    ExtractionWithRewrite,
+    Fields,
+    PlanWithText,
+    Team,
+)
+from coreeval.errors import ModelCallError
 from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.schema import (
@@ -17,6 +24,7 @@ from coreeval.schema import (
     LabelVerdict,
     Outcome,
     Plan,
+    Rewrite,
     Route,
     Sample,
     Task,
@@ -42,7 +50,10 @@ class SampleNodes:
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
         policy = self._context.rules.policy
         screened = safety.screen_sample(sample, found, policy, task.language)
-        update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
+        extraction = found.model_dump(mode="json", exclude={"rewrite"})
+        update = SampleUpdate(extraction=extraction, policy=screened.policy)
+        if isinstance(found, ExtractionWithRewrite):
+            update |= SampleUpdate(rewrite=found.rewrite.model_dump(mode="json"))
         update |= SampleUpdate(route=self._after_extract(state))
         if screened.policy in ("skip", "semantic_only"):
             update |= _end_with("unsafe", screened.reason)
@@ -57,7 +68,7 @@ class SampleNodes:
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
         sample, _, team = await self._sample(state)
-        verdict = await team.label_judge(sample.fields)
+        verdict = await self._label_original(sample, team)
         contrary = reflect.is_contrary(sample, verdict)
         update = SampleUpdate(
             original_label=verdict.label,
@@ -71,13 +82,41 @@ class SampleNodes:
             )
         return update
 
+    async def _label_original(self, sample: Sample, team: Team) -> LabelVerdict:
+        """Label an original, with others in one call if the judge does so.
+
+        If that call has no usable answer, the original gets a call of its own.
+        """
+        batches = self._context.label_batches
+        if batches is not None and team.batch_label_judge is not None:
+            batch = await asyncio.to_thread(batches.find, sample.id)
+            if batch is not None:
+                place, texts = batch
+                try:
+                    return (await team.batch_label_judge(texts))[place]
+                except ModelCallError as error:
+                    batches.mark_failed(sample.id)
+                    log_detail("batch_failed", str(error))
+        return await team.label_judge(sample.fields)
+
     # -- D^s ------------------------------------------------------------------------------------
 
     async def reword(self, state: SampleState) -> SampleUpdate:
-        """Say the same in other words (paper eq. 4); one retry with what was wrong."""
+        """Say the same in other words (paper eq. 4); one retry with what was wrong.
+
+        The first text is the extractor's if it wrote one.
+        """
+        if not self._context.writes_semantic:
+            return SampleUpdate()
         sample, task, team = await self._sample(state)
         extraction = _parse_extraction(state)
-        rewrite = await team.rewriter(sample, extraction)
+        if "rewrite" in state:
+            rewrite = Rewrite.model_validate(state["rewrite"])
+        elif count_free_words(sample, extraction) < FEWEST_FREE_WORDS:
+            reason = "nearly every word is a name, a quotation or locked"
+            rewrite = Rewrite(fields=sample.fields, reworded=False, reason=reason)
+        else:
+            rewrite = await team.rewriter(sample, extraction)
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
         found = list(defects)
         if defects:
@@ -87,7 +126,8 @@ class SampleNodes:
             status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
             found += defects
         passed = status == "reworded" and not defects
-        return SampleUpdate(
+        update = SampleUpdate(semantic_status="policy") if rewrite.declined else SampleUpdate()
+        return update | SampleUpdate(
             semantic=_find_spacing_defects(task, rewrite.fields) if passed else None,
             semantic_feedback=_dump_defects(found),
             verdicts=[
@@ -148,7 +188,7 @@ class SampleNodes:
         return "\n".join(sample.fields.values()), _parse_extraction(state).need
 
     async def replace(self, state: SampleState) -> SampleUpdate:
-        """Choose the news and plan the new triples (paper eq. 3).
+        """Choose the news and plan the new triples (paper eq. 3); the replacer may write D-hat too.
 
         With a new plan the composer starts afresh: what was wrong was said of another text.
         """
@@ -160,10 +200,13 @@ class SampleNodes:
             sample,
             _parse_extraction(state),
             evidence,
+            read_by=state.get("read_by", ""),
             feedback=_parse_feedback(state),
             previous=previous,
+            previous_fields=state.get("composed") or None,
         )
-        update = SampleUpdate(plan=plan.model_dump(mode="json"), attempt=attempt, route="compose")
+        planned = plan.model_dump(mode="json", exclude={"text"})
+        update = SampleUpdate(plan=planned, attempt=attempt, route="compose")
         if plan.decision == "unsafe":
             return update | _end_with("unsafe", plan.reason)
         if plan.decision == "none_fits":
@@ -183,7 +226,11 @@ class SampleNodes:
         )
         if not defects:
             update |= SampleUpdate(feedback=[], composed={})
-        return update | self._record_verdict(state, attempt, "plan", defects, otherwise="compose")
+        after = "compose"
+        if isinstance(plan, PlanWithText):
+            fields = _find_spacing_defects(task, plan.text.fields)
+            update, after = update | SampleUpdate(composed=fields, used=[]), "check"
+        return update | self._record_verdict(state, attempt, "plan", defects, otherwise=after)
 
     async def compose(self, state: SampleState) -> SampleUpdate:
         """Write D-hat from the original, the new triples and D^s (paper eq. 5)."""

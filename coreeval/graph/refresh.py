@@ -19,6 +19,7 @@ from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.event_offers import EventOffers
 from coreeval.graph.inputs import NewsSources, describe_news, open_similarity
+from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
 from coreeval.graph.node_context import NodeContext, TaskTeam
@@ -152,6 +153,7 @@ def build_node_context(
     window = run.setup.window
     materials = TeamInputs(
         models=run.config.models,
+        run=run.config.run,
         prompts=run.setup.prompts,
         exchange=open_model_pool(
             run.config,
@@ -161,7 +163,6 @@ def build_node_context(
         ),
         names=knowledge.names(window) if run.config.models.rule_based_roles else (),
         train=run.inputs.train(run),
-        seed=run.config.run.seed,
     )
     return NodeContext(
         find_team=_build_teams(run, materials),
@@ -171,6 +172,8 @@ def build_node_context(
         store=run.store,
         rules=run.setup.rules,
         max_attempts=run.config.run.max_attempts,
+        label_batches=LabelBatches(run.before or run.store, run.config.run.label_batch),
+        writes_semantic="semantic" in run.config.run.arms,
         reads_articles=run.config.knowledge.text == "article",
         newest=_find_newest_dates(run),
     )

@@ -11,6 +11,7 @@ from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
+from coreeval.agents.team import labels_in_batches, llm_roles
 from coreeval.config import (
     ROLES,
     AnyConfig,
@@ -27,7 +28,7 @@ from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
-from coreeval.prompts import PromptSet, load_prompts
+from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
@@ -91,6 +92,7 @@ def set_up(
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target, config.dataset.language)
+    _check_pipeline(config, prompts, task)
     fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
         config=config,
@@ -103,6 +105,29 @@ def set_up(
         now=now,
         rules=load_rules(config, workspace),
     )
+
+
+def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
+    """Raise an error if the lean pipeline would pass over a model or a prompt of the user's own."""
+    if config.run.pipeline != "lean":
+        return
+    for role, player in llm_roles(config.run).items():
+        name = player.prompt_name(task)
+        both = ROLES_OF_PROMPT[name]
+        models = [config.models.for_role(one) for one in both]
+        if any(model.is_rule_based for model in models) or len(set(map(repr, models))) > 1:
+            raise ConfigError(
+                f"{' and '.join(both)} share one call, so both need the same model",
+                where=f"run.pipeline and models.{role}",
+                hint="give both the same model, or set run.pipeline: full",
+            )
+        passed_over = sorted(prompts.own & set(both))
+        if len(both) > 1 and passed_over and name not in prompts.own:
+            raise ConfigError(
+                f"a first text comes from {name}.md, not from your {passed_over[0]}.md",
+                where="run.pipeline and prompts",
+                hint=f"add {name}.md to the folder, or set run.pipeline: full",
+            )
 
 
 def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRules:
@@ -158,6 +183,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
     _check_rule_based(config.models, setup.task.language)
+    _check_rules_fit(config.models, setup.task)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
@@ -217,6 +243,26 @@ def _check_rule_based(models: ModelsConfig, language: str) -> None:
         check_extra("demo", "spacy", "a role that rules play", where="models")
     if "offline" in providers:
         check_extra("demo", "sklearn", "a role that rules play", where="models")
+
+
+def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
+    """Raise an error if a role is played by rules that cannot work on a task of this shape."""
+    ruled = [
+        role for role in models.rule_based_roles if models.for_role(role).provider == "offline"
+    ]
+    fields, labels = len(task.fields), len(task.labels)
+    if ruled and fields > 2:
+        raise ConfigError(
+            f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
+            where=", ".join(f"models.{role}" for role in ruled),
+            hint="give these roles a model, provider:name (docs/models.md)",
+        )
+    if "label_judge" in ruled and fields == 2 and labels != 2:
+        raise ConfigError(
+            f"the offline label judge tells two labels of a pair apart; {task.name} has {labels}",
+            where="models.label_judge",
+            hint="give the label judge a model, provider:name (docs/models.md)",
+        )
 
 
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:
@@ -369,7 +415,15 @@ def data_fingerprint(setup: Setup) -> str:
 
 def prompt_versions(setup: Setup) -> dict[str, str]:
     """Return the hash of each role's wording for this task."""
-    return {str(role): known for role, known in setup.prompts.role_versions(setup.task).items()}
+    run, prompts, task = setup.config.run, setup.prompts, setup.task
+    versions: dict[str, str] = {
+        role: prompts.version_for(player.prompt_name(task), task)
+        for role, player in llm_roles(run).items()
+    }
+    if labels_in_batches(run, prompts):
+        both = versions["label_judge"], prompts.version_for("label_judge_batch", task)
+        versions["label_judge"] = _hash(*both)[:12]
+    return versions
 
 
 def _hash(*parts: str) -> str:

@@ -59,6 +59,8 @@ class SampleUpdate(TypedDict, total=False):
     """How naturally the original reads to the judge, 1 to 3."""
     read_by: str
     """The words from which the original's label was recognised; empty if it was not."""
+    rewrite: Json
+    """D^s as the extractor wrote it in its own call; absent in the full pipeline."""
     semantic: dict[str, str] | None
     semantic_feedback: list[Json]
     """Defects of all attempts at D^s, for the record."""

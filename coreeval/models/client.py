@@ -13,23 +13,24 @@ answer, now and later.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from coreeval.errors import NotRecorded, NoValidAnswer
-from coreeval.models.activity import CallRef, add_call
+from coreeval.models.activity import CallRef, add_call, pause_sample_clock
 from coreeval.models.answers import InvalidAnswer, OutputSchema, dump_first_tokens
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
-from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.call_store import CallStore, Origin
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -203,7 +204,7 @@ class ModelClient:
             key = call_key(request)
             send = partial(self._send, key, request, draw, output_schema, check)
             try:
-                record, origin = await self._store.answer(key, send)
+                record, origin = await self._find_answer(key, send)
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise
@@ -227,6 +228,17 @@ class ModelClient:
             kind=_CHAIN_ENDS.get(reason, "unparsed"),
             said=record.response,
         )
+
+    async def _find_answer(
+        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]]
+    ) -> tuple[CallRecord, Origin]:
+        """Return the stored call, or send it.
+
+        Where another sample has sent it, this one only waits: its clock stands still.
+        """
+        waits = pause_sample_clock() if self._store.is_in_flight(key) else nullcontext()
+        with waits:
+            return await self._store.answer(key, send)
 
     async def _send(
         self,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
+from typing import Literal
 
 from coreeval.config import ROLES
 from coreeval.config.user_files import read_text
@@ -20,6 +22,28 @@ from coreeval.schema import RoleName, Task
 
 DIVIDER = "=== user ==="
 """The line between the system message and the user message."""
+PromptName = Literal[
+    "extractor",
+    "replacer",
+    "rewriter",
+    "composer",
+    "fact_judge",
+    "label_judge",
+    "extractor_rewriter",
+    "replacer_composer_tweet",
+    "replacer_composer_sentence",
+    "label_judge_batch",
+]
+ROLES_OF_PROMPT: Mapping[PromptName, tuple[RoleName, ...]] = MappingProxyType(
+    {
+        **{role: (role,) for role in ROLES},
+        "extractor_rewriter": ("extractor", "rewriter"),
+        "replacer_composer_tweet": ("replacer", "composer"),
+        "replacer_composer_sentence": ("replacer", "composer"),
+        "label_judge_batch": ("label_judge",),
+    }
+)
+"""Every prompt of the roles, with the roles whose lines of a task it shows; the first is asked."""
 Message = dict[str, str]
 """One message in the form that chat models accept: `role` and `content`."""
 
@@ -61,9 +85,9 @@ class Prompt:
         """Names of the variables that it takes."""
         return frozenset(Template(self.text).get_identifiers())
 
-    def version_with_line(self, line: str) -> str:
-        """Short hash of the wording together with the line that a task adds to it."""
-        return _hash_text(f"{self.text}\0{line}")
+    def version_with_lines(self, *lines: str) -> str:
+        """Short hash of the wording together with the lines that a task adds to it."""
+        return _hash_text("\0".join([self.text, *lines]))
 
     def fill(self, **values: str) -> list[Message]:
         """Return the system and the user message, with exactly the variables filled in.
@@ -107,33 +131,33 @@ def _hash_text(text: str) -> str:
 
 @dataclass(frozen=True)
 class PromptSet:
-    """A prompt for each role."""
+    """The prompts of all roles."""
 
-    by_role: Mapping[RoleName, Prompt]
+    by_name: Mapping[PromptName, Prompt]
+    own: frozenset[PromptName] = frozenset()
+    """Those that a user's folder replaces."""
 
-    def __getitem__(self, role: RoleName) -> Prompt:
-        return self.by_role[role]
+    def __getitem__(self, name: PromptName) -> Prompt:
+        return self.by_name[name]
 
-    def role_versions(self, task: Task) -> dict[RoleName, str]:
-        """Return a hash per role of its prompt and the task's line for it."""
-        return {
-            role: prompt.version_with_line(task.lines.get(role, ""))
-            for role, prompt in self.by_role.items()
-        }
+    def version_for(self, name: PromptName, task: Task) -> str:
+        """Return a hash of a prompt and the task's lines that it shows."""
+        lines = (task.lines.get(role, "") for role in ROLES_OF_PROMPT[name])
+        return self.by_name[name].version_with_lines(*lines)
 
 
 def load_prompts(overlay: Path | None = None) -> PromptSet:
     """Return the built-in prompts, each replaced by a folder's *.md file if there is one.
 
     Raises:
-        PromptError: the folder or a file cannot be read, a file name is not a role, or it uses
-            other variables than the prompt it replaces.
+        PromptError: the folder or a file cannot be read, a file has the name of no prompt, or it
+            uses other variables than the prompt it replaces.
     """
-    built_in = {role: load_built_in_prompt(role) for role in ROLES}
+    built_in = {name: load_built_in_prompt(name) for name in ROLES_OF_PROMPT}
     own = _read_folder(overlay) if overlay else {}
-    for role, prompt in own.items():
-        _check_variables(prompt, built_in[role])
-    return PromptSet(built_in | own)
+    for name, prompt in own.items():
+        _check_variables(prompt, built_in[name])
+    return PromptSet(built_in | own, frozenset(own))
 
 
 def load_built_in_prompt(name: str) -> Prompt:
@@ -142,21 +166,21 @@ def load_built_in_prompt(name: str) -> Prompt:
     return Prompt(f"{name}.md", text)
 
 
-def _read_folder(folder: Path) -> dict[RoleName, Prompt]:
+def _read_folder(folder: Path) -> dict[PromptName, Prompt]:
     if not folder.is_dir():
         raise PromptError("there is no such folder of prompts", where=str(folder))
-    return {_find_role(path): _read_prompt(path) for path in sorted(folder.glob("*.md"))}
+    return {_find_prompt_name(path): _read_prompt(path) for path in sorted(folder.glob("*.md"))}
 
 
-def _find_role(path: Path) -> RoleName:
-    for role in ROLES:
-        if path.stem == role:
-            return role
-    near = difflib.get_close_matches(path.stem, ROLES, n=1, cutoff=0.5)
+def _find_prompt_name(path: Path) -> PromptName:
+    for name in ROLES_OF_PROMPT:
+        if path.stem == name:
+            return name
+    near = difflib.get_close_matches(path.stem, ROLES_OF_PROMPT, n=1, cutoff=0.5)
     raise PromptError(
-        "this file is named like no role",
+        "this file is named like no prompt of a role",
         where=str(path),
-        hint=f"did you mean {near[0]}.md?" if near else f"roles: {', '.join(ROLES)}",
+        hint=f"did you mean {near[0]}.md?" if near else f"prompts: {', '.join(ROLES_OF_PROMPT)}",
     )
 
 

@@ -73,6 +73,8 @@ class CallHistory(Value):
     completion_tokens: int
     usd: float | None
     """The cost of the call to its payer, in US dollars; None if the price is not known."""
+    samples: int = 1
+    """How many samples of the run used the call; ten originals may be labelled in one."""
 
 
 class StepInput(Value):
@@ -147,8 +149,8 @@ class SampleHistory(Value):
     seconds: float
     """Total duration of all steps in seconds."""
     billed_usd: float | None
-    """The cost of its calls to this run, in US dollars; None if the price of a billed call is not
-    known."""
+    """The cost of its calls to this run, in US dollars, with its part of those that several samples
+    used; None if the price of a billed call is not known."""
     hidden: bool = False
     """Whether texts, prompts and answers are replaced by their lengths and hashes."""
 
@@ -187,7 +189,7 @@ def read_sample_history(
         KeyError: the run does not have this sample.
     """
     sample, result = run.sample(sample_id), run.result(sample_id)
-    reader = _CallReader(calls, prompts or {})
+    reader = _CallReader(calls, prompts or {}, run.history.count_users(sample_id))
     steps = tuple(_read_steps(run.history.steps(sample_id), reader))
     evidence = run.history.evidence(_find_evidence_ids(steps, result))
     return SampleHistory(
@@ -211,8 +213,10 @@ def _find_train_end(run: RunStore, item_id: str) -> TrainEnd | None:
 
 
 def _sum_billed(calls: Sequence[CallHistory]) -> float | None:
-    paid = [call.usd for call in calls if not call.cached]
-    return None if None in paid else sum(usd or 0.0 for usd in paid)
+    paid = [call for call in calls if not call.cached]
+    if any(call.usd is None for call in paid):
+        return None
+    return sum((call.usd or 0.0) / call.samples for call in paid)
 
 
 # -- steps ----------------------------------------------------------------------------------------
@@ -296,9 +300,12 @@ def _diff_fields(before: Arm, old: Texts, after: Arm, new: Texts) -> Iterator[Ar
 class _CallReader:
     """Reader of a run's calls that adds data from the call store and the manifest."""
 
-    def __init__(self, calls: CallStore | None, prompts: Mapping[str, str]) -> None:
+    def __init__(
+        self, calls: CallStore | None, prompts: Mapping[str, str], users: Mapping[str, int]
+    ) -> None:
         self._calls = calls
         self._prompts = prompts
+        self._users = users
 
     def read(self, row: CallRow) -> CallHistory:
         """Return a call, with its messages and answer if they are still stored."""
@@ -309,6 +316,7 @@ class _CallReader:
             prompt=row.role if row.role in self._prompts else "",
             prompt_version=self._prompts.get(row.role, ""),
             tries=tuple(row.tries.splitlines()),
+            samples=self._users[row.key],
             **_record_fields(record),
         )
 

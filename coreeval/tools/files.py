@@ -202,11 +202,73 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
         OSError: the file cannot be read.
         ValueError: the file is not a Parquet file, or is damaged.
     """
+    with _open_bounded(path) as file:
+        for batch in file.iter_batches(ROW_GROUP):
+            yield from _decode_rows(batch)
+
+
+MOST_ROW_BYTES: Final = 64 << 20
+"""Most bytes of texts in one row: as many as a line of JSON may have."""
+MOST_SELECTED_BYTES: Final = 1 << 30
+"""Most bytes of texts that are held at once (own choice: a million rows of 1,000 bytes)."""
+
+
+def _open_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Open a file so that a text that many rows share is read once, however often it is repeated.
+
+    A few kilobytes can stand for thousands of rows with the same megabytes.
+    """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(ROW_GROUP):
-            yield from batch.to_pylist()
+        group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
+        columns = [group.column(at) for at in range(file.metadata.num_columns)] if group else []
+        texts = [one.path_in_schema for one in columns if one.physical_type == "BYTE_ARRAY"]
+    return pq.ParquetFile(path, read_dictionary=texts)
+
+
+def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow has no types
+    """Yield the rows of a batch, a few at a time if their texts are long.
+
+    Raises:
+        ValueError: a row has more than `MOST_ROW_BYTES` of text.
+    """
+    sizes = _row_sizes(batch)
+    if max(sizes, default=0) > MOST_ROW_BYTES:
+        raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of text")
+    if sum(sizes) <= MOST_ROW_BYTES:
+        yield from batch.to_pylist()
+        return
+    for row in range(batch.num_rows):
+        yield from batch.slice(row, 1).to_pylist()
+
+
+def _row_sizes(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types
+    """Return the bytes of text in each row, without making the texts."""
+    import numpy as np
+
+    total = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        total += _text_sizes(column)
+    sizes: list[int] = total.tolist()
+    return sizes
+
+
+def _text_sizes(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the bytes of text of each value of a column: texts, or lists of texts."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    if pa.types.is_list(column.type):
+        inner = np.concatenate([[0], np.cumsum(_text_sizes(column.flatten()))])
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+        ends = np.cumsum(lengths)
+        return inner[ends] - inner[ends - lengths]
+    if pa.types.is_dictionary(column.type):
+        lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
+        return pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.zeros(len(column), dtype=np.int64)
 
 
 def select_parquet_rows(
@@ -218,20 +280,44 @@ def select_parquet_rows(
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is not a Parquet file, is damaged, or has other columns.
+        ValueError: the file is not a Parquet file, is damaged, has other columns, or the rows have
+            more than `MOST_SELECTED_BYTES` of text.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq
-
-    chosen = None if ids is None else pc.field("id").isin(pa.array(ids, pa.string()))
-    named = None if columns is None else list(columns)
-    try:
-        table = pq.read_table(path, columns=named, filters=chosen, partitioning=None)
-    except (pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
-        raise ValueError(str(error)) from None  # ids of another type than text
-    rows: list[ParquetRow] = table.to_pylist()
+    rows, size = list[ParquetRow](), 0
+    needed = list(dict.fromkeys([*(columns or ()), *(["id"] if ids is not None else [])]))
+    wanted = None if columns is None else needed
+    with _open_bounded(path) as file:
+        if missing := sorted(set(needed) - set(file.schema_arrow.names)):
+            raise ValueError(f"it has no column {missing[0]!r}")
+        for group in range(file.metadata.num_row_groups):
+            if ids is not None and not _has_any(file, group, ids):
+                continue
+            for batch in file.iter_batches(ROW_GROUP, row_groups=[group], columns=wanted):
+                chosen = batch if ids is None else batch.filter(_is_chosen(batch, ids))
+                size += sum(_row_sizes(chosen))
+                if size > MOST_SELECTED_BYTES:
+                    raise ValueError(f"it has more than {MOST_SELECTED_BYTES >> 30} GiB of text")
+                kept = chosen if columns is None else chosen.select(list(columns))
+                rows += kept.to_pylist()
     return rows
+
+
+def _has_any(file: Any, group: int, ids: Sequence[str]) -> bool:  # noqa: ANN401
+    """Return whether a group of rows has one of the ids."""
+    batches = file.iter_batches(ROW_GROUP, row_groups=[group], columns=["id"])
+    return any(_is_chosen(batch, ids).true_count for batch in batches)
+
+
+def _is_chosen(batch: Any, ids: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return for each row whether its id is among those chosen."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = batch.column("id")
+    if not pa.types.is_dictionary(column.type):
+        raise ValueError("its ids are no texts")
+    known = pc.is_in(column.dictionary, pa.array(ids, pa.string()))
+    return pc.fill_null(pc.take(known, column.indices), False)
 
 
 def _group_rows(rows: Iterable[ParquetRow]) -> Iterator[list[ParquetRow]]:

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from coreeval.agents.edits import (
     LengthLimits,
-    firm_locks,
+    count_free_words,
     keeps_lock,
     length_limits,
     list_changed_spans,
     substitute,
 )
 from coreeval.schema import (
+    Entity,
     Evidence,
     EvidenceDepth,
     Extraction,
@@ -26,7 +27,7 @@ from coreeval.schema import (
     Task,
 )
 
-from .builders import PAIRS, STANCE, TWEETS, replacement, sample, statement
+from .builders import PAIRS, TWEETS, replacement, sample, statement
 
 
 def put(text: str, *changes: Replacement) -> str:
@@ -102,21 +103,6 @@ def test_a_plan_without_replacements_changes_nothing(text: str) -> None:
     assert put(text) == text
 
 
-@pytest.mark.parametrize("why", ["quotation", "label_carrier", "anaphor", "pun"])
-def test_what_belongs_to_the_event_of_a_pair_goes_with_it(why: LockReason) -> None:
-    lock = Lock(span="we won", field="sentence1", why=why)
-    assert firm_locks(PAIRS, Extraction(locked=(lock,))) == []
-    assert firm_locks(STANCE, Extraction(locked=(lock,))) == [lock]
-
-
-def test_what_binds_any_text_stays() -> None:
-    locks = (
-        Lock(span="@user", field="sentence1", why="mention"),
-        Lock(span="abortion", field="sentence2", why="target"),
-    )
-    assert firm_locks(PAIRS, Extraction(locked=locks)) == list(locks)
-
-
 @pytest.mark.parametrize(
     ("span", "why", "text", "kept"),
     [
@@ -182,3 +168,29 @@ def test_passages_of_articles_with_enough_words_keep_a_long_premise_long() -> No
     assert length_limits(PAIRS, text, TOLD, [report(25, "article"), report(20, "article")]) == whole
     assert length_limits(PAIRS, text, TOLD, [report(30, "article")]) == short
     assert length_limits(PAIRS, text, TOLD, [report(80, "description")]) == short
+
+
+def named(span: str, field: str = "text") -> Entity:
+    return Entity(span=span, field=field, kind="named", type="other", query_name=span)
+
+
+@pytest.mark.parametrize(
+    ("text", "free"),
+    [
+        ("@ann #winning https://a.b/c \U0001f602", 0),
+        ("@ann so happy #blessed \U0001f602\U0001f602 !!", 2),
+        ("Ford won't say \u201cso good\u201d again", 3),
+        ("Ford said it cost 900 dollars", 5),
+    ],
+)
+def test_words_that_must_stay_are_not_free(text: str, free: int) -> None:
+    topic = named("dollars").model_copy(update={"kind": "topic"})
+    extraction = Extraction(entities=(named("Ford"), topic))
+    assert count_free_words(sample(text), extraction) == free
+
+
+def test_the_free_words_of_a_pair_are_counted_together() -> None:
+    pair = sample("Ford won .", "Ford lost @bob .")
+    entities = (named("Ford", "sentence1"), named("Ford", "sentence2"))
+    locked = (Lock(span="lost", field="sentence1", why="pun"),)
+    assert count_free_words(pair, Extraction(entities=entities, locked=locked)) == 2

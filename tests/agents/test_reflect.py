@@ -3,7 +3,9 @@ from typing import Literal
 import pytest
 
 from coreeval.agents.reflect import (
+    NextAttempt,
     choose_outcome,
+    decide_next,
     find_fact_defects,
     find_fluency_defects,
     find_label_defects,
@@ -58,7 +60,7 @@ def test_a_yes_with_a_quotation_that_occurs_is_enough() -> None:
         ({"supported": "no"}, "replace"),
         ({"supported": "not_needed"}, "replace"),
         ({"supported": "no", "defect": "identity"}, "replace"),
-        ({"supported": "no", "defect": "relation"}, "replace"),
+        ({"supported": "no", "defect": "relation"}, "compose"),
         ({"supported": "no", "defect": "memory"}, "replace"),
         ({"supported": "no", "defect": "person"}, "evidence"),
         ({"supported": "no", "defect": "number"}, "compose"),
@@ -83,7 +85,7 @@ def test_what_is_not_supported_goes_back_to_who_can_mend_it(
         ({"defect": "unsupported"}, "compose"),
         ({"defect": "memory"}, "compose"),
         ({"defect": "person"}, "evidence"),
-        ({"defect": "relation"}, "replace"),
+        ({"defect": "relation"}, "compose"),
     ],
 )
 def test_what_the_plan_does_not_say_either_was_added_by_the_composer(
@@ -93,6 +95,18 @@ def test_what_the_plan_does_not_say_either_was_added_by_the_composer(
     (defect,) = defects(**claim, **changes)
     assert defect.route == route
     assert "'miners party'" in defect.message
+
+
+def test_what_a_judge_finds_again_goes_back_to_the_plan() -> None:
+    def route(check: str, before: str) -> object:
+        first = Defect(check=before, kind="facts", message="in the first text", route="compose")
+        second = Defect(check=check, kind="facts", message="in the second", route="compose")
+        return decide_next([second], previous=[first], attempt=2, max_attempts=3)
+
+    assert route("facts_relation", "facts_number") == NextAttempt(route="compose")
+    assert route("facts_relation", "facts_relation") == NextAttempt(route="replace")
+    assert route("fluency", "fluency") == NextAttempt(route="replace")
+    assert route("length", "length") == NextAttempt(route="compose")
 
 
 @pytest.mark.parametrize("kind", ["opinion", "hypothetical", "personal", "question"])

@@ -76,15 +76,16 @@ def run(tmp_path_factory: pytest.TempPathFactory, server: LLMServer) -> Path:
 def test_the_list_has_each_role_with_its_version_and_variables(shell: Shell) -> None:
     document = shell("prompts", "list", "--json").document
     known = load_prompts()
-    assert [one["role"] for one in document["prompts"]] == list(ROLES)
+    assert {one["role"] for one in document["prompts"]} == set(ROLES)
+    assert [one["name"] for one in document["prompts"]] == list(known.by_name)
     for one in document["prompts"]:
-        prompt = known[one["role"]]
+        prompt = known[one["name"]]
         assert one["version"] == prompt.version
         assert set(one["variables"]) == prompt.variables
         assert set(one["lines"]) == {"emotion", "irony", "stance", "mrpc", "rte"}
         assert one["words"] < one["tokens"] < 3 * one["words"]
     words = shell("prompts", "list").out
-    assert all(f"{one['role']} " in words and one["version"] in words
+    assert all(f"{one['name']} " in words and one["version"] in words
                for one in document["prompts"])  # fmt: skip
 
 

@@ -169,6 +169,46 @@ def test_which_models_have_a_price_is_told(shell: Shell, monkeypatch: pytest.Mon
     assert "openai:priced: priced" in said.out and "openai:unheard-of: no price" in said.out
 
 
+THREE_WAY = """
+name: three-way
+description: How a claim stands to a source.
+fields: [source, claim]
+text_kind: sentence
+question: Does the source support the claim?
+labels:
+  - {id: 0, name: supported, meaning: the source says it}
+  - {id: 1, name: refuted, meaning: the source denies it}
+  - {id: 2, name: open, meaning: the source says nothing of it}
+templates: ["$source / $claim: one of $labels"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "key"),
+    [
+        (THREE_WAY, "tells two labels of a pair apart; three-way has 3", "models.label_judge"),
+        (
+            THREE_WAY.replace("claim]", "claim, aside]").replace("$claim:", "$claim $aside:"),
+            "work on texts of one or two fields; three-way has 3",
+            "models.replacer",
+        ),
+    ],
+)
+def test_rules_that_cannot_play_a_task_are_refused_before_a_run(
+    shell: Shell, text: str, says: str, key: str
+) -> None:
+    shell.write("mine.yaml", text)
+    row = {"source": "Ford cut jobs.", "claim": "Ford hired.", "aside": "Sad.", "label": "refuted"}
+    path = shell.write("rows.jsonl", json.dumps(row) + "\n")
+    config = shell.config({"task": "mine.yaml", "dataset": {"format": "jsonl", "path": str(path)}})
+    said = shell("validate", config)
+    assert said.code == 2
+    assert says in said.out and key in said.out
+    refused = shell("refresh", config)
+    assert refused.code == 2 and says in refused.err
+    assert not (shell.folder / "runs").exists()
+
+
 def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
     said = shell("validate", shell.config({"dataset.language": "fr"}))
     assert "language: French (fr); left out in it: statements and new facts" in said.out

@@ -158,6 +158,20 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
             {"dataset": {"format": "csv", "path": "d.csv", "target": "all"}},
             "target: all is for format: tweeteval",
         ),
+        *(
+            ({"run": {"arms": arms}}, r"run: .*arms: it is \[semantic, updated\] or \[updated\]")
+            for arms in ([], ["semantic"], ["updated", "updated"])
+        ),
+        ({"run": {"arms": ["updated", "control"]}}, r"run\.arms\.1: Input should be"),
+        (
+            {"run": {"arms": ["updated"], "on_reject": "semantic"}},
+            "on_reject: semantic needs semantic among arms",
+        ),
+        (
+            {"run": {"arms": ["updated"]}, "detect": {"pcr": {}}},
+            r"detect\.pcr .* needs semantic among run\.arms",
+        ),
+        ({"run": {"label_batch": 0}}, r"run\.label_batch: .* greater than"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(changes: Mapping[str, object], message: str) -> None:

@@ -22,7 +22,7 @@ PERCENT: Final = load_units()["percent"]
 EMOTION: Final = LabelShape(load_task("emotion"))
 NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
 LENGTH: Final = 1_000_000
-SECONDS: Final = 0.5
+SECONDS: Final = 2.0
 
 
 def label(text: str) -> None:

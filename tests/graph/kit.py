@@ -21,6 +21,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import canonical_json
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker
 from tests.support.careless import Careless
@@ -98,9 +99,23 @@ class Lab:
         self.changes |= changes
         self.config.write_text(yaml.safe_dump(config_of(self.server.url) | self.changes))
 
-    def refresh(self, run: str = "run", limit: int | None = SAMPLES) -> RunSummary:
+    def refresh(
+        self,
+        run: str = "run",
+        limit: int | None = SAMPLES,
+        overrides: Sequence[str] = (),
+        parent: Path | None = None,
+        stale_after: str | None = None,
+    ) -> RunSummary:
         """Run in this process."""
-        return refresh(self.config, limit=limit, run_dir=self.folder / run)
+        return refresh(
+            self.config,
+            limit=limit,
+            run_dir=self.folder / run,
+            overrides=overrides,
+            parent=parent,
+            stale_after=stale_after,
+        )
 
     def resume(self, if_changed: IfChanged = "refuse") -> RunSummary:
         """Resume in this process."""
@@ -179,6 +194,14 @@ class Lab:
                 one.sample_id: one.model_copy(update={"facts": tuple(store.facts(one.sample_id))})
                 for one in ended
             }
+        finally:
+            store.close()
+
+    def steps(self, sample_id: str, run: str = "run") -> list[StepRecord]:
+        """Return the recorded steps of a sample."""
+        store = RunStore.open(self.folder / run / "run.db", now=utc_now)
+        try:
+            return store.history.steps(sample_id)
         finally:
             store.close()
 

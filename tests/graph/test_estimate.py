@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coreeval.config import PriceConfig
+from coreeval.config import PriceConfig, RunConfig
 from coreeval.graph.estimate.call_figures import (
     CHARACTERS_PER_TOKEN,
     STATED_BASIS,
@@ -118,11 +118,25 @@ def test_what_comes_to_a_sample_is_between_the_least_and_the_most() -> None:
 
 
 def test_more_attempts_mean_more_calls() -> None:
-    assert assume_calls("composer", 1).high < assume_calls("composer", 3).high
-    assert assume_calls("extractor", 1) == assume_calls("extractor", 3)
+    once, thrice = RunConfig(max_attempts=1), RunConfig(max_attempts=3)
+    assert assume_calls("composer", once).high < assume_calls("composer", thrice).high
+    assert assume_calls("extractor", once) == assume_calls("extractor", thrice)
     roles = ("extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge")
-    every = sum_ranges(assume_calls(role, 3) for role in roles)  # type: ignore[arg-type]
+    single = RunConfig(label_batch=1)
+    every = sum_ranges(assume_calls(role, single) for role in roles)  # type: ignore[arg-type]
     assert every.low < 5.35 < 7.7 < every.high  # docs/quality.md
+
+
+def test_batches_the_lean_pipeline_and_fewer_arms_mean_fewer_calls() -> None:
+    usual = RunConfig(label_batch=1)
+    assert assume_calls("label_judge", RunConfig()).likely < (
+        assume_calls("label_judge", usual).likely - 0.7
+    )
+    lean = RunConfig(pipeline="lean")
+    assert assume_calls("rewriter", lean).likely < 0.3 < assume_calls("rewriter", usual).likely
+    alone = RunConfig(arms=("updated",))
+    assert assume_calls("rewriter", alone) == exactly(0)
+    assert assume_calls("label_judge", alone).likely < 1.2
 
 
 def test_nothing_recorded_leaves_what_is_stated() -> None:

@@ -105,7 +105,7 @@ async def test_passages_are_kept_for_what_a_sample_is_offered_and_never_fetched_
     assert found["e1"].snippet == "A description."  # the body stays in the cache
     assert found["e2"].depth == "description"
     said = [each.note for each in shown if each.note]
-    assert said[0] == "a note" and "1 articles without a text" in said[1]
+    assert said[0] == "a note" and "1 article without a text" in said[1]
 
 
 @pytest.mark.parametrize("at", [0, 500, 1985])

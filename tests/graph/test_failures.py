@@ -1,6 +1,7 @@
 """One bad sample harms no other; a refused key stops everything, and is written down nowhere."""
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,48 @@ SAYS = "Got the new Pixel"
 
 
 def is_unlucky(request: Request) -> bool:
-    return SAYS in Prompted(request).user
+    """Return whether a request is about the unlucky sample alone."""
+    return Prompted(request).shape != "labels" and SAYS in Prompted(request).user
+
+
+@pytest.mark.parametrize(
+    ("reply", "tries"),
+    [(refused(400, "too many texts"), 1), (Reply(content="I would rather not say."), MAX_DRAWS)],
+)
+def test_originals_whose_batch_fails_are_labelled_one_by_one(
+    lab: Lab, undisturbed: Undisturbed, reply: Reply, tries: int
+) -> None:
+    async def unkind(request: Request) -> str | Reply:
+        return reply if Prompted(request).shape == "labels" else await lab.answers(request)
+
+    lab.server.answers = unkind
+    lab.refresh()
+    shapes, usual = Counter(lab.asked_shapes()), Counter(undisturbed.shapes)
+    least = tries * usual["labels"]
+    assert least <= shapes["labels"] <= least + CONCURRENCY, "who begins beside it may ask again"
+    assert shapes["label"] > usual["label"]
+    assert lab.results() == undisturbed.results
+    assert lab.arms() == undisturbed.arms
+
+
+def test_originals_in_calls_of_their_own_give_the_same_results(
+    lab: Lab, undisturbed: Undisturbed
+) -> None:
+    lab.write(run={"concurrency": CONCURRENCY, "label_batch": 1})
+    lab.refresh()
+    assert "labels" not in lab.asked_shapes()
+    assert lab.results() == undisturbed.results
+
+
+def test_a_run_without_the_semantic_arm_rewords_nothing(lab: Lab, undisturbed: Undisturbed) -> None:
+    lab.write(run={"concurrency": CONCURRENCY, "arms": ["updated"]})
+    lab.refresh()
+    assert "rewrite" not in lab.asked_shapes()
+    assert lab.arms()["semantic"] == []
+    assert {row["id"] for row in lab.arms()["updated"]} <= {
+        row["id"] for row in undisturbed.arms["updated"]
+    }
+    assert {result.semantic_status for result in lab.results().values()} <= {"unchanged", "policy"}
 
 
 def fail_one(lab: Lab, undisturbed: Undisturbed, reply: Reply) -> None:

@@ -131,6 +131,18 @@ def facts(case: Case, prompted: Prompted) -> dict[str, object]:
     return {"statements": [claim]}
 
 
+def labels(_: Case, prompted: Prompted) -> dict[str, object]:
+    by_text = {one.text: one.label for one in CASES}
+    shown = prompted.block("texts", list[dict[str, object]])
+    return {
+        "texts": [
+            {"number": one["number"], "cue": "", "label": by_text[str(one["text"])],
+             "confidence": "high", "odd": "", "fluency": 3}
+            for one in shown
+        ]
+    }  # fmt: skip
+
+
 ROLES: dict[str, Callable[[Case, Prompted], dict[str, object]]] = {
     "extraction": extraction,
     "plan": plan,
@@ -140,6 +152,7 @@ ROLES: dict[str, Callable[[Case, Prompted], dict[str, object]]] = {
         "moment": "", "draft": "", "stumble": "", "fields": {"text": case.composed},
         "used_replacements": [1], "dropped": [],
     },
+    "labels": labels,
     "label": lambda case, _: {
         "cue": "", "label": case.label, "confidence": "high", "odd": "", "fluency": 3,
     },

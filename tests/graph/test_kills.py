@@ -239,7 +239,7 @@ def test_a_directory_that_is_no_run(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
-FULL = ["calls.db:20", "calls.db:60", "run.db:50", "run.db:65"]
+FULL = ["calls.db:20", "calls.db:40", "run.db:50", "run.db:65"]
 """Files that may have so many pages and no more."""
 MOST = 2 * CONCURRENCY
 """Calls that may be in flight: a sample is reworded while its news is looked for."""
@@ -251,7 +251,9 @@ def test_a_full_disk(lab: Lab, undisturbed: Undisturbed, full: str) -> None:
     told(lab, full)
     assert not lab.files.dataset.exists()
     once, answered = lab.asked(), lab.answered()
-    assert len(set(once)) == len(once) <= len(answered) + MOST
+    assert len(once) <= len(answered) + MOST
+    shared = [shape for shape in lab.asked_shapes() if shape == "labels"]
+    assert len(once) - len(set(once)) <= len(shared), "a lost batch is asked by its next sample"
 
     lab.forget()
     assert ended(lab.child("resume", full=full)) == 1

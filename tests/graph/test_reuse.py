@@ -1,24 +1,27 @@
 """Runs of one workspace share their answers: only what was never asked is asked."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from coreeval.prompts import load_prompts
+from coreeval.prompts import PromptName, load_prompts
+from coreeval.releases.create import make_release
 from coreeval.schema import RoleName
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import Fields, Prompted, ShownItem
 
 EXTRA = "Prefer short words."
-SHAPES: dict[RoleName, str] = {
-    "extractor": "extraction",
-    "replacer": "plan",
-    "rewriter": "rewrite",
-    "composer": "composition",
-    "fact_judge": "fact_check",
-    "label_judge": "label",
+SHAPES: dict[RoleName, set[str]] = {
+    "extractor": {"extraction"},
+    "replacer": {"plan"},
+    "rewriter": {"rewrite"},
+    "composer": {"composition"},
+    "fact_judge": {"fact_check"},
+    "label_judge": {"label", "labels"},
 }
 
 
@@ -36,10 +39,13 @@ def reword(lab: Lab, role: RoleName, name: str) -> None:
     """Put another wording of one prompt beside the config."""
     folder = lab.folder / name
     folder.mkdir()
-    text = load_prompts()[role].text
-    changed = text.replace("\n=== user ===\n", f"\n{EXTRA} ({name})\n\n=== user ===\n")
-    assert changed != text
-    (folder / f"{role}.md").write_text(changed)
+    names: list[PromptName] = [role]
+    names += ["label_judge_batch"] if role == "label_judge" else []
+    for prompt in names:
+        text = load_prompts()[prompt].text
+        changed = text.replace("\n=== user ===\n", f"\n{EXTRA} ({name})\n\n=== user ===\n")
+        assert changed != text
+        (folder / f"{prompt}.md").write_text(changed)
     lab.write(prompts=str(folder))
 
 
@@ -62,8 +68,9 @@ def test_a_changed_prompt_asks_that_role_anew(
     first = done.manifest
     reword(done, role, f"same-{role}")
     second = done.refresh(f"same-{role}").manifest
-    assert set(done.asked_shapes()) == {SHAPES[role]}
-    assert len(done.asked()) == undisturbed.shapes.count(SHAPES[role]) > 0
+    usual = Counter(undisturbed.shapes)
+    assert set(done.asked_shapes()) == SHAPES[role]
+    assert len(done.asked()) == sum(usual[shape] for shape in SHAPES[role]) > 0
     changed = {name for name, known in second.prompts.items() if known != first.prompts[name]}
     assert changed == {role}
     assert second.fingerprints.graph != first.fingerprints.graph
@@ -100,3 +107,41 @@ def exclaimed(said: str | Reply) -> str | Reply:
     answer = json.loads(said)
     texts = {name: text.replace(".", "!") for name, text in answer["fields"].items()}
     return json.dumps(answer | {"fields": texts})
+
+
+EARLY = ["knowledge.window.end=2025-12-01"]
+"""A window whose news makes one sample another text, and leaves one that is accepted without."""
+
+
+def test_other_news_ask_only_what_depends_on_them(done: Lab, undisturbed: Undisturbed) -> None:
+    """A second refresh of a benchmark pays for plans and texts, not for what it read before."""
+    done.refresh("early", overrides=EARLY)
+    assert_only_new_texts_were_asked(done, "early")
+    assert reworded(done, "early") == reworded(done, "run")
+    texts = {row["text"] for row in undisturbed.arms["updated"]}
+    assert {row["text"] for row in done.arms("early")["updated"]} - texts
+
+
+def test_a_renewed_release_asks_only_what_depends_on_the_news(lab: Lab, tmp_path: Path) -> None:
+    lab.refresh("early", overrides=EARLY)
+    release = make_release(lab.folder / "early", version="1", out=tmp_path / "released")
+    lab.forget()
+    lab.refresh("renewed", parent=release.path, stale_after="1d")
+    assert_only_new_texts_were_asked(lab, "renewed")
+
+
+def assert_only_new_texts_were_asked(lab: Lab, run: str) -> None:
+    """Assert that no question about an original or its rewording was sent."""
+    asked = [Prompted(request) for request in lab.server.requests]
+    shapes = {one.shape for one in asked}
+    assert {"plan", "composition"} <= shapes <= {"plan", "composition", "fact_check", "label"}
+    judged = [one.block("text", Fields)["text"] for one in asked if one.shape == "label"]
+    originals = [
+        one.block("item", ShownItem).fields["text"] for one in asked if one.shape == "plan"
+    ]
+    assert reworded(lab, run) and not {*reworded(lab, run).values(), *originals} & {*judged}
+
+
+def reworded(lab: Lab, run: str) -> dict[object, object]:
+    """Return the texts of the semantic arm, by sample."""
+    return {row["id"]: row["text"] for row in lab.arms(run)["semantic"]}

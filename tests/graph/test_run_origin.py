@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 
+from coreeval.config import RunConfig
 from coreeval.graph.estimate.history import load_past_runs
 from coreeval.graph.evaluate import evaluate
 from coreeval.graph.run import refresh, retry
@@ -53,7 +54,7 @@ def test_the_report_bounds_kept_labels_as_the_release_did(finished: Lab) -> None
 def test_kept_samples_do_not_count_as_free_ones_in_later_estimates(finished: Lab) -> None:
     release = make_release(finished.files.root, version="1", out=finished.folder / "released")
     refresh(finished.config, limit=SAMPLES, parent=release.path)
-    known = load_past_runs(finished.workspace, "emotion")
+    known = load_past_runs(finished.workspace, "emotion", RunConfig())
     assert set(known.calls["extractor"]) == {1}
     assert len(known.calls["extractor"]) == SAMPLES - finished.manifest.counts["accepted"]
 

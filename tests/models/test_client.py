@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import CallRef, InvalidAnswer, ModelClient, OutputSchema, record_calls
-from coreeval.models.activity import pause_sample_clock
+from coreeval.models.activity import limit_sample_time, pause_sample_clock
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.chat import make_ai_message
 from coreeval.models.client import LENGTH_FACTOR, Draw
@@ -19,7 +20,9 @@ from coreeval.schema import Value
 from coreeval.tools.stores.call_records import CallRecord, call_key
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeClient
+from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
+from tests.support.virtual_time import in_virtual_time
 
 
 class Answer(Value):
@@ -374,6 +377,33 @@ class Batch:
         return DispatchResult(
             answer=answer, method="json_schema", tries=("late",), usd=0.5, reservation=None
         )
+
+
+class Slow(Batch):
+    """Waits for its turn, and then for the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(size=1)
+
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        with pause_sample_clock():
+            await asyncio.sleep(1000)
+        return await super().send(request)
+
+
+def test_whoever_waits_for_the_call_of_another_sample_has_time(store: CallStore) -> None:
+    config = ModelConfig(model="openai:stub", base_url="http://127.0.0.1:9/v1")
+    model = exchange(store, env={}).open_client(config, "label_judge").model
+    client = ModelClient(model, Slow(), store, Capabilities(store), role="label_judge")
+
+    async def wait() -> Answer:
+        async with limit_sample_time(10):
+            return await client.ask(ASKED, SHAPE)
+
+    async def scene() -> list[Answer]:
+        return list(await asyncio.gather(client.ask(ASKED, SHAPE), wait(), wait()))
+
+    assert in_virtual_time(scene()) == [Answer(label="joy")] * 3
 
 
 async def test_a_client_asks_through_any_dispatcher(

@@ -12,6 +12,7 @@ from coreeval.config import ROLES
 from coreeval.errors import PromptError
 from coreeval.prompts import (
     DIVIDER,
+    ROLES_OF_PROMPT,
     Prompt,
     load_built_in_prompt,
     load_prompts,
@@ -68,12 +69,12 @@ def test_every_prompt_that_is_taken_can_be_filled(text: str) -> None:
 
 def test_the_version_follows_the_wording_and_the_task_line() -> None:
     task = load_task("emotion")
-    versions = BUILT_IN.role_versions(task)
-    assert set(versions) == set(ROLES)
-    assert len(set(versions.values())) == len(ROLES)
+    versions = {name: BUILT_IN.version_for(name, task) for name in ROLES_OF_PROMPT}
+    assert len(set(versions.values())) == len(ROLES_OF_PROMPT) > len(ROLES)
     lines: dict[RoleName, str] = {**task.lines, "composer": "another line"}
-    changed = BUILT_IN.role_versions(task.model_copy(update={"lines": lines}))
-    assert {role for role in ROLES if changed[role] != versions[role]} == {"composer"}
+    other = task.model_copy(update={"lines": lines})
+    changed = {name for name in versions if BUILT_IN.version_for(name, other) != versions[name]}
+    assert changed == {"composer", "replacer_composer_tweet", "replacer_composer_sentence"}
     assert prompt(f"a\n{DIVIDER}\nc").version != prompt(f"b\n{DIVIDER}\nc").version
 
 
@@ -85,7 +86,8 @@ def test_a_folder_replaces_prompts_of_the_same_name(tmp_path: Path) -> None:
     assert prompts["label_judge"].text == own
     assert prompts["composer"] == BUILT_IN["composer"]
     task = load_task("emotion")
-    assert prompts.role_versions(task)["label_judge"] != BUILT_IN.role_versions(task)["label_judge"]
+    assert prompts.own == {"label_judge"}
+    assert prompts.version_for("label_judge", task) != BUILT_IN.version_for("label_judge", task)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import get_args
 
 from coreeval.agents import checks, queries
 from coreeval.agents.edits import substitute
+from coreeval.agents.llm_role import unchecked_fields
 from coreeval.agents.offline.build import offline_team
 from coreeval.agents.roles import CompositionRequest
 from coreeval.config import Config
@@ -36,7 +37,6 @@ from coreeval.tools.workspace import Workspace
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import (
     Complaint,
-    Drafts,
     Fields,
     LastPlan,
     LastTry,
@@ -90,11 +90,14 @@ class OfflineAnswers:
         self._answers: dict[str, asyncio.Task[Said]] = {}
         self._players: dict[str, Player] = {
             "extraction": self._extract,
+            "extraction_and_rewrite": self._extract_and_rewrite,
             "plan": self._plan,
+            "plan_and_text": self._plan_and_write,
             "rewrite": self._rewrite,
             "composition": self._compose,
             "fact_check": self._check_facts,
             "label": self._label,
+            "labels": self._label_each,
             "LabelAnswer": self._guess,
         }
 
@@ -122,12 +125,45 @@ class OfflineAnswers:
     async def _extract(self, prompted: Prompted) -> Said:
         return (await self._found(self._sample(prompted))).model_dump(mode="json")
 
+    async def _extract_and_rewrite(self, prompted: Prompted) -> Said:
+        sample = self._sample(prompted)
+        found = await self._found(sample)
+        rewrite = await self._team.rewriter(sample, found)
+        return found.model_dump(mode="json") | rewrite.model_dump(mode="json")
+
     async def _plan(self, prompted: Prompted) -> Said:
         sample = self._sample(prompted)
-        found, news = await self._found(sample), await self._news(sample, prompted)
-        complaints = prompted.block("feedback", LastPlan).defects
-        plan = await self._team.replacer(sample, found, news, feedback=_defects(complaints))
-        return _plan_answer(plan, news)
+        news = await self._news(sample, prompted)
+        plan = await self._planned(sample, news, prompted.block("feedback", LastPlan).defects)
+        return {**_plan_answer(plan, news), "sketch": "", "claims": self._no_claims()}
+
+    async def _plan_and_write(self, prompted: Prompted) -> Said:
+        sample = self._sample(prompted)
+        news = await self._news(sample, prompted)
+        plan = await self._planned(sample, news, prompted.block("feedback", LastPlan).defects)
+        fields = sample.fields
+        if plan.decision == "use":
+            request = CompositionRequest(
+                sample=sample,
+                extraction=await self._found(sample),
+                plan=plan,
+                evidence=tuple(news),
+                substituted=substitute(sample, plan),
+                reworded=None,
+            )
+            fields = (await self._team.composer(request)).fields
+        tweet = self._task.text_kind == "tweet"
+        rest: Said = {"moment": "", "draft": "", "stumble": ""} if tweet else {}
+        return {**_plan_answer(plan, news), **rest, "fields": fields}
+
+    async def _planned(
+        self, sample: Sample, news: Sequence[Evidence], complaints: Sequence[Complaint]
+    ) -> Plan:
+        found = await self._found(sample)
+        return await self._team.replacer(sample, found, news, feedback=_defects(complaints))
+
+    def _no_claims(self) -> dict[str, str]:
+        return dict.fromkeys(unchecked_fields(self._task), "")
 
     async def _rewrite(self, prompted: Prompted) -> Said:
         sample = self._sample(prompted)
@@ -140,14 +176,15 @@ class OfflineAnswers:
         sample = self._sample(prompted)
         news = await self._news(sample, prompted)
         plan = _plan_of(prompted.block("plan", ShownPlan), news, pair=len(self._task.fields) > 1)
-        drafts, last = prompted.block("drafts", Drafts), prompted.block("feedback", LastTry)
+        reworded = prompted.reworded()
+        last = prompted.block("feedback", LastTry)
         brief = CompositionRequest(
             sample=sample,
             extraction=await self._found(sample),
             plan=plan,
             evidence=tuple(news),
             substituted=substitute(sample, plan),
-            reworded=drafts.reworded,
+            reworded=reworded,
             feedback=_defects(last.defects),
             previous=last.previous,
         )
@@ -172,6 +209,20 @@ class OfflineAnswers:
     async def _label(self, prompted: Prompted) -> Said:
         verdict = await self._team.label_judge(prompted.block("text", Fields))
         return verdict.model_dump(mode="json")
+
+    async def _label_each(self, prompted: Prompted) -> Said:
+        texts = prompted.block("texts", list[dict[str, object]])
+        return {
+            "texts": [
+                {"number": text["number"]}
+                | (
+                    await self._team.label_judge(
+                        {name: str(text[name]) for name in self._task.fields}
+                    )
+                ).model_dump(mode="json")
+                for text in texts
+            ]
+        }
 
     async def _guess(self, prompted: Prompted) -> Said:
         """Play a target that knows nothing: its label follows from the text by chance."""
@@ -251,11 +302,12 @@ def _plan_answer(plan: Plan, news: Sequence[Evidence]) -> Said:
         for one in plan.statements
     ]
     replacements = [
-        one.model_dump(exclude={"mode", "statement_index"}) | {"statement": one.statement_index + 1}
+        one.model_dump(exclude={"mode", "statement_index", "same_type"})
+        | {"statement": one.statement_index + 1}
         for one in plan.replacements
     ]
-    rest = plan.model_dump(include={"reason", "decision", "delete", "persons"})
-    return rest | {"sketch": "", "statements": statements, "replacements": replacements}
+    rest = plan.model_dump(include={"reason", "decision", "replaces_all", "delete", "persons"})
+    return rest | {"statements": statements, "replacements": replacements}
 
 
 def _plan_of(shown: ShownPlan, news: Sequence[Evidence], *, pair: bool) -> Plan:

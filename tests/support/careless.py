@@ -24,6 +24,8 @@ class Careless:
         match prompted.shape:
             case "composition" if chance % 2 == 0 and _is_first_text(prompted):
                 return _invented(answer)
+            case "plan_and_text" if chance % 2 == 0 and _is_use(answer):
+                return _invented(answer)
             case "plan" if chance % 5 == 0:
                 return answer.replace('"quote": "', '"quote": "Nobody said that ')
             case "label" if chance % 7 == 0:
@@ -35,6 +37,10 @@ class Careless:
 
 def _is_first_text(prompted: Prompted) -> bool:
     return prompted.block("feedback", LastTry).previous is None
+
+
+def _is_use(answer: str) -> bool:
+    return bool(json.loads(answer)["decision"] == "use")
 
 
 def _invented(answer: str) -> str:

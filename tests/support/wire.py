@@ -72,11 +72,6 @@ class ShownPlan(Shown):
     persons: tuple[Person, ...]
 
 
-class Drafts(Shown):
-    substituted: Fields
-    reworded: Fields | None
-
-
 class _Named(Shown):
     name: str
 
@@ -127,3 +122,8 @@ class Prompted:
         """Return the data in a block."""
         text = self.user.split(f"<{name}>\n", 1)[1].split(f"\n</{name}>", 1)[0]
         return TypeAdapter(shape).validate_python(json.loads(text), strict=False)
+
+    def reworded(self) -> Fields | None:
+        """Return D^s as the composer is shown it; None if it is not."""
+        text = self.user.split("<reworded>\n", 1)[1].split("\n</reworded>", 1)[0]
+        return TypeAdapter[Fields | None](Fields | None).validate_python(json.loads(text))

@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.tools.files import replacing, write_text
+from coreeval.tools.files import read_parquet, replacing, select_parquet_rows, write_text
 
 DIES = """
 import os, signal, sys
@@ -71,3 +74,59 @@ def test_without_locks_each_process_has_a_draft_of_its_own(
         draft.write_text("all")
     assert path.read_text() == "all"
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.fixture(scope="module")
+def swollen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small file whose rows share one long text: 3,000 rows of 1 MiB, and as many in lists."""
+    path, rows = tmp_path_factory.mktemp("swollen") / "rows.parquet", 3000
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * 2**20]))
+    ends = pa.array(range(rows + 1), pa.int32())
+    columns = {
+        "id": pa.array([f"s{number}" for number in range(rows)]),
+        "text": text,
+        "texts": pa.ListArray.from_arrays(ends, text),
+    }
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 100_000
+    return path
+
+
+def test_rows_that_share_a_long_text_are_read_one_at_a_time(swollen: Path) -> None:
+    tracemalloc.start()
+    try:
+        lengths = {len(row["text"]) + len(row["texts"][0]) for row in read_parquet(swollen)}
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert lengths == {2**21}
+    assert most < 64 * 2**20
+
+
+def test_more_rows_than_memory_should_hold_are_not_selected(swollen: Path) -> None:
+    with pytest.raises(ValueError, match="more than 1 GiB of text"):
+        select_parquet_rows(swollen)
+    (row,) = select_parquet_rows(swollen, columns=["texts"], ids=["s7", "unknown"])
+    assert (list(row), len(row["texts"][0])) == (["texts"], 2**20)
+    assert len(select_parquet_rows(swollen, columns=["id"])) == 3000
+
+
+def test_one_row_with_too_much_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"id": ["a"], "texts": [["x" * 2**20] * 65]})
+    pq.write_table(table, path, compression="zstd")
+    with pytest.raises(ValueError, match="a row has more than 64 MiB of text"):
+        list(read_parquet(path))
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "says"),
+    [(["name", "other"], None, "no column 'other'"), (None, ["a"], "no column 'id'")],
+)
+def test_columns_that_a_file_lacks_are_named(
+    tmp_path: Path, columns: list[str] | None, ids: list[str] | None, says: str
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"name": ["a"]}), path)
+    with pytest.raises(ValueError, match=says):
+        select_parquet_rows(path, columns=columns, ids=ids)

@@ -4,15 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from coreeval.agents.edits import firm_locks
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
 from coreeval.agents.text.numbers import Number, find_numbers, find_source_numbers
-from coreeval.agents.text.support import evidence_text, expand_words
+from coreeval.agents.text.support import (
+    evidence_text,
+    expand_words,
+    find_unknown_names,
+    is_shouted,
+    is_title_case,
+)
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_content_words, has_span, mask_spans
 from coreeval.agents.thresholds import Thresholds, thresholds_of
-from coreeval.schema import Defect, Lock, Task, Window
+from coreeval.schema import Defect, Task, Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +50,7 @@ class CheckContext:
 
     def locked_spans(self, field: str) -> list[str]:
         """Return the locked spans of a field."""
-        return [lock.span for lock in self.firm_locks if lock.field == field]
-
-    @cached_property
-    def firm_locks(self) -> list[Lock]:
-        """Return the locked spans that the text must keep."""
-        return firm_locks(self.task, self.request.extraction)
+        return [lock.span for lock in self.request.extraction.locked if lock.field == field]
 
     @property
     def factual_fields(self) -> Sequence[str]:
@@ -81,6 +81,11 @@ class CheckContext:
         language = self.task.language
         return frozenset[str]().union(*(expand_words(text, language) for text in texts))
 
+    @property
+    def replaces_news(self) -> bool:
+        """Return whether the plan leaves nothing of the old event in sentences of news."""
+        return self.request.plan.replaces_all and self.task.text_kind == "sentence"
+
     def remaining_text(self, field: str) -> str:
         """Return what the plan leaves of a field: locks stay, replaced and deleted spans do not."""
         text = self.request.sample.fields.get(field, "")
@@ -92,6 +97,8 @@ class CheckContext:
 
     def removed_spans(self, field: str) -> list[str]:
         """Return the spans of a field that the plan replaces or deletes."""
+        if self.replaces_news:
+            return [self.request.sample.fields.get(field, "")]
         changes = [change for change in self.request.plan.replacements if change.field == field]
         old = [
             (span, new)
@@ -109,8 +116,11 @@ class CheckContext:
         """Return the spans that must not remain in a field: deleted spans and replaced heads.
 
         Heads that the new facts name again may remain, and so may heads without a content word.
+        Where nothing of the old event is left, no name of it may remain that the news lacks.
         """
         plan, language = self.request.plan, self.task.language
+        if self.replaces_news:
+            return self._old_names(field)
         new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
             statement.text for statement in plan.statements
         ]
@@ -126,6 +136,14 @@ class CheckContext:
             and not any(has_span(text, head) for text in new)
         ]
         return replaced + [gone.span for gone in plan.delete if gone.field == field]
+
+    def _old_names(self, field: str) -> list[str]:
+        text = self.request.sample.fields.get(field, "")
+        if is_title_case(text) or is_shouted(text):
+            return []
+        language = self.task.language
+        news = frozenset[str]().union(*(expand_words(one, language) for one in self.news_texts))
+        return find_unknown_names(text, like=text, known=news, language=language)
 
 
 def form_defect(check: str, message: str) -> Defect:

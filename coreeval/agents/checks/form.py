@@ -47,7 +47,7 @@ def check_difference(case: CheckContext) -> Iterator[Defect]:
 
 def check_locks(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each locked span that does not survive word for word."""
-    for lock in case.firm_locks:
+    for lock in case.request.extraction.locked:
         text = case.fields.get(lock.field)
         if text is not None and not keeps_lock(text, lock):
             yield form_defect(
@@ -231,7 +231,7 @@ def check_headline_style(case: CheckContext) -> Iterator[Defect]:
     for name, old, new in case.pairs():
         share, before = voice.measure_function_words(new), voice.measure_function_words(old)
         low = share < case.limits.function_words and share < before - case.limits.function_fall
-        if low and len(find_content_words(new)) >= case.limits.style_words:
+        if low and len(find_content_words(voice.plain_text(new))) >= case.limits.style_words:
             yield form_defect(
                 "headline_style", f"{name} reads like a headline; write it as one speaks"
             )

@@ -9,18 +9,14 @@ from collections.abc import Callable, Collection, Iterator
 
 from coreeval.agents.checks.composition import check_fields
 from coreeval.agents.checks.context import form_defect
-from coreeval.agents.edits import keeps_lock
+from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, keeps_lock
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
     count_marker,
     find_closed_quotations,
-    find_emoji,
-    find_marker,
     find_mentions,
     find_span,
-    find_target,
-    find_urls,
     has_span,
     is_same_text,
     mask_spans,
@@ -47,8 +43,9 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
     with a wrong quotation is still a warning.
     """
     spans = _SpanFinder(sample)
-    locks = [lock for lock in map(spans.lock, extraction.locked) if lock]
-    own = [lock for name, text in sample.fields.items() for lock in _find_locks(task, name, text)]
+    given = (lock for lock in extraction.locked if _may_bind(task, extraction, lock))
+    locks = [lock for lock in map(spans.lock, given) if lock]
+    own = find_fixed_locks(task, sample)
     locked = {(lock.field, lock.span): lock for lock in (*own, *locks)}.values()
     return extraction.model_copy(
         update={
@@ -59,6 +56,18 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
             ),
         }
     )
+
+
+def _may_bind(task: Task, extraction: Extraction, lock: Lock) -> bool:
+    """Return whether a new text must keep a span that the extractor locked.
+
+    An insult is never kept for the sake of the label. The label of a pair depends on how its texts
+    compare: what somebody said, and in which words, belongs to the event and changes with it.
+    """
+    if len(task.fields) > 1:
+        return lock.why not in EVENT_LOCKS
+    hostile = [one.span for one in extraction.sensitive if one.flag in _HOSTILE_FLAGS]
+    return lock.why != "label_carrier" or not any(has_span(lock.span, span) for span in hostile)
 
 
 def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> bool:
@@ -97,22 +106,7 @@ class _SpanFinder:
         return triple.model_copy(update={"head": head, "tail": tail})
 
 
-def _find_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
-    """Yield the spans that must survive word for word in any text."""
-    for marker in task.markers:
-        yield from (Lock(span=s, field=field, why="marker") for s in find_marker(text, marker))
-    for span in find_urls(text):
-        yield Lock(span=span, field=field, why="marker")
-    for span in find_mentions(text):
-        yield Lock(span=span, field=field, why="mention")
-    for span in find_emoji(text):
-        yield Lock(span=span, field=field, why="emoji")
-    for span in find_target(text, task.target_terms):
-        yield Lock(span=span, field=field, why="target")
-    for span in find_closed_quotations(text):
-        yield Lock(span=span, field=field, why="quotation")
-
-
+_HOSTILE_FLAGS = frozenset({"abuse", "protected_group"})
 _EDGE_SIGNS = ".,;:\"'()"
 
 
@@ -163,6 +157,14 @@ def _check_locks(
             yield form_defect("markers", f"{name} must keep {marker} as often as it was")
     if sorted(find_mentions(old)) != sorted(find_mentions(new)):
         yield form_defect("mentions", f"{name} has other @names than the original")
+
+
+def _check_quotations(
+    task: Task, extraction: Extraction, name: str, old: str, new: str
+) -> Iterator[Defect]:
+    for quoted in find_closed_quotations(old):
+        if not has_span(new, quoted):
+            yield form_defect("quotation", f"{name} must keep {quoted!r} word for word")
 
 
 def _check_numbers(
@@ -217,6 +219,7 @@ def _known_words(extraction: Extraction, old: str, language: str) -> frozenset[s
 _REWRITE_CHECKS: tuple[Callable[[Task, Extraction, str, str, str], Iterator[Defect]], ...] = (
     _check_words,
     _check_locks,
+    _check_quotations,
     _check_numbers,
     _check_names,
 )

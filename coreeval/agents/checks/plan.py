@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.checks.context import UNRESTRAINED, Restraint
-from coreeval.agents.edits import firm_locks
 from coreeval.agents.text.language_checks import CONDUCT
 from coreeval.agents.text.language_checks import HEDGES as HEDGES_CHECK
 from coreeval.agents.text.lexicon import CONDUCT_WORDS, HEDGES
@@ -107,10 +106,9 @@ def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
 
     No text could satisfy both the lock and the plan.
     """
-    locks = firm_locks(case.task, case.extraction)
     for span, field in _removed_spans(case.plan):
         text = case.sample.fields.get(field, "")
-        locked = [lock.span for lock in locks if lock.field == field]
+        locked = [lock.span for lock in case.extraction.locked if lock.field == field]
         if has_span(text, span) and not has_span(mask_spans(text, locked), span):
             yield plan_form_defect("lock", f"{span!r} is locked in {field} and must stay")
 

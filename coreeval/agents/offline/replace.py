@@ -23,6 +23,7 @@ from coreeval.agents.offline.tokens import (
     strip_edges,
 )
 from coreeval.agents.offline.word_lists import load_label_patterns
+from coreeval.agents.roles import Fields
 from coreeval.agents.text.words import measure_containment
 from coreeval.schema import (
     Defect,
@@ -62,8 +63,10 @@ class OfflineReplacer:
         extraction: Extraction,
         evidence: Sequence[Evidence],
         *,
+        read_by: str = "",
         feedback: Sequence[Defect] = (),
         previous: Plan | None = None,
+        previous_fields: Fields | None = None,
     ) -> Plan:
         """Return the best plan, or another one given feedback; equal inputs give equal plans."""
         if not evidence:

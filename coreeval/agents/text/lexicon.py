@@ -153,11 +153,12 @@ CONDUCT_WORDS = _split(
     """
     abandon abuse accuse admit arrest assault attack ban betray blame bribe censor charge cheat
     condemn confess convict deceive deny detain expel fine fire flee force harass hide hid humiliate
-    ignore indict insult jail kick kill lie mock murder order oust quit refuse reject resign sack
-    shoot silence slam smuggle snub steal stole sue threaten
+    ignore indict insult jail kick kill liar lied mock murder order oust quit refuse reject resign
+    sack shoot silence slam smuggle snub steal stole sue threaten
     """
 )
-"""Words for what somebody is said to have done; the evidence needs the same word (pilot §4.5)."""
+"""Words for what somebody is said to have done; the evidence needs the same word (pilot §4.5).
+Places lie too, so `lie` itself is none of them."""
 
 CONDUCT_ALIKE = {
     "quit": _split("leave exit depart departure"),

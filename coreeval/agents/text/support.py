@@ -6,7 +6,7 @@ Names and calendar words are told from ordinary words by code.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from coreeval.agents.text.language_checks import NAMES, WORDS
 from coreeval.agents.text.lexicon import (
@@ -193,6 +193,27 @@ def is_quoted_in(quote: str, text: str) -> bool:
     return has_span(text, quote) or has_span(join_numbers(normalise(text)), repaired)
 
 
+# fmt: off
+_DERIVING_ENDINGS = frozenset([
+    "", "al", "an", "ance", "ant", "ation", "e", "ed", "ence", "ent", "er", "es", "i", "ing",
+    "ion", "ity", "ive", "ly", "ment", "ness", "or", "s", "t", "tion",
+])
+# fmt: on
+_LONGEST_ENDING = max(map(len, _DERIVING_ENDINGS))
+_FEWEST_SHARED = 5
+"""Letters that two forms of one word share, as `committed` and `commitment` do (own choice)."""
+
+
+def _is_derived(one: str, other: str) -> bool:
+    """Return whether two stems differ in an ending that makes another form of a word."""
+    shared = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    if shared < _FEWEST_SHARED or max(len(one), len(other)) - shared > _LONGEST_ENDING:
+        return False
+    return {one[shared:], other[shared:]} <= _DERIVING_ENDINGS
+
+
 _ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDUCT_ALIKE.items()}
 
 
@@ -230,9 +251,11 @@ class Support:
         ]
 
     def _has_stem(self, wanted: str) -> bool:
-        """Return whether the texts have a word, or a compound with it where these are one word."""
+        """Return whether the texts have a word, one derived from it, or a compound with it."""
         if wanted in self._stems:
             return True
+        if self._language == ENGLISH:
+            return any(_is_derived(wanted, known) for known in self._stems)
         if not vocabulary_of(self._language).joins_words or len(wanted) < SHORTEST_PART:
             return False
         return any(_is_part(wanted, known) or _is_part(known, wanted) for known in self._stems)

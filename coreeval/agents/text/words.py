@@ -29,7 +29,9 @@ _SAME_SIGNS = str.maketrans(
         "\u2026": "...",
     }
 )
-_SPLIT_DECIMAL = re.compile(r"(?<![\d.,])(\d{1,3})\. (\d{1,2})(?!\d|[.,]\d)")
+_SPLIT_DECIMAL = re.compile(
+    r"(?<![\d.,])(\d{1,3})\. (\d{1,2}(?!\d|[.,]\d)|\d{3}(?= (?:[mb]|tr)illion\b))"
+)
 _SPLIT_THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3}), (\d{3})(?!\d)")
 _ACRONYM = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _STATES = re.compile(r"\bU\.?S\.?(?:A\.?)?(?!\w)")

@@ -69,6 +69,11 @@ def _few_samples(case: DropCase) -> Why | None:
     losses = [terms[name].lost.n for name, _ in CLAIMS.values() if name in terms]
     if losses and max(losses) >= MIN_SAMPLES:
         return None
+    if not losses and "semantic" not in {step.arm for step in case.losses.accuracy.steps}:
+        return (
+            "no answers about a semantic arm: what other words cost and what new facts cost cannot "
+            "be told apart (run.arms)",
+        )
     if not losses:
         return ("no two of the arms original, semantic and updated were asked alike",)
     return (

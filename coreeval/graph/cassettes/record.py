@@ -259,7 +259,8 @@ def _iter_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
 def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
     """Yield the lines that apply to every sample: words, names and labelled examples."""
     setup = original.setup
-    yield from (kinds.PromptLine(role=role, text=setup.prompts[role].text) for role in ROLES)
+    for name, prompt in setup.prompts.by_name.items():
+        yield kinds.PromptLine(role=name, text=prompt.text)
     if setup.config.task not in BUILT_IN:
         yield kinds.TaskLine(yaml=Path(setup.config.task).read_text(encoding="utf-8-sig"))
     takedown = setup.rules.takedown

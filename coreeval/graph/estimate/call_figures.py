@@ -10,6 +10,7 @@ from a bare number to a refusal in a few sentences. Speed: 150, 60 or 20 tokens 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coreeval.config import RunConfig
 from coreeval.graph.estimate.model import (
     FigureBasis,
     KnownRange,
@@ -79,10 +80,30 @@ _ANSWERS: Mapping[str, Range] = {
 _NO_REASONING = {None, "none", "minimal"}
 
 
-def assume_calls(role: RoleName, max_attempts: int) -> Range:
-    """Return how often a role is called for one sample."""
-    attempts = _CALLS[role]
-    planned = attempts.first + attempts.again if max_attempts > 1 else attempts.first
+LEAN_CALLS: Mapping[RoleName, AttemptCalls] = {
+    "rewriter": AttemptCalls(between(0, 0.15, 1), exactly(0)),
+    "composer": AttemptCalls(exactly(0), between(0, 0.3, 1)),
+}
+"""Calls of the roles whose first text another role writes in the lean pipeline (own estimate)."""
+_SEMANTIC_LABELS = between(0.5, 0.9, 1)
+"""Label readings of the semantic arm for each sample: its share."""
+
+
+def assume_calls(role: RoleName, run: RunConfig) -> Range:
+    """Return how often a role is called for one sample.
+
+    A batch of originals costs about as much as two calls: its texts are in one prompt.
+    """
+    lean, rewords = run.pipeline == "lean", "semantic" in run.arms
+    if role == "rewriter" and not rewords:
+        return exactly(0)
+    attempts = LEAN_CALLS.get(role, _CALLS[role]) if lean else _CALLS[role]
+    first = attempts.first
+    if role == "label_judge":
+        share = 1 / run.label_batch
+        labels = between(0.2, 0.8, 1) + between(share, min(1, 2 * share), 1)
+        first = labels + _SEMANTIC_LABELS if rewords else labels
+    planned = first + attempts.again if run.max_attempts > 1 else first
     return planned * REPEATED_QUESTIONS
 
 

@@ -1,6 +1,6 @@
 """Records of earlier runs in the workspace: calls, how samples fared, what each one used."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, fields
@@ -10,7 +10,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from coreeval.config import ROLES, ModelConfig
+from coreeval.config import ROLES, ModelConfig, RunConfig, load_config
 from coreeval.errors import CoreEvalError
 from coreeval.graph.estimate.call_figures import CallUsage
 from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
@@ -54,8 +54,9 @@ class PastRuns:
     """Results of samples in earlier runs of the same task."""
 
     runs: tuple[str, ...] = ()
-    calls: Mapping[RoleName, Sequence[int]]
-    """Calls of each role per sample, from runs in which models played the role."""
+    calls: Mapping[RoleName, Sequence[float]]
+    """Calls of each role per sample, from runs in which models played the role. A call that several
+    samples share, such as one that labels ten originals, counts in equal parts."""
     arms: Mapping[Arm, Sequence[int]]
     """Whether each sample has an arm (1 or 0), by arm."""
 
@@ -103,12 +104,22 @@ def read_usage(record: CallRecord) -> CallUsage:
 # -- runs -----------------------------------------------------------------------------------------
 
 
-def load_past_runs(workspace: Workspace, task: str) -> PastRuns:
-    """Return the outcomes of samples in the workspace's runs of a task, newest runs first."""
-    calls: dict[RoleName, list[int]] = {role: [] for role in ROLES}
+SAME_SETTINGS = ("pipeline", "label_batch", "arms")
+"""Settings under `run` that decide who is asked how often, whatever the samples are."""
+
+
+def load_past_runs(workspace: Workspace, task: str, run: RunConfig) -> PastRuns:
+    """Return how samples fared in the workspace's runs of a task, newest runs first.
+
+    Args:
+        workspace: Where the runs are.
+        task: Name of the task.
+        run: The settings of the next run; a run that had others in `SAME_SETTINGS` is left out.
+    """
+    calls: dict[RoleName, list[float]] = {role: [] for role in ROLES}
     arms: dict[Arm, list[int]] = {arm: [] for arm in ARM_TEXTS}
     looked, names = 0, list[str]()
-    for files, manifest in _iter_runs(workspace, task):
+    for files, manifest in _iter_runs(workspace, task, run):
         if looked >= MOST_SAMPLES:
             break
         with suppress(CoreEvalError):  # a damaged run tells nothing
@@ -118,15 +129,24 @@ def load_past_runs(workspace: Workspace, task: str) -> PastRuns:
     return PastRuns(runs=tuple(names), calls=calls, arms=arms)
 
 
-def _iter_runs(workspace: Workspace, task: str) -> Iterator[tuple[RunFiles, Manifest]]:
-    """Yield the runs of a task in which models were asked, newest first."""
+def _iter_runs(
+    workspace: Workspace, task: str, run: RunConfig
+) -> Iterator[tuple[RunFiles, Manifest]]:
+    """Yield the runs of a task in which models were asked with such settings, newest first."""
     found = list[tuple[RunFiles, Manifest]]()
     for path in workspace.runs.glob("*/*/manifest.json"):
         with suppress(CoreEvalError, ValidationError):  # of another version
             manifest = read_manifest(path)
-            if manifest.task == task and list_model_roles(manifest):
-                found.append((RunFiles(path.parent), manifest))
+            files = RunFiles(path.parent)
+            if manifest.task == task and list_model_roles(manifest) and _is_alike(files, run):
+                found.append((files, manifest))
     yield from sorted(found, key=lambda one: one[1].created_at, reverse=True)
+
+
+def _is_alike(files: RunFiles, run: RunConfig) -> bool:
+    """Return whether a run asked its models in the same way as a next run will."""
+    before = load_config(files.config).run
+    return all(getattr(before, name) == getattr(run, name) for name in SAME_SETTINGS)
 
 
 def list_model_roles(manifest: Manifest) -> list[RoleName]:
@@ -139,7 +159,7 @@ def _count_role_calls(
     files: RunFiles,
     manifest: Manifest,
     most: int,
-    calls: Mapping[RoleName, list[int]],
+    calls: Mapping[RoleName, list[float]],
     arms: Mapping[Arm, list[int]],
 ) -> int:
     """Count how often each role was asked about a run's samples; return the number of samples."""
@@ -147,9 +167,13 @@ def _count_role_calls(
     with RunStore.open(files.require_store(), now=utc_now) as store:
         for ended in islice(_iter_complete_samples(store), most):
             number += 1
-            asked = Counter(
-                call.role for step in store.history.steps(ended.sample.id) for call in step.calls
+            asked, users = (
+                defaultdict[str, float](float),
+                store.history.count_users(ended.sample.id),
             )
+            for step in store.history.steps(ended.sample.id):
+                for call in step.calls:
+                    asked[call.role] += 1 / users[call.key]
             for role in roles:
                 calls[role].append(asked[role])
             for arm, texts in ARM_TEXTS.items():
@@ -259,19 +283,24 @@ class _UsageReader:
         return {find_recorded_name(target): self._mean_of(target) for target in self._targets}
 
     def _of(self, sample_id: str, texts: int) -> Mapping[RolePair, Usage]:
-        """Return the usage of a sample, with the given number of its texts put to targets."""
+        """Return the usage of a sample, with the given number of its texts put to targets.
+
+        Of a call that several samples share it has its part.
+        """
         used: dict[RolePair, Usage] = {}
-        for player, one in self._calls_of(sample_id):
-            used[player] = used.get(player, Usage()) + one
+        users = self._store.history.count_users(sample_id)
+        for key, player, one in self._calls_of(sample_id):
+            used[player] = used.get(player, Usage()) + one.times(1 / users[key])
         asked = texts * self._templates
         return used | {("target", name): each.times(asked) for name, each in self._per_call.items()}
 
     def _mean_of(self, target: ModelConfig) -> Usage:
         """Return the mean usage of one question to a target."""
-        found = [one for _, one in self._calls_of(TARGET_SUBJECT + target.model)]
+        found = [one for _, _, one in self._calls_of(TARGET_SUBJECT + target.model)]
         return sum(found, Usage()).times(1 / len(found)) if found else Usage()
 
-    def _calls_of(self, sample_id: str) -> Iterator[tuple[RolePair, Usage]]:
+    def _calls_of(self, sample_id: str) -> Iterator[tuple[str, RolePair, Usage]]:
+        """Yield the calls of a sample, or about one batch of a target: key, player and usage."""
         rows = {
             call.key: call for step in self._store.history.steps(sample_id) for call in step.calls
         }
@@ -280,7 +309,7 @@ class _UsageReader:
             one = self._measure_call(player, call)
             if not call.cached:
                 self._bought[call.key] = one
-            yield player, one
+            yield call.key, player, one
 
     def _measure_call(self, player: RolePair, call: CallRow) -> Usage:
         record = self._calls.get(call.key)

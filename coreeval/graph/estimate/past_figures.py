@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coreeval.config import RunConfig
 from coreeval.graph.estimate.call_figures import (
     ARM_SHARES,
     REPEATED_QUESTIONS,
@@ -13,24 +14,24 @@ from coreeval.graph.estimate.call_figures import (
     estimate_spread,
 )
 from coreeval.graph.estimate.history import ENOUGH_SAMPLES, PastRuns
-from coreeval.graph.estimate.model import FigureBasis, KnownRange, sum_ranges
+from coreeval.graph.estimate.model import FigureBasis, KnownRange, exactly, sum_ranges
 from coreeval.schema import Arm, RoleName
 
 
 @dataclass(frozen=True, kw_only=True)
 class PastFigures:
-    """Figures from earlier runs, and the most attempts that a run may make."""
+    """Figures from earlier runs, and the settings of the next one."""
 
     past_calls: Sequence[CallUsage]
     earlier: PastRuns
-    max_attempts: int
+    run: RunConfig
 
     def calls(self, role: RoleName) -> KnownRange:
         """Return how often a role is called for one sample."""
         counts = self.earlier.calls[role]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=assume_calls(role, self.max_attempts), basis=STATED_BASIS)
+        return KnownRange(range=assume_calls(role, self.run), basis=STATED_BASIS)
 
     def questions(self, templates: int) -> KnownRange:
         """Return how often a target is asked about a sample: once per arm and template."""
@@ -45,6 +46,8 @@ class PastFigures:
 
     def share(self, arm: Arm) -> KnownRange:
         """Return the probability that an arm has a sample."""
+        if arm == "semantic" and arm not in self.run.arms:
+            return KnownRange(range=exactly(0), basis=STATED_BASIS)
         counts = self.earlier.arms[arm]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
@@ -52,11 +55,12 @@ class PastFigures:
 
     def arms(self) -> KnownRange:
         """Return the number of arms that a sample is in."""
-        each = list(self.earlier.arms.values())
+        written = [arm for arm in self.earlier.arms if arm == "original" or arm in self.run.arms]
+        each = [self.earlier.arms[arm] for arm in written]
         if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
             counts = [sum(arms) for arms in zip(*each, strict=True)]
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=sum_ranges(ARM_SHARES.values()), basis=STATED_BASIS)
+        return KnownRange(range=sum_ranges(ARM_SHARES[arm] for arm in written), basis=STATED_BASIS)
 
     def _of_runs(self, samples: int) -> FigureBasis:
         newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from coreeval.agents.team import labels_in_batches
+from coreeval.config import RunConfig
 from coreeval.graph.estimate.call_figures import (
     AFTER_NEWS,
     REWORDING_CALLS,
@@ -70,8 +72,8 @@ def estimate(
     counted, assignments = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
     memory = PastFigures(
         past_calls=load_recent_calls(lab.workspace),
-        earlier=load_past_runs(lab.workspace, lab.setup.task.name),
-        max_attempts=lab.setup.config.run.max_attempts,
+        earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
+        run=_plan_batches(lab),
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
@@ -79,6 +81,14 @@ def estimate(
     made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)
     return made
+
+
+def _plan_batches(lab: PromptLab) -> RunConfig:
+    """Return the settings of a run, with single calls where its prompts rule batches out."""
+    run = lab.setup.config.run
+    if labels_in_batches(run, lab.setup.prompts):
+        return run
+    return run.model_copy(update={"label_batch": 1})
 
 
 def estimate_lab(

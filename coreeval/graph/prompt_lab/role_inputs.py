@@ -20,8 +20,9 @@ from typing import Any, Protocol, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel
 
+from coreeval.agents.llm_role import LLMRole
 from coreeval.agents.roles import Team
-from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
+from coreeval.agents.team import TeamInputs, build_team, llm_roles
 from coreeval.config import ROLES, ModelConfig, ModelsConfig
 from coreeval.errors import RunStateError, UsageError
 from coreeval.graph.build import build_sample_graph
@@ -37,7 +38,7 @@ from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, start_sa
 from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.models import ModelClient, OutputSchema
 from coreeval.models.client import accept_any
-from coreeval.prompts import Message, PromptSet
+from coreeval.prompts import Message, PromptName, PromptSet
 from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.knowledge import KnowledgeSource
@@ -47,7 +48,9 @@ from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _SIGNATURES = {
-    role: inspect.signature(protocol.__call__) for role, protocol in get_type_hints(Team).items()
+    role: inspect.signature(protocol.__call__)
+    for role, protocol in get_type_hints(Team).items()
+    if role in ROLES
 }
 
 
@@ -62,6 +65,13 @@ class RoleInput:
     """The arguments of the call, by parameter name."""
     calls: tuple[CallRow, ...] = ()
     """The model calls of the recorded step that the input is from."""
+    player: type[LLMRole]
+    """The class by which a model plays the role."""
+
+    @property
+    def prompt_name(self) -> PromptName:
+        """Return the name of the prompt that the role uses."""
+        return self.player.prompt_name(self.task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +192,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
         UsageError: it would ask nothing, for example because there is no news.
     """
     observer = cast(ModelClient, _CatchingClient())
-    player = LLM_ROLES[situation.role](situation.task, observer, prompts)
+    player = situation.player(situation.task, observer, prompts)
     try:
         await cast("Callable[..., object]", player)(**situation.given)  # type: ignore[misc]
     except _RequestCaught as asked:
@@ -196,7 +206,8 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
 def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | None:
     """Return whether the run that a situation comes from sent exactly these messages.
 
-    Return None if that is unknown: no model was asked, or its calls are gone.
+    Return None if that is unknown: no model was asked, its calls are gone, or the run asked about
+    several texts in one call.
     """
     if not situation.calls or not calls.exists():
         return None
@@ -205,7 +216,8 @@ def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | 
         records = [store.get(call.key) for call in situation.calls]
     finally:
         store.close()
-    sent = [json.loads(record.request)["messages"] for record in records if record]
+    asked = [json.loads(record.request) for record in records if record]
+    sent = [one["messages"] for one in asked if one["schema"]["name"] == shown.schema_name]
     return list(shown.messages) in sent if sent else None
 
 
@@ -242,6 +254,7 @@ class RecordedInputs:
                 store=store,
                 rules=setup.rules,
                 max_attempts=setup.config.run.max_attempts,
+                writes_semantic="semantic" in setup.config.run.arms,
             )
         )
 
@@ -261,7 +274,12 @@ class RecordedInputs:
                 task = load_sample_task(self._setup, sample)
                 calls = tuple(call for call in step.calls if call.role == self._role)
                 return RoleInput(
-                    role=self._role, sample=sample, task=task, given=given, calls=calls
+                    role=self._role,
+                    sample=sample,
+                    task=task,
+                    given=given,
+                    calls=calls,
+                    player=llm_roles(self._setup.config.run)[self._role],
                 )
         result = self._store.result(sample.id)
         how = f"it ended as {result.outcome}" if result else "it has not ended"
@@ -313,7 +331,8 @@ class FirstRoleInputs:
             {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
         )
         task = load_sample_task(self._setup, sample)
-        return RoleInput(role=self._role, sample=sample, task=task, given=given)
+        player = llm_roles(self._setup.config.run)[self._role]
+        return RoleInput(role=self._role, sample=sample, task=task, given=given, player=player)
 
 
 class DryRun:
@@ -348,7 +367,13 @@ class DryRun:
             ended = await self._graph.ainvoke(start_sample(sample.id), {"recursion_limit": limit})
         except RoleReached as reached:
             task = load_sample_task(self._setup, sample)
-            return RoleInput(role=self._role, sample=sample, task=task, given=reached.given)
+            return RoleInput(
+                role=self._role,
+                sample=sample,
+                task=task,
+                given=reached.given,
+                player=llm_roles(self._setup.config.run)[self._role],
+            )
         why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
         return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coreeval.agents.team import LLM_ROLES
+from coreeval.agents.team import llm_roles
 from coreeval.config import ModelConfig
 from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.config.user_files import YamlError, parse_yaml
@@ -164,7 +164,7 @@ class _TrialRunner:
         self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: RoleInput
     ) -> Any:  # noqa: ANN401 - each role has another type
         client = self.exchange.open_client(model, role)
-        return LLM_ROLES[role](situation.task, client, prompts)
+        return llm_roles(self.lab.setup.config.run)[role](situation.task, client, prompts)
 
     async def _judge(
         self, situation: RoleInput, written: Composition

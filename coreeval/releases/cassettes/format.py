@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from coreeval.prompts import PromptName
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import BadRow, Evidence, NamedEntity, Result, RoleName, Rung, Sample, Value
 from coreeval.tools.files import replacing
@@ -93,10 +94,10 @@ class CassetteHead(Value):
 
 
 class PromptLine(Value):
-    """The prompt of a role."""
+    """A prompt of a role, by its name."""
 
     kind: Literal["prompt"] = "prompt"
-    role: RoleName
+    role: PromptName
     text: str
 
 

@@ -29,7 +29,7 @@ from coreeval.releases.takedown.calls import (
     open_database,
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
-from coreeval.tools.files import replacing
+from coreeval.tools.files import read_parquet, replacing
 from coreeval.tools.workspace import ASKED_FOLDERS
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
@@ -239,11 +239,7 @@ class _Table:
 
 
 def _count_parquet(path: Path, finder: NameFinder) -> int:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
-    with pq.ParquetFile(path) as file:
-        batches = file.iter_batches(batch_size=1000)
-        return sum(finder.finds_in(row) for batch in batches for row in batch.to_pylist())
+    return sum(finder.finds_in(row) for row in read_parquet(path))
 
 
 def _count_database(path: Path, finder: NameFinder) -> int:

@@ -341,6 +341,10 @@ class CallStore:
         self._damaged.discard(record.key)
         return record
 
+    def is_in_flight(self, key: str) -> bool:
+        """Return whether somebody in this process has sent the request and has no answer yet."""
+        return key in self._flights
+
     async def answer(
         self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]]
     ) -> tuple[CallRecord, Origin]:

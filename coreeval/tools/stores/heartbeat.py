@@ -97,6 +97,7 @@ REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
 )
 RESUME = "see to the disk, then resume the run"
+BUSY = "another process is at work on it, such as coreeval calls gc: try again when it has ended"
 OPENING = "is the folder there, may it be written, is the disk full?"
 COPYING = (
     "it may not be written here, and was not closed before: copy its folder, with the files that "

@@ -124,6 +124,17 @@ class RunHistory:
             is not None
         )
 
+    def count_users(self, sample_id: str) -> dict[str, int]:
+        """Return for each call of a sample, by key, how many samples of the run used it."""
+        used, own = t.calls.c, t.calls.alias().c
+        keys = select(own.key).where(own.sample_id == sample_id)
+        query = (
+            select(used.key, func.count(used.sample_id.distinct()))
+            .where(used.key.in_(keys))
+            .group_by(used.key)
+        )
+        return dict(self._file.tuples(query))
+
     def call_keys(self) -> list[str]:
         """Return the keys of all calls that the run used, whoever paid for them."""
         query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)

@@ -128,6 +128,12 @@ class RunStore:
             return Sample.model_validate(row)
         return self.train.item(sample_id).sample
 
+    def sample_ids(self) -> list[str]:
+        """Return the ids of all samples, in the benchmark's order."""
+        query = select(t.samples.c.id).order_by(t.samples.c.seq)
+        with self._file.engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     def pending(self) -> list[str]:
         """Return the ids of samples without a result, in the benchmark's order."""
         query = (

@@ -33,6 +33,7 @@ from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
 from coreeval.tools.stores.heartbeat import (
+    BUSY,
     COPYING,
     OPENING,
     REPAIR,
@@ -135,7 +136,7 @@ def _prepare(engine: Engine, schema: Schema, what: str, repair: str) -> None:
         raise RunError(
             f"{what} cannot be opened: {error.orig}",
             where=str(engine.url.database),
-            hint=_opening(Path(str(engine.url.database))),
+            hint=_opening_hint(Path(str(engine.url.database)), str(error.orig)),
         ) from None
     except DatabaseError as error:
         raise RunCorrupt(
@@ -145,7 +146,10 @@ def _prepare(engine: Engine, schema: Schema, what: str, repair: str) -> None:
         ) from None
 
 
-def _opening(path: Path) -> str:
+def _opening_hint(path: Path, problem: str) -> str:
+    """Return what users can do about a database that cannot be opened."""
+    if "locked" in problem:
+        return BUSY
     return COPYING if path.exists() and not may_change(path) else OPENING
 
 

@@ -7,7 +7,9 @@ from coreeval.schema import (
     Entity,
     Extraction,
     FieldTriple,
+    Flag,
     Lock,
+    LockReason,
     Rewrite,
     SemanticStatus,
     Sensitive,
@@ -70,9 +72,40 @@ def test_warnings_stay_whatever_they_quote() -> None:
 
 
 def test_each_field_has_its_own_locks() -> None:
-    pair = sample('He said " we won " .', "They won .")
+    pair = sample("@ann won .", "@bob lost .")
     found = clean_extraction(PAIRS, pair, Extraction())
-    assert [(lock.field, lock.span) for lock in found.locked] == [("sentence1", '" we won "')]
+    assert [(lock.field, lock.span) for lock in found.locked] == [
+        ("sentence1", "@ann"),
+        ("sentence2", "@bob"),
+    ]
+
+
+@pytest.mark.parametrize("why", ["quotation", "label_carrier", "anaphor", "pun"])
+def test_what_belongs_to_the_event_of_a_pair_is_not_locked(why: LockReason) -> None:
+    pair, tweet = sample('He said " we won " .', "They won ."), sample("He said we won")
+    lock = Lock(span="we won", field="sentence1", why=why)
+    assert clean_extraction(PAIRS, pair, Extraction(locked=(lock,))).locked == ()
+    own = lock.model_copy(update={"field": "text"})
+    assert clean_extraction(TWEETS, tweet, Extraction(locked=(own,))).locked == (own,)
+
+
+@pytest.mark.parametrize(
+    ("flag", "kept"), [("abuse", False), ("protected_group", False), ("death_or_illness", True)]
+)
+def test_an_insult_is_not_locked_for_the_label(flag: Flag, kept: bool) -> None:
+    one = sample("those damn idiots again")
+    carrier = Lock(span="damn idiots", field="text", why="label_carrier")
+    flagged = (Sensitive(flag=flag, span="idiots"),)
+    found = clean_extraction(TWEETS, one, Extraction(locked=(carrier,), sensitive=flagged))
+    assert (found.locked == (carrier,)) is kept
+
+
+def test_a_rewording_keeps_quotations_of_a_pair() -> None:
+    pair = sample('He said " we won the cup today " .', "They won .")
+    fields = {"sentence1": 'He told us " the cup is ours now " .', "sentence2": "Victory ."}
+    rewritten = Rewrite(fields=fields, reworded=True)
+    _, found = check_rewrite(PAIRS, pair, Extraction(), rewritten)
+    assert "quotation" in {defect.check for defect in found}
 
 
 def test_a_lock_inside_a_longer_one_goes() -> None:

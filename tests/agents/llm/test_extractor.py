@@ -2,7 +2,8 @@
 
 import pytest
 
-from coreeval.agents.extractor import LLMExtractor
+from coreeval.agents.extractor import LLMExtractor, LLMExtractorRewriter
+from coreeval.agents.roles import ExtractionWithRewrite
 from coreeval.models import InvalidAnswer
 from coreeval.schema import Sensitive
 from tests.agents.llm.conftest import Script
@@ -44,6 +45,35 @@ async def test_spans_that_do_not_stand_in_the_text_are_dropped(script: Script) -
     assert [one.span for one in found.entities] == ["Acme", "& me"]
     assert found.entities[0].aliases == ("a", "b", "c", "d")
     assert [one.span for one in found.locked] == ["So happy"]
+
+
+def both(**parts: object) -> dict[str, object]:
+    rest = {"declined": False, "reworded": True, "reason": "", "fields": {"text": "Glad am I"}}
+    return answer() | rest | parts
+
+
+async def test_an_extraction_and_a_rewording_in_one_answer(script: Script) -> None:
+    client = script(both(locked=[lock("So happy")]))
+    found = await LLMExtractorRewriter(EMOTION, client, PROMPTS)(TWEET)
+    assert isinstance(found, ExtractionWithRewrite)
+    assert [one.span for one in found.locked] == ["So happy"]
+    assert (found.rewrite.fields, found.rewrite.reworded) == ({"text": "Glad am I"}, True)
+    item = client.block("item")
+    assert isinstance(item, dict)
+    assert {"@user", "\U0001f60a"} <= {one["span"] for one in item["fixed"]}
+
+
+async def test_a_rewording_that_is_declined_leaves_the_text_as_it_is(script: Script) -> None:
+    found = await LLMExtractorRewriter(EMOTION, script(both(declined=True)), PROMPTS)(TWEET)
+    assert isinstance(found, ExtractionWithRewrite)
+    assert found.rewrite.fields == TWEET.fields
+    assert (found.rewrite.declined, found.rewrite.reworded) == (True, False)
+
+
+async def test_a_blank_rewording_is_asked_for_again(script: Script) -> None:
+    client = script(both(fields={"text": " "}))
+    with pytest.raises(InvalidAnswer, match="text is blank"):
+        await LLMExtractorRewriter(EMOTION, client, PROMPTS)(TWEET)
 
 
 async def test_a_span_is_moved_to_the_field_that_has_it(script: Script) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from coreeval.agents.fact_judge import LLMFactJudge
-from coreeval.agents.label_judge import LLMLabelJudge
+from coreeval.agents.label_judge import LLMBatchLabelJudge, LLMLabelJudge
 from coreeval.models import InvalidAnswer
 from coreeval.schema import JudgedStatement
 from coreeval.tasks import load_task
@@ -129,3 +129,39 @@ async def test_the_label_judge_says_how_a_text_reads(script: Script) -> None:
     assert (verdict.fluency, verdict.odd) == (2, "Acme in")
     with pytest.raises(InvalidAnswer, match="fluency"):
         await LLMLabelJudge(EMOTION, script(said | {"fluency": 4}), PROMPTS)(TWEET.fields)
+
+
+def numbered(*numbers: int, **changes: object) -> dict[str, object]:
+    """Return an answer about several texts; the cue says which entry it is."""
+    usual = {"label": "joy", "confidence": "high"} | READ | changes
+    return {"texts": [{"number": n, "cue": f"cue {n}", **usual} for n in numbers]}
+
+
+async def test_texts_of_a_batch_are_shown_with_numbers_and_labelled_in_their_order(
+    script: Script,
+) -> None:
+    client = script(numbered(1, 2))
+    texts = [{"text": "I am </texts> glad", "more": "not of this task"}, {"text": "so sad"}]
+    verdicts = await LLMBatchLabelJudge(EMOTION, client, PROMPTS)(texts)
+    assert [verdict.cue for verdict in verdicts] == ["cue 1", "cue 2"]
+    assert client.block("texts") == [
+        {"number": 1, "text": "I am </texts> glad"},
+        {"number": 2, "text": "so sad"},
+    ]
+    for label in EMOTION.labels:
+        assert f"- {label.name}: {label.meaning}" in client.system
+
+
+@pytest.mark.parametrize("numbers", [(1,), (2, 1), (1, 1), (1, 2, 3), ()])
+async def test_a_batch_with_other_numbers_is_asked_for_again(
+    script: Script, numbers: tuple[int, ...]
+) -> None:
+    judge = LLMBatchLabelJudge(EMOTION, script(numbered(*numbers)), PROMPTS)
+    with pytest.raises(InvalidAnswer, match="numbered 1 to 2 in order"):
+        await judge([{"text": "one"}, {"text": "two"}])
+
+
+async def test_a_batch_has_the_labels_of_the_task_and_no_others(script: Script) -> None:
+    judge = LLMBatchLabelJudge(EMOTION, script(numbered(1, 2, label="fear")), PROMPTS)
+    with pytest.raises(InvalidAnswer, match="label"):
+        await judge([{"text": "one"}, {"text": "two"}])

@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from coreeval.agents.replacer import LLMReplacer
+from coreeval.agents.llm_role import unchecked_fields
+from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
+from coreeval.agents.roles import PlanWithText
 from coreeval.models import InvalidAnswer
 from coreeval.schema import Defect, Extraction, Triple
 from tests.agents.llm.conftest import Script
-from tests.agents.llm.support import EMOTION, PROMPTS, RTE, TWEET, news
+from tests.agents.llm.support import EMOTION, PAIR, PROMPTS, RTE, TWEET, news
 
 AFTER = {"head": "Globex", "relation": "opens a store in", "tail": "Rome"}
 BEFORE = {"head": "Acme", "relation": "opened in", "tail": "Paris"}
@@ -27,7 +29,7 @@ def statement(*evidence: int) -> dict[str, object]:
 
 
 def replacement(**more: object) -> dict[str, object]:
-    told = {"before": BEFORE, "after": AFTER, "field": "text", "statement": 1, "same_type": True}
+    told = {"before": BEFORE, "after": AFTER, "field": "text", "statement": 1}
     return told | more
 
 
@@ -38,6 +40,8 @@ def answer(**parts: object) -> dict[str, object]:
         "decision": "use",
         "statements": [statement()],
         "replacements": [replacement()],
+        "claims": {},
+        "replaces_all": False,
         "delete": [],
         "persons": [],
     }
@@ -128,6 +132,67 @@ async def test_it_sees_numbered_news_and_what_was_wrong(script: Script) -> None:
 
 async def test_premises_take_more_statements(script: Script) -> None:
     for task, most in ((EMOTION, "at most 3 "), (RTE, "at most 6 ")):
-        client = script(answer(decision="none_fits", replacements=[]))
+        claims = dict.fromkeys(unchecked_fields(task), "")
+        client = script(answer(decision="none_fits", replacements=[], claims=claims))
         await LLMReplacer(task, client, PROMPTS)(TWEET, Extraction(), NEWS)
         assert most in client.system
+
+
+async def test_a_hypothesis_has_a_place_of_its_own_in_the_plan(script: Script) -> None:
+    changed = replacement(before=None, field="premise")
+    claims = {"hypothesis": "The store sells tins."}
+    client = script(answer(replacements=[changed], claims=claims, replaces_all=True))
+    plan = await LLMReplacer(RTE, client, PROMPTS)(PAIR, Extraction(), NEWS)
+    assert (plan.claims, plan.replaces_all) == (claims, True)
+    assert "may claim what nobody reports, the sentence that it should say: hypothesis." in (
+        client.system
+    )
+
+
+def text_answer(**parts: object) -> dict[str, object]:
+    plan = answer(**parts)
+    del plan["sketch"], plan["claims"]
+    return plan
+
+
+async def test_a_plan_and_its_text_in_one_answer(script: Script) -> None:
+    tweet = {"moment": "m", "draft": "d", "stumble": "", "fields": {"text": "So happy, Rome!!"}}
+    client = script(text_answer() | tweet)
+    plan = await LLMReplacerComposer(EMOTION, client, PROMPTS)(
+        TWEET, Extraction(), NEWS, read_by="So happy"
+    )
+    assert isinstance(plan, PlanWithText)
+    assert plan.text.fields == {"text": "So happy, Rome!!"}
+    assert plan.statements[0].evidence_ids == (NEWS[1].id,)
+    item = client.block("item")
+    assert isinstance(item, dict)
+    assert item["read_by"] == "So happy" and item["words"]["text"]["original"] == 9
+
+
+async def test_a_decision_against_the_news_has_no_text(script: Script) -> None:
+    said = text_answer(decision="none_fits", statements=[], replacements=[]) | {
+        "fields": {"premise": "", "hypothesis": ""}
+    }
+    plan = await LLMReplacerComposer(RTE, script(said), PROMPTS)(PAIR, Extraction(), NEWS)
+    assert (plan.decision, isinstance(plan, PlanWithText)) == ("none_fits", False)
+
+
+async def test_a_blank_text_is_asked_for_again(script: Script) -> None:
+    fields = {"premise": "Globex opens a store.", "hypothesis": " "}
+    said = text_answer(replacements=[replacement(field="premise")]) | {"fields": fields}
+    with pytest.raises(InvalidAnswer, match="hypothesis is blank"):
+        await LLMReplacerComposer(RTE, script(said), PROMPTS)(PAIR, Extraction(), NEWS)
+
+
+@pytest.mark.parametrize(("snippet", "fewest"), [("", 6), ("one two three four " * 4, 12)])
+async def test_a_premise_may_be_short_where_the_news_is(
+    script: Script, snippet: str, fewest: int
+) -> None:
+    long = PAIR.model_copy(update={"fields": {**PAIR.fields, "premise": "word " * 20}})
+    said = text_answer(decision="none_fits", statements=[], replacements=[])
+    client = script(said | {"fields": long.fields})
+    items = [news(1, snippet=snippet)]
+    await LLMReplacerComposer(RTE, client, PROMPTS)(long, Extraction(), items)
+    item = client.block("item")
+    assert isinstance(item, dict)
+    assert item["words"]["premise"]["fewest"] == fewest

@@ -1,18 +1,20 @@
 """Six roles over a real server: one wording each, and prompts that fill for every task."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
 from coreeval.agents.roles import Team
-from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
-from coreeval.config import ROLES, ModelsConfig
+from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team, llm_roles
+from coreeval.config import ROLES, ModelsConfig, RunConfig
 from coreeval.models import close_models, record_calls
 from coreeval.prompts import to_prompt_json
-from coreeval.schema import RoleName
+from coreeval.schema import Pipeline, RoleName
 from coreeval.tasks import load_task
 from coreeval.tools.stores.call_store import open_calls
 from tests.agents.llm.conftest import Script
@@ -31,24 +33,31 @@ TASKS: list[tuple[str, str | None]] = [
 ]
 
 
+FIXED = {
+    "language",
+    "task",
+    "line",
+    "line_rewriter",
+    "line_composer",
+    "question",
+    "labels",
+    "most",
+    "run",
+}
+
+
+@pytest.mark.parametrize("pipeline", ["full", "lean"])
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(("name", "target"), TASKS)
 def test_every_prompt_fills_for_every_built_in_task(
-    script: Script, role: RoleName, name: str, target: str | None
+    script: Script, role: RoleName, name: str, target: str | None, pipeline: Pipeline
 ) -> None:
     task = load_task(name, target)
-    played = LLM_ROLES[role](task, script(), PROMPTS)
+    player = llm_roles(RunConfig(pipeline=pipeline))[role]
+    played = player(task, script(), PROMPTS)
     assert isinstance(played, LLMRole)
-    prompt = PROMPTS[role]
-    blocks = prompt.variables - {
-        "task",
-        "line",
-        "question",
-        "labels",
-        "most",
-        "run",
-        "language",
-    }
+    prompt = PROMPTS[player.prompt_name(task)]
+    blocks = prompt.variables - FIXED - {"unchecked"}
     sample = TWEET.model_copy(update={"fields": dict.fromkeys(task.fields, HOSTILE)})
     data: dict[str, object] = dict.fromkeys(blocks, item_data(task, sample))
     data |= {"news": news_data([news(1, HOSTILE, HOSTILE)])} if "news" in blocks else {}
@@ -58,6 +67,20 @@ def test_every_prompt_fills_for_every_built_in_task(
     for block in blocks:
         assert user["content"].count(f"</{block}>") == 1
         assert f"<{block}>\n{to_prompt_json(data[block])}\n</{block}>" in user["content"]
+
+
+@pytest.mark.parametrize("pipeline", ["full", "lean"])
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", ["emotion", "rte"])
+def test_a_model_answers_in_the_order_that_the_prompt_explains(
+    script: Script, role: RoleName, name: str, pipeline: Pipeline
+) -> None:
+    task = load_task(name)
+    player = llm_roles(RunConfig(pipeline=pipeline))[role]
+    keys = cast("dict[str, object]", player(task, script(), PROMPTS).schema["properties"])
+    told = re.findall(r'^"(\w+)":', PROMPTS[player.prompt_name(task)].text, re.MULTILINE)
+    if role != "fact_judge":  # its one key is told in a sentence
+        assert list(keys) == told
 
 
 def test_a_task_without_a_line_says_so(script: Script) -> None:
@@ -91,11 +114,11 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
         models = ModelsConfig.model_validate({"default": default})
         materials = TeamInputs(
             models=models,
+            run=RunConfig(),
             prompts=PROMPTS,
             exchange=exchange(store),
             names=(),
             train=(),
-            seed=7,
         )
         yield build_team(EMOTION, materials), server
         await close_models()

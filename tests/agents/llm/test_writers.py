@@ -15,6 +15,7 @@ from coreeval.schema import (
     Lock,
     Plan,
     Replacement,
+    Sensitive,
     Statement,
     Triple,
 )
@@ -61,7 +62,7 @@ BRIEF = CompositionRequest(
 
 
 def rewrite(fields: dict[str, str], *, reworded: bool = True) -> dict[str, object]:
-    return {"fields": fields, "reworded": reworded, "reason": ""}
+    return {"fields": fields, "reworded": reworded, "declined": False, "reason": ""}
 
 
 def composition(*used: int, **fields: str) -> dict[str, object]:
@@ -89,6 +90,18 @@ async def test_a_rewrite(script: Script) -> None:
         "previous": TWEET.fields,
         "defects": [{"check": "length", "message": "20 words, at most 15"}],
     }
+
+
+async def test_the_rewriter_sees_what_could_harm_and_may_decline(script: Script) -> None:
+    client = script(rewrite(NEW) | {"declined": True, "reason": "it accuses Jo Doe"})
+    flagged = FOUND.model_copy(
+        update={"sensitive": (Sensitive(flag="crime_or_accusation", span="Acme"),)}
+    )
+    said = await LLMRewriter(EMOTION, client, PROMPTS)(TWEET, flagged)
+    assert (said.reworded, said.declined) == (False, True)
+    item = client.block("item")
+    assert isinstance(item, dict)
+    assert item["sensitive"] == [{"flag": "crime_or_accusation", "span": "Acme"}]
 
 
 async def test_the_rewriter_sees_no_news(script: Script) -> None:
@@ -148,7 +161,7 @@ async def test_the_composer_sees_the_whole_brief(script: Script) -> None:
     assert plan["replacements"][0]["number"] == 1
     assert plan["statements"][0]["quote"] == "Globex opens a store in Rome"
     assert news(2).id not in json.dumps(plan)
-    assert client.block("drafts") == {"substituted": BRIEF.substituted, "reworded": None}
+    assert client.block("reworded") is None
     assert client.block("feedback") == {
         "previous": {"text": "too long"},
         "defects": [{"check": "length", "message": "20 words, at most 15"}],

@@ -128,6 +128,14 @@ def test_a_control_arm_of_few_samples_tells_nothing() -> None:
     assert "shares 19 samples" in found.reasons[0]
 
 
+def test_without_a_semantic_arm_words_and_facts_are_not_told_apart() -> None:
+    marks = _marks(FACTS)
+    found = decompose(coded({"original": marks["original"], "updated": marks["updated"]}))
+    assert found.verdict == "too_few"
+    assert "no answers about a semantic arm" in found.reasons[0]
+    assert "run.arms" in found.reasons[0]
+
+
 def test_fewer_than_twenty_shared_samples_give_no_verdict() -> None:
     found = decompose(coded({arm: first(10, 19) for arm in FACTS}))
     assert found.verdict == "too_few"

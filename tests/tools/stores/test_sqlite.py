@@ -19,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     delete,
+    event,
     select,
     text,
 )
@@ -307,3 +308,17 @@ def test_sqlite_flushes_each_commit_only_where_nobody_else_does(
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == synchronous
     engine.dispose()
+
+
+def test_a_file_that_another_process_holds_is_no_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    engine = open_engine(_url(path))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("BEGIN EXCLUSIVE")
+        event.listen(engine, "connect", lambda dbapi, _: dbapi.execute("PRAGMA busy_timeout=1"))
+        with pytest.raises(RunError, match="locked") as caught:
+            prepare_database(engine, FIRST, what="a.db")
+    assert "another process is at work on it" in caught.value.hint

@@ -1,0 +1,66 @@
+"""Which originals are labelled together, in one call of the label judge.
+
+Membership and order follow from the planned samples and `run.label_batch` alone, so every process
+of a run, a resumed run and another run over the same samples ask the same questions, and the call
+store answers all but the first.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+
+from coreeval.agents.roles import Fields
+from coreeval.evaluation.benchmarks import find_target
+from coreeval.tools.stores.run_store import RunStore
+
+_KEPT_BATCHES = 256
+"""Batches whose texts are kept in memory: more than samples in flight usually belong to."""
+
+
+class LabelBatches:
+    """The batches of a run's originals.
+
+    Args:
+        store: The store of the samples.
+        size: The most originals of one batch; 1 for none.
+    """
+
+    def __init__(self, store: RunStore, size: int) -> None:
+        self._store, self._size = store, size
+        self._texts = lru_cache(_KEPT_BATCHES)(self._read_texts)
+        self._failed = set[tuple[str, ...]]()
+
+    def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
+        """Return a sample's place in its batch, from 0, and the texts of all members.
+
+        Return None for a sample that is alone, such as a train item, and for one of a batch that
+        failed before in this process.
+        """
+        members = self._members.get(sample_id, ())
+        if len(members) < 2 or members in self._failed:
+            return None
+        return members.index(sample_id), self._texts(members)
+
+    def mark_failed(self, sample_id: str) -> None:
+        """Note that the batch of a sample has no usable answer."""
+        self._failed.add(self._members[sample_id])
+
+    @cached_property
+    def _members(self) -> Mapping[str, tuple[str, ...]]:
+        """The batch of each sample, read when the samples are planned."""
+        return _divide(self._store.sample_ids(), self._size) if self._size > 1 else {}
+
+    def _read_texts(self, members: tuple[str, ...]) -> Sequence[Fields]:
+        return [self._store.sample(member).fields for member in members]
+
+
+def _divide(ids: Sequence[str], size: int) -> dict[str, tuple[str, ...]]:
+    """Return the batch of each sample; samples of different stance targets are never together."""
+    by_target = dict[str | None, list[str]]()
+    for sample_id in ids:
+        by_target.setdefault(find_target(sample_id), []).append(sample_id)
+    batches = (
+        tuple(same[start : start + size])
+        for same in by_target.values()
+        for start in range(0, len(same), size)
+    )
+    return {member: batch for batch in batches for member in batch}
