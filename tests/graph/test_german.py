@@ -109,7 +109,7 @@ def plan(case: Case, prompted: Prompted) -> dict[str, object]:
     change = {
         "before": {"head": case.span, "relation": "ist", "tail": "so"},
         "after": {"head": case.head, "relation": "ist", "tail": case.quote},
-        "field": "text", "statement": 1, "same_type": True,
+        "field": "text", "statement": 1,
     }  # fmt: skip
     statement = {
         "text": case.quote, "evidence": [number], "quote": case.quote, "translation": "",
@@ -117,7 +117,8 @@ def plan(case: Case, prompted: Prompted) -> dict[str, object]:
     }  # fmt: skip
     return {
         "sketch": "", "reason": "", "decision": "use", "statements": [statement],
-        "replacements": [change], "delete": [], "persons": [],
+        "replacements": [change], "delete": [], "persons": [], "claims": {},
+        "replaces_all": False,
     }  # fmt: skip
 
 
@@ -147,7 +148,9 @@ ROLES: dict[str, Callable[[Case, Prompted], dict[str, object]]] = {
     "extraction": extraction,
     "plan": plan,
     "fact_check": facts,
-    "rewrite": lambda case, _: {"reason": "", "reworded": True, "fields": {"text": case.reworded}},
+    "rewrite": lambda case, _: {
+        "declined": False, "reason": "", "reworded": True, "fields": {"text": case.reworded},
+    },
     "composition": lambda case, _: {
         "moment": "", "draft": "", "stumble": "", "fields": {"text": case.composed},
         "used_replacements": [1], "dropped": [],
