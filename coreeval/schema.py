@@ -16,6 +16,10 @@ from pydantic import (
     model_validator,
 )
 
+from coreeval.languages import ENGLISH, check_language
+
+Language = Annotated[str, AfterValidator(check_language)]
+"""An ISO 639-1 code, such as `de`."""
 RoleName = Literal["extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge"]
 Outcome = Literal[
     "accepted",
@@ -91,6 +95,8 @@ class Task(Value):
     labels: tuple[Label, ...] = Field(min_length=2)
     question: str
     """The label question put to a blind judge; may name `$target`."""
+    language: Language = ENGLISH
+    """The language of the texts; news is sought, and texts are written and checked in it."""
     text_kind: Literal["tweet", "sentence"]
     """Register of the texts; decides the length and overlap tolerances (research: pilot §7)."""
     target: str | None = None
@@ -187,7 +193,7 @@ class Evidence(Value):
     published_at: datetime
     published_precision: Precision
     """How the publication time is known: stated, read off the URL, from a twin, or crawl time."""
-    language: str = "en"
+    language: str = ENGLISH
     entities: tuple[NamedEntity, ...] = ()
     cluster: str = ""
     """Shared by articles that tell the same event; empty when it stands alone."""

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from coreeval.agents.queries import ALIKE_SHARE, find_best_rung
 from coreeval.agents.text.words import count_words, find_content_words, stem
+from coreeval.languages import ENGLISH
 from coreeval.schema import Evidence, Rung
 
 EVENTS_OFFERED = 8
@@ -92,12 +93,12 @@ def _is_same_event(one: Evidence, other: Evidence) -> bool:
         return True
     if abs(one.published_at - other.published_at) > SAME_EVENT_SPAN:
         return False
-    own, others = _stems(one.title), _stems(other.title)
+    own, others = (_stems(each.title, each.language) for each in (one, other))
     return len(own & others) >= max(2, ALIKE_SHARE * len(own | others))
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, find_content_words(text)))
+def _stems(text: str, language: str = ENGLISH) -> frozenset[str]:
+    return frozenset(stem(word, language) for word in find_content_words(text, language))
 
 
 def rank_events(
@@ -130,7 +131,9 @@ def _describe(event: NewsEvent) -> str:
     return f"{best.title}. {best.snippet}".strip()
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[\u00bf\u00a1\u201e\u00ab]?[A-Z\u00c0-\u00de0-9])|\n+"
+)
 
 
 def split_passages(text: str) -> list[str]:

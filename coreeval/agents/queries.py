@@ -68,19 +68,26 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
             text=text,
             rung=rung,
             aliases=more,
-            context=_find_context(text, extraction) if rung in ("named", "alias") else (),
+            context=_find_context(text, extraction, task.language)
+            if rung in ("named", "alias")
+            else (),
         )
         for number, (text, rung, more) in enumerate(_limit_drafts(kept[::-1]), start=1)
     ]
 
 
-def _find_context(name: str, extraction: Extraction) -> tuple[str, ...]:
+def _find_context(name: str, extraction: Extraction, language: str) -> tuple[str, ...]:
     """Return the sample's other topics, which distinguish the river from the company."""
     own = {stem(word) for word in split_words(name)}
     told = [entity.query_name for entity in _select_searchable(extraction)] + list(
         extraction.queries
     )
-    found = (word for text in told for word in find_content_words(text) if stem(word) not in own)
+    found = (
+        word
+        for text in told
+        for word in find_content_words(text, language)
+        if stem(word) not in own
+    )
     return tuple(islice(dict.fromkeys(found), MOST_CONTEXT))
 
 
@@ -204,11 +211,15 @@ def merge_results(
 
 def _is_near(query: EntityQuery, item: Evidence) -> bool:
     """Return whether an item has a query's name, or most words of its topic."""
-    asked = {stem(word) for word in find_content_words(query.text)}
+    asked = _content_stems(query.text, item.language)
     if query.rung in ("named", "alias") or not asked:
         return True
     told = " ".join((item.title, item.snippet, *(entity.name for entity in item.entities)))
-    return len(asked & {stem(word) for word in find_content_words(told)}) >= NEAR_SHARE * len(asked)
+    return len(asked & _content_stems(told, item.language)) >= NEAR_SHARE * len(asked)
+
+
+def _content_stems(text: str, language: str) -> frozenset[str]:
+    return frozenset(stem(word, language) for word in find_content_words(text, language))
 
 
 def _interleave(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
@@ -225,7 +236,7 @@ def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
     told: list[frozenset[str]] = []
     for item in items:
         headline = _make_key(item.title)
-        own = frozenset(map(stem, find_content_words(item.title)))
+        own = _content_stems(item.title, item.language)
         alike = sum(len(own & other) >= ALIKE_SHARE * len(own | other) for other in told if own)
         if item.id not in seen and headline not in seen and alike < MOST_TELLINGS:
             told.append(own)

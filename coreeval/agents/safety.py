@@ -14,9 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from coreeval.agents.name_finder import NameFinder, is_unspaced
+from coreeval.agents.text.language_checks import SAFETY_LISTS
 from coreeval.agents.text.words import normalise
 from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import ConfigError
+from coreeval.languages import ENGLISH
 from coreeval.schema import Evidence, Extraction, Flag, Policy, Sample
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -211,14 +213,21 @@ class ScreenResult:
 
 
 def screen_sample(
-    sample: Sample, extraction: Extraction, policy: Mapping[Flag, Policy]
+    sample: Sample,
+    extraction: Extraction,
+    policy: Mapping[Flag, Policy],
+    language: str = ENGLISH,
 ) -> ScreenResult:
     """Return the strictest policy that a sample's flags require.
 
     Both the extractor's flags and our own word lists are consulted, so that neither a careless
-    extractor nor an unusual wording is enough to let a sample pass.
+    extractor nor an unusual wording is enough to let a sample pass. The lists are English: in other
+    languages every flag of the extractor counts.
     """
-    found = [*_extractor_flags(sample, extraction), *_word_list_flags(sample)]
+    known = SAFETY_LISTS.knows(language)
+    found = [*_extractor_flags(sample, extraction, hostile_only=known)]
+    if known:
+        found += _word_list_flags(sample)
     asked = choose_strictest({policy[flag] for flag, _ in found})
     reasons = (
         f"{flag}: {span!r}" if span else flag for flag, span in found if policy[flag] == asked
@@ -226,11 +235,14 @@ def screen_sample(
     return ScreenResult(asked, "" if asked == "allow" else next(reasons, ""))
 
 
-def _extractor_flags(sample: Sample, extraction: Extraction) -> Iterator[tuple[Flag, str]]:
+def _extractor_flags(
+    sample: Sample, extraction: Extraction, *, hostile_only: bool
+) -> Iterator[tuple[Flag, str]]:
+    """Yield the extractor's flags; `hostile_only` leaves out a group that is only talked about."""
     flags = {sensitive.flag for sensitive in extraction.sensitive}
     for sensitive in extraction.sensitive:
         harmless = sensitive.flag == "protected_group" and not _is_hostile(sample, flags)
-        if not harmless:
+        if not (hostile_only and harmless):
             yield sensitive.flag, sensitive.span
 
 

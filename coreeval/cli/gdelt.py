@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from coreeval.cli.gdelt_query import find_store, query
+from coreeval.cli.gdelt_query import find_store, parse_language, query
 from coreeval.cli.gdelt_text import text
 from coreeval.cli.options import MOST_DAYS_BACK
 from coreeval.cli.output import AsJson, Document, brief, one_line, show
@@ -83,6 +83,15 @@ def sync(
     wiki: Annotated[
         str, typer.Option("--wiki", metavar="URL", help="The API that has current_events.")
     ] = "https://en.wikipedia.org/w/api.php",
+    languages: Annotated[
+        str | None,
+        typer.Option(
+            "--languages",
+            metavar="CODES",
+            help="The languages that the store offers news in, joined by commas, such as en,de; "
+            "else those of before, which is English in a new store.",
+        ),
+    ] = None,
     store: StoreOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,8 +105,9 @@ def sync(
     if until and since in (None, LAST):
         raise UsageError("--until needs --since YYYY-MM-DD", where="coreeval gdelt sync")
     place = store or find_store()
+    offered = _parse_languages(languages)
     if source:
-        done = _from_folder(place, source)
+        done = _from_folder(place, source, offered)
     else:
         done = _from_mirror(
             place,
@@ -105,6 +115,7 @@ def sync(
             _parse_day(until, "--until"),
             feeds,
             _Addresses(mirror, wiki, contact or ""),
+            offered,
         )
     show(sync_document(done), as_json, lambda: "\n".join(sync_lines(done)))
     if done.stopped or done.troubles.failed:
@@ -136,15 +147,26 @@ class _Addresses(NamedTuple):
     contact: str
 
 
+def _parse_languages(codes: str | None) -> tuple[str, ...]:
+    if codes is None:
+        return ()
+    return tuple(parse_language(code.strip(), "--languages") for code in codes.split(","))
+
+
 def _from_mirror(
-    store: Path, start: datetime | None, end: datetime | None, feeds: str, named: _Addresses
+    store: Path,
+    start: datetime | None,
+    end: datetime | None,
+    feeds: str,
+    named: _Addresses,
+    languages: Sequence[str],
 ) -> "SyncResult":
     from coreeval.tools.gdelt.sync.feeds import parse_feeds
     from coreeval.tools.gdelt.sync.portal_sync import PortalAccess
     from coreeval.tools.gdelt.sync.sync import sync_mirror
 
     chosen, portal = parse_feeds(feeds), PortalAccess(contact=named.contact, url=named.wiki)
-    with _run_around() as around:
+    with _run_around(languages) as around:
         return sync_mirror(
             store,
             start=start,
@@ -156,15 +178,15 @@ def _from_mirror(
         )
 
 
-def _from_folder(store: Path, source: Path) -> "SyncResult":
+def _from_folder(store: Path, source: Path, languages: Sequence[str]) -> "SyncResult":
     from coreeval.tools.gdelt.sync.sync import sync_folder
 
-    with _run_around() as around:
+    with _run_around(languages) as around:
         return sync_folder(store, source, around=around)
 
 
 @contextmanager
-def _run_around() -> "Iterator[Around]":
+def _run_around(languages: Sequence[str]) -> "Iterator[Around]":
     from coreeval.cli.progress import show_progress
     from coreeval.graph.monitor import Progress
     from coreeval.tools.gdelt.index.build import compact
@@ -174,7 +196,7 @@ def _run_around() -> "Iterator[Around]":
 
         def finish(store: Path) -> None:
             watch(Progress(stage="compact"))
-            compact(store)
+            compact(store, languages)
 
         yield Around(watch=_show_progress(watch), finish=finish)
 

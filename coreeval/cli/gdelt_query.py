@@ -53,6 +53,9 @@ def query(
             "--source", metavar="NAME", help=f"Only news from there: {', '.join(SOURCES)}."
         ),
     ] = None,
+    language: Annotated[
+        str, typer.Option("--language", metavar="CODE", help="The language of the news.")
+    ] = "en",
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="DIR", file_okay=False, help="The news store."),
@@ -76,7 +79,8 @@ def query(
         context=tuple(context or ()),
     )
     how, only = _parse_precision(min_precision), _parse_source(source)
-    with LocalKnowledge(place, news=place, min_precision=how, source=only) as news:
+    code = parse_language(language, "--language")
+    with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
         answer = asyncio.run(news.fetch([asked], window, limit))
         coverage = news.coverage(window)
     document: Document = {
@@ -122,6 +126,20 @@ def _parse_window(start: str, end: str) -> "Window":
             hint="the end is the first day that is left out",
         )
     return Window(start=first, end=last)
+
+
+def parse_language(code: str, option: str) -> str:
+    """Return the language code that an option names.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from coreeval.languages import check_language
+
+    try:
+        return check_language(code)
+    except ValueError as error:
+        raise UsageError(str(error), where=option) from None
 
 
 def parse_moment(text: str, option: str) -> datetime:

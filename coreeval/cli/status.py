@@ -72,7 +72,7 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
 
 
 def _document(now: "RunStatus") -> Document:
-    from coreeval.runs.status import read_bad_lines, read_failures
+    from coreeval.runs.status import read_bad_lines, read_cache_use, read_failures
 
     sign, pulse = now.sign, now.pulse
     return {
@@ -90,6 +90,7 @@ def _document(now: "RunStatus") -> Document:
         "idle_s": now.idle_s,
         "stalled": now.stalled,
         "spend": asdict(now.spend),
+        "cache_use": [asdict(one) for one in read_cache_use(now.run)],
         "stuck": [asdict(one) for one in now.stuck],
         "comparability": _comparability(now),
         "offline_roles": now.ruled,
@@ -144,9 +145,23 @@ def _life(now: "RunStatus") -> Iterator[str]:
         share = f" {pulse.done}/{pulse.total}" if pulse.total else ""
         yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
     yield from (f"spent: {words}" for words in [", ".join(spend_parts(now.spend))] if words)
+    yield from _cache_lines(now.run)
     if now.stalled and pulse:
         yield f"{format_idle_time(now.idle_s)}; what it waits for:"
         yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["nothing that is known"])
+
+
+def _cache_lines(run: Path) -> Iterator[str]:
+    """Yield how much of each role's prompts the providers had cached; nothing if they had none."""
+    from coreeval.runs.status import read_cache_use
+
+    used = read_cache_use(run)
+    if any(one.cached_tokens for one in used):
+        yield "prompt tokens from the providers' caches:"
+        yield from (
+            f"  {one.role} ({one_line(one.model)}): {one.cached_share:.0%} of {one.prompt_tokens:,}"
+            for one in used
+        )
 
 
 def _troubles(now: "RunStatus") -> Iterator[str]:

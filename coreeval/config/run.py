@@ -14,7 +14,7 @@ from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Pipeline, Policy, Seed
+from coreeval.schema import Flag, Language, Pipeline, Policy, Seed
 
 
 class TelemetryConfig(Section):
@@ -46,6 +46,9 @@ class DatasetConfig(Section):
     split: SplitName = "test"
     train_split: SplitName = "train"
     """The split that embedded targets are fitted on."""
+    language: Language | None = None
+    """The language of the texts as an ISO 639-1 code; None: the task's own, which is `en` if its
+    file does not state one."""
     target: str | None = None
     """TweetEval stance: the target's folder, or `all`."""
     subset: str | None = None

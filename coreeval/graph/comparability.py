@@ -39,6 +39,7 @@ def compare_with_originals(run: RunContext) -> "Comparability | None":
         evidence=list(_iter_evidence(run, clusters)),
         accuracy=accuracy,
         absent=absent,
+        language=run.task.language,
     )
     return measure.measure_comparability(pairs, embed)
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from coreeval.agents.events import Similarity
 from coreeval.config import Config
 from coreeval.config.knowledge import KnowledgeConfig
-from coreeval.errors import DatasetError, KnowledgeError
+from coreeval.errors import ConfigError, DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.event_offers import EventOffers
 from coreeval.graph.node_context import Retrieve
 from coreeval.graph.setup import Setup
+from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.runs.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
@@ -71,8 +72,10 @@ def open_news(
     """Open the backends; index local news for searching if that has not been done.
 
     Raises:
+        ConfigError: a remote backend would search for news that is not in English.
         KnowledgeError: news files are missing, or no source has news of the window.
     """
+    _refuse_english_backends(setup)
     sources: list[KnowledgeSource] = []
     local: LocalKnowledge | None = None
     with ExitStack() as opened:
@@ -89,6 +92,20 @@ def open_news(
     return NewsSources(sources, local)
 
 
+def _refuse_english_backends(setup: Setup) -> None:
+    """Raise an error if a backend that searches English news alone is to find other news."""
+    language = setup.task.language
+    remote = [name for name in setup.config.knowledge.backends if name != "local"]
+    if remote and language != ENGLISH:
+        raise ConfigError(
+            f"{' and '.join(remote)} search English news only, and the benchmark is in "
+            f"{LANGUAGES[language]}",
+            where="knowledge.backends",
+            hint="backends: [local], with a store that was synced with --languages "
+            f"{language} and a feed that has the language, such as gal",
+        )
+
+
 def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
     chosen = setup.config.knowledge
     path = Path(chosen.path) if chosen.path else workspace.news
@@ -98,7 +115,12 @@ def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
             where=str(path),
             hint="bring it in: coreeval gdelt sync --days 30; or set knowledge.path",
         )
-    return open_local(path, workspace.gdelt, min_precision=chosen.min_precision)
+    return open_local(
+        path,
+        workspace.gdelt,
+        min_precision=chosen.min_precision,
+        language=setup.task.language,
+    )
 
 
 def _open_remote(

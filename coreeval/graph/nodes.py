@@ -48,7 +48,8 @@ class SampleNodes:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
-        screened = safety.screen_sample(sample, found, self._context.rules.policy)
+        policy = self._context.rules.policy
+        screened = safety.screen_sample(sample, found, policy, task.language)
         extraction = found.model_dump(mode="json", exclude={"rewrite"})
         update = SampleUpdate(extraction=extraction, policy=screened.policy)
         if isinstance(found, ExtractionWithRewrite):

@@ -153,13 +153,16 @@ class RunContext:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
         if self.config.dataset.target != ALL_TARGETS:
             return [self.task]
-        return [_load_target_task(self.config.task, target) for target in self.inputs.targets(self)]
+        task, language = self.config.task, self.config.dataset.language
+        return [_load_target_task(task, target, language) for target in self.inputs.targets(self)]
 
     def load_task_of(self, sample: Sample) -> Task:
         """Return the task of a sample: with several stance targets, the task of its own target."""
         if self.config.dataset.target != ALL_TARGETS:
             return self.task
-        return _load_target_task(self.config.task, find_target(sample.id) or "")
+        return _load_target_task(
+            self.config.task, find_target(sample.id) or "", self.config.dataset.language
+        )
 
     @property
     def graph_version(self) -> str:
@@ -325,5 +328,5 @@ class RunContext:
 
 
 @cache
-def _load_target_task(task: str, target: str) -> Task:
-    return load_task(task, target)
+def _load_target_task(task: str, target: str, language: str | None) -> Task:
+    return load_task(task, target, language)

@@ -26,6 +26,7 @@ from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_spl
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
+from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
 from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
@@ -90,7 +91,7 @@ def set_up(
         UsageError: something in the config is not valid.
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
-    task = load_task(config.task, config.dataset.target)
+    task = load_task(config.task, config.dataset.target, config.dataset.language)
     _check_pipeline(config, prompts, task)
     fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
@@ -181,7 +182,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
-    _check_rule_based(config.models)
+    _check_rule_based(config.models, setup.task.language)
     _check_rules_fit(config.models, setup.task)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
@@ -224,8 +225,19 @@ def _check_reachable_targets(
             _check_embedded(setup, target)
 
 
-def _check_rule_based(models: ModelsConfig) -> None:
-    """Raise an error if a role is played by rules whose packages are missing."""
+def _check_rule_based(models: ModelsConfig, language: str) -> None:
+    """Raise an error if a role is played by rules that cannot play it.
+
+    Their packages may be missing, and they know English alone.
+    """
+    if models.rule_based_roles and language != ENGLISH:
+        roles = ", ".join(models.rule_based_roles)
+        raise ConfigError(
+            f"the benchmark is in {LANGUAGES[language]}, and rules that know only English play "
+            f"{roles}",
+            where="models",
+            hint=f"name a model for {roles}; offline and spacy are for English benchmarks",
+        )
     providers = {models.for_role(role).provider for role in models.rule_based_roles}
     if providers:
         check_extra("demo", "spacy", "a role that rules play", where="models")

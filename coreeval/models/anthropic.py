@@ -61,6 +61,9 @@ _FINISH: dict[str, FinishReason] = {
     "pause_turn": "length",
     "refusal": "refusal",
 }
+FEWEST_CACHED_CHARACTERS = 3 * 1024
+"""The fewest characters of instructions that the provider may cache: it takes 1,024 tokens or more,
+by model, of at least 3 characters each (the lowest rate in graph/estimate/call_figures.py)."""
 _BLANK = "(blank)"
 """Stands for a turn without a word, which the endpoint would not take."""
 
@@ -78,7 +81,10 @@ def request_body(
 
 
 def _prompt_fields(messages: list[dict[str, str]]) -> Body:
-    """Return the turns and, separately, the instructions, marked for the provider's cache."""
+    """Return the turns and, separately, the instructions.
+
+    Instructions that are long enough are marked for the provider's cache.
+    """
     texts = [one["content"] for one in messages if one["role"] == "system"]
     blocks: list[Body] = [{"type": "text", "text": text} for text in texts if text.strip()]
     turns = [
@@ -88,7 +94,8 @@ def _prompt_fields(messages: list[dict[str, str]]) -> Body:
     ]
     if not blocks:
         return {"messages": turns}
-    blocks[-1]["cache_control"] = {"type": "ephemeral"}
+    if sum(len(text) for text in texts) >= FEWEST_CACHED_CHARACTERS:
+        blocks[-1]["cache_control"] = {"type": "ephemeral"}
     return {"system": blocks, "messages": turns}
 
 

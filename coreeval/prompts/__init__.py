@@ -192,13 +192,18 @@ def _read_prompt(path: Path) -> Prompt:
     return Prompt(str(path), text)
 
 
+OPTIONAL = frozenset({"language"})
+"""The variables that a user's prompt may do without: `language` came after such prompts existed."""
+
+
 def _check_variables(own: Prompt, built_in: Prompt) -> None:
-    if own.variables != built_in.variables:
-        missing = sorted(built_in.variables - own.variables)
-        unknown = sorted(own.variables - built_in.variables)
+    if own.variables | OPTIONAL != built_in.variables | OPTIONAL:
+        wanted = sorted(built_in.variables - OPTIONAL)
+        missing = sorted(built_in.variables - own.variables - OPTIONAL)
+        unknown = sorted(own.variables - built_in.variables - OPTIONAL)
         raise PromptError(
             f"its variables differ from the built-in prompt's: missing {missing or 'none'}, "
             f"unknown {unknown or 'none'}",
             where=own.name,
-            hint=f"it must use {', '.join('$' + name for name in sorted(built_in.variables))}",
+            hint=f"it must use {', '.join(f'${name}' for name in wanted)}",
         )

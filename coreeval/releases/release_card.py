@@ -19,6 +19,7 @@ from coreeval.runs.card import (
     describe_offline_roles,
     describe_precision,
     describe_start,
+    describe_unchecked,
     front_matter,
     label_table,
     model_table,
@@ -83,7 +84,7 @@ def _agreement_row(one: CriterionResult) -> Row:
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
     """Return the dataset card, which people and `datasets` read."""
-    head = dump_front_matter(_head(manifest)).strip()
+    head = dump_front_matter(_head(manifest, task.language)).strip()
     parts = (
         _contents(task, manifest),
         *_comparability(manifest),
@@ -97,10 +98,10 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
     return "\n\n".join((f"---\n{head}\n---", *parts)) + "\n"
 
 
-def _head(manifest: ReleaseManifest) -> dict[str, object]:
+def _head(manifest: ReleaseManifest, language: str) -> dict[str, object]:
     arms = ("updated", "semantic", "provenance", "samples", "original")
     held = [arm for arm in arms if manifest.arms[arm]]
-    front = front_matter(manifest.name, manifest.split, held)
+    front = front_matter(manifest.name, manifest.split, held, language)
     terms = {"license": "other", "license_name": visible_line(manifest.licence.name)}
     if address := web_address(manifest.licence.url):
         terms["license_link"] = address
@@ -115,7 +116,8 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
 {escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{describe_offline_roles(manifest.ruled)}
+{describe_offline_roles(manifest.ruled)}\
+{describe_unchecked(task.language)}
 | folder | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |

@@ -202,7 +202,7 @@ class ReleaseSources:
 
 
 def _task_of(run: Manifest, config: Config) -> Task:
-    task = load_task(config.task, config.dataset.target)
+    task = load_task(config.task, config.dataset.target, config.dataset.language)
     if hash_task(task) != run.fingerprints.task:
         raise ReleaseError(
             "the task has changed since the run",

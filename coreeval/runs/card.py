@@ -9,8 +9,10 @@ from pathlib import Path
 from coreeval.config import Config
 from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
 from coreeval.evaluation.comparability.verdict import Comparability
+from coreeval.languages import ENGLISH
 from coreeval.meanings import COMPARABILITY
 from coreeval.runs.arms import shard_name
+from coreeval.runs.languages import describe_language
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.sources import SourceTerms, count_sources, describe_sources
 from coreeval.schema import Precision, Task
@@ -26,17 +28,20 @@ samples and dated news. They are no statements by the authors of the originals, 
 companies and places they name did not take part in making them."""
 
 
-def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object]:
+def front_matter(
+    name: str, split: str, arms: Iterable[str], language: str = ENGLISH
+) -> dict[str, object]:
     """Return the card's YAML for `datasets` and hubs; the first arm is the default config.
 
     Args:
         name: The name of the benchmark.
         split: The split in the files.
         arms: The folders that have rows; `datasets` cannot load a config without rows.
+        language: The language of the texts.
     """
     return {
         "pretty_name": f"CoreEval {name}",
-        "language": ["en"],
+        "language": [language],
         "task_categories": ["text-classification"],
         "tags": ["coreeval", "contamination", "synthetic"],
         "configs": [
@@ -108,6 +113,12 @@ def describe_offline_roles(roles: Sequence[str]) -> str:
     return f"\n**Offline roles** ({who}) are rules: a baseline, not what a model would write.\n"
 
 
+def describe_unchecked(language: str) -> str:
+    """Describe what code does not check in a language; empty for English."""
+    told = describe_language(language)
+    return f"\n**{told[0].upper()}{told[1:]}.** The judges still read every text.\n" if told else ""
+
+
 def describe_fill(on_reject: str) -> str:
     """Describe the substitute for rejected samples in the updated arm."""
     if on_reject == "drop":
@@ -164,7 +175,7 @@ def write_card(
 ) -> None:
     """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
-    head = front_matter(config.name, config.dataset.split, arms)
+    head = front_matter(config.name, config.dataset.split, arms, task.language)
     told = dump_front_matter(head).strip()
     sources = describe_sources(_read_sources(folder, config.dataset.split))
     body = _card_body(task, config, manifest, rows, comparability)
@@ -195,7 +206,8 @@ def _card_body(
 {escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{describe_offline_roles(config.models.rule_based_roles)}
+{describe_offline_roles(config.models.rule_based_roles)}\
+{describe_unchecked(task.language)}
 | arm | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |

@@ -49,6 +49,11 @@ _FAILED = """
     SELECT sample_id AS sample, reason FROM results
     WHERE outcome = 'failed' ORDER BY rowid LIMIT ?
 """
+_CACHE_USE = """
+    SELECT role, model, prompt_tokens, cached_tokens,
+        CAST(cached_tokens AS REAL) / prompt_tokens AS cached_share
+    FROM call_sums WHERE NOT cached AND prompt_tokens > 0 ORDER BY prompt_tokens DESC, role, model
+"""
 _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
 
 
@@ -235,6 +240,29 @@ def read_bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
     """
     with _store(run) as store:
         return [BadLine(**dict(row)) for row in store.execute(_BAD, (most,))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheUse:
+    """The prompt tokens of a role's billed calls to one model, and how many were cached."""
+
+    role: str
+    model: str
+    prompt_tokens: int
+    cached_tokens: int
+    """The tokens that the provider had in its own cache."""
+    cached_share: float
+
+
+def read_cache_use(run: Path) -> list[CacheUse]:
+    """Return how much of the prompts the providers had cached, by role and model.
+
+    Raises:
+        RunCorrupt: run.db is damaged or missing.
+        RunError: run.db cannot be read now.
+    """
+    with _store(run) as store:
+        return [CacheUse(**dict(row)) for row in store.execute(_CACHE_USE)]
 
 
 def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:

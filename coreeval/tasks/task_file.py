@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 from coreeval.config import ROLES
 from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import TaskError
+from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
 
 UNDECIDED = "unclear"
@@ -275,12 +276,13 @@ ALL_TARGETS = "all"
 """Value of `dataset.target` if each sample has its own target."""
 
 
-def load_task(name_or_path: str, target: str | None = None) -> Task:
+def load_task(name_or_path: str, target: str | None = None, language: str | None = None) -> Task:
     """Return a built-in task, or the task in a YAML file.
 
     `target` is for tasks whose question names one (stance). A name that the file lists is written
     out and brings its terms; any other name is used unchanged. `all` leaves the task without a
-    target: load it once more for each target that the samples have.
+    target: load it once more for each target that the samples have. `language` replaces the
+    language that the file states.
 
     Raises:
         TaskError: the task does not exist, its file has a mistake, or a target is missing or
@@ -289,7 +291,8 @@ def load_task(name_or_path: str, target: str | None = None) -> Task:
     where = _find_file(name_or_path)
     found = parse_task_file(_read_yaml(where))
     if isinstance(found, TaskFile):
-        return _apply_target(_add_general_lines(found), target, where)
+        task = _apply_target(_add_general_lines(found), target, where)
+        return task.model_copy(update={"language": language}) if language else task
     first, others = found[0], len(found) - 1
     more = f"{others} more: coreeval validate lists them" if others else ""
     hint = "; ".join(part for part in (first.hint, more) if part)
@@ -297,8 +300,13 @@ def load_task(name_or_path: str, target: str | None = None) -> Task:
 
 
 def hash_task(task: Task) -> str:
-    """Return the sha256 of a task: its labels, its fields and its instructions to roles."""
-    return hashlib.sha256(task.model_dump_json().encode()).hexdigest()
+    """Return the sha256 of a task: its labels, its fields and its instructions to roles.
+
+    The language counts unless it is English, so that tasks from before there were others keep
+    their hash.
+    """
+    known = {"language"} if task.language == ENGLISH else set[str]()
+    return hashlib.sha256(task.model_dump_json(exclude=known).encode()).hexdigest()
 
 
 def explain_task(path: str) -> list[str]:

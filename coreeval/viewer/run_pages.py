@@ -108,6 +108,8 @@ class CostRow:
     """Calls answered from the call store, which this run did not pay for."""
     prompt_tokens: int
     """Prompt tokens of billed calls only, like those of answers."""
+    provider_tokens: int
+    """Those of them that the provider had in its own cache."""
     completion_tokens: int
     usd: float
     """The sum of the billed calls with a known price."""
@@ -121,6 +123,7 @@ class CostRow:
             billed_calls=self.billed_calls + other.billed_calls,
             cached_calls=self.cached_calls + other.cached_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            provider_tokens=self.provider_tokens + other.provider_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             usd=self.usd + other.usd,
             unpriced=self.unpriced + other.unpriced,
@@ -144,6 +147,7 @@ def _build_cost_row(calls: CallSum) -> CostRow:
         billed_calls=calls.calls if billed else 0,
         cached_calls=0 if billed else calls.calls,
         prompt_tokens=calls.prompt_tokens if billed else 0,
+        provider_tokens=calls.cached_tokens if billed else 0,
         completion_tokens=calls.completion_tokens if billed else 0,
         usd=(calls.usd or 0.0) if billed else 0.0,
         unpriced=calls.calls - calls.priced if billed else 0,

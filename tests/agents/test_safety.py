@@ -203,3 +203,9 @@ def test_a_list_that_cannot_be_read(tmp_path: Path, content: bytes | None) -> No
 
 def test_an_empty_list_forbids_nothing() -> None:
     assert not Takedown().forbids(news("Anything at all"))
+
+
+def test_in_other_languages_each_flag_of_the_extractor_counts() -> None:
+    about, plain = flagged("protected_group"), sample("Über Gruppen")
+    assert screen_sample(plain, about, DEFAULT_POLICY).policy == "allow"
+    assert screen_sample(plain, about, DEFAULT_POLICY, "de").policy == "semantic_only"

@@ -282,3 +282,20 @@ def test_the_contact_may_stand_in_the_environment(
         assert shell(*ask, "--since", "2026-06-10", "--until", "2026-06-11").code == 0
         (agent,) = wiki.agents
     assert "(https://example.org/me)" in agent
+
+
+def test_a_store_offers_the_languages_that_a_sync_names(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "news").mkdir()
+    write(
+        tmp_path / "news" / "news.gal.json",
+        gal_line("Fähre Nordstern fährt wieder nach Fahrplan", "https://de.example/1",
+                 "2026-06-09T12:00:00Z", lang="de"),
+    )  # fmt: skip
+    asked = ("gdelt", "query", "Nordstern", "--start", "2026-06-01", "--end", "2026-07-01")
+    sync = ("gdelt", "sync", "--from", tmp_path / "news", "--store", "s", "--languages")
+    assert shell(*sync, "en,de").code == 0
+    said = shell(*asked, "--store", "s", "--language", "de", "--json")
+    assert [one["language"] for one in said.document["evidence"]] == ["de"]
+    refused = shell(*sync, "german")
+    assert refused.code == 2
+    assert "de is German" in refused.err

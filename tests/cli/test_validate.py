@@ -207,3 +207,12 @@ def test_rules_that_cannot_play_a_task_are_refused_before_a_run(
     refused = shell("refresh", config)
     assert refused.code == 2 and says in refused.err
     assert not (shell.folder / "runs").exists()
+
+
+def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
+    said = shell("validate", shell.config({"dataset.language": "fr"}))
+    assert "language: French (fr); left out in it: statements and new facts" in said.out
+    assert "rules that know only English play" in said.out
+    wrong = shell("validate", shell.config({"dataset.language": "german"}))
+    assert wrong.code == 2
+    assert "de is German" in wrong.err

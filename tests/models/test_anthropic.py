@@ -30,12 +30,13 @@ class Answer(Value):
 
 
 SHAPE = OutputSchema(Answer, name="answer")
-TOLD = {"role": "system", "content": "You label."}
+LONG = "You label. " * 300
+TOLD = {"role": "system", "content": LONG}
 TEXT = {"role": "user", "content": "a text"}
 ASKED = [TOLD, TEXT]
 GOOD = '{"label": "joy"}'
 JOY = Answer(label="joy")
-SYSTEM = [{"type": "text", "text": "You label.", "cache_control": {"type": "ephemeral"}}]
+SYSTEM = [{"type": "text", "text": LONG, "cache_control": {"type": "ephemeral"}}]
 STRUCTURED = {"format": {"type": "json_schema", "schema": SHAPE.schema}}
 
 
@@ -346,3 +347,11 @@ async def test_an_endpoint_of_ones_own_needs_no_key(
     config = ModelConfig(model="anthropic:stub", base_url=server.anthropic_url)
     await exchange(store).open_client(config, "extractor").ask(ASKED, SHAPE)
     assert server.keys == [f"Bearer {NO_KEY}"]
+
+
+async def test_short_instructions_are_not_marked_for_the_cache(
+    make_client: MakeClient, server: LLMServer
+) -> None:
+    server.answers = script(GOOD)
+    await make_client().ask([{"role": "system", "content": "You label."}, TEXT], SHAPE)
+    assert server.requests[0]["system"] == [{"type": "text", "text": "You label."}]

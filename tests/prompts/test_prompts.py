@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from coreeval.config import ROLES
 from coreeval.errors import PromptError
-from coreeval.prompts import DIVIDER, ROLES_OF_PROMPT, Prompt, load_prompts, to_prompt_json
+from coreeval.prompts import (
+    DIVIDER,
+    ROLES_OF_PROMPT,
+    Prompt,
+    load_built_in_prompt,
+    load_prompts,
+    to_prompt_json,
+)
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import load_task
 
@@ -151,3 +158,13 @@ def test_task_lines_for_judges_give_nothing_away(name: str, target: str | None) 
     task: Task = load_task(name, target)
     told = f"{task.question} {task.lines.get('label_judge', '')}".lower()
     assert not [word for word in ("rewrit", "updat", "original", "new text") if word in told]
+
+
+def test_a_prompt_without_the_language_is_accepted(tmp_path: Path) -> None:
+    text = load_built_in_prompt("composer").text
+    (tmp_path / "composer.md").write_text(text.replace("$language", "English"))
+    assert "language" not in load_prompts(tmp_path)["composer"].variables
+    (tmp_path / "composer.md").write_text(text.replace("$item", "an item"))
+    with pytest.raises(PromptError, match="missing") as refused:
+        load_prompts(tmp_path)
+    assert "$language" not in refused.value.hint

@@ -19,9 +19,9 @@ def made_once(kept: Path) -> Iterator[None]:
     """
     make, bundled, one_at_a_time = local._make, demo_data() / "news", Lock()
 
-    def make_or_copy(store: Path, path: Path) -> None:
+    def make_or_copy(store: Path, path: Path, language: str = "en") -> None:
         if path != bundled:
-            make(store, path)
+            make(store, path, language)
             return
         with one_at_a_time:
             if not kept.exists():

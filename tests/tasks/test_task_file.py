@@ -9,7 +9,14 @@ import yaml
 
 from coreeval.config import ROLES
 from coreeval.errors import TaskError
-from coreeval.tasks import BUILT_IN, explain_task, find_label, load_task, mentions_target
+from coreeval.tasks import (
+    BUILT_IN,
+    explain_task,
+    find_label,
+    hash_task,
+    load_task,
+    mentions_target,
+)
 
 Raw = dict[str, object]
 
@@ -267,3 +274,16 @@ def test_a_target_too_many() -> None:
 def test_finds_a_label(name: str, value: object, expected: int | None) -> None:
     label = find_label(load_task(name, TARGET.get(name)), value)
     assert (label.id if label else None) == expected
+
+
+def test_a_language_is_stated_by_the_file_or_the_config(tmp_path: Path) -> None:
+    own = written(tmp_path, language="de")
+    assert load_task(own).language == "de"
+    assert load_task(own, language="es").language == "es"
+    assert load_task("emotion").language == "en"
+    assert hash_task(load_task("emotion", language="de")) != hash_task(load_task("emotion"))
+
+
+def test_a_language_is_a_code(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="de is German"):
+        load_task(written(tmp_path, language="german"))

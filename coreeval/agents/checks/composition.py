@@ -15,6 +15,7 @@ from coreeval.agents.checks.context import (
     form_defect,
 )
 from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.text.language_checks import CONDUCT, HARM
 from coreeval.agents.text.lexicon import CONDUCT_WORDS, HARM_WORDS
 from coreeval.agents.text.numbers import find_missing_numbers
 from coreeval.agents.text.support import (
@@ -53,7 +54,7 @@ def check_numbers(case: CheckContext) -> Iterator[Defect]:
         if name not in case.factual_fields:
             continue
         known = [*case.news_numbers, *case.remaining_numbers(name)]
-        for number in find_missing_numbers(new, known):
+        for number in find_missing_numbers(new, known, case.task.language):
             yield fact_defect("numbers", f"{name}: {number.text!r} is in no evidence")
 
 
@@ -62,12 +63,15 @@ def check_dates(case: CheckContext) -> Iterator[Defect]:
 
     They are supported by the evidence, and by what the plan leaves of the field.
     """
-    told = {day for text in case.news_texts for day in find_calendar_words(text)}
+    language = case.task.language
+    told = {day for text in case.news_texts for day in find_calendar_words(text, language)}
     for name, _, new in case.pairs():
         if name not in case.factual_fields:
             continue
         for day in sorted(
-            find_calendar_words(new) - told - find_calendar_words(case.remaining_text(name))
+            find_calendar_words(new, language)
+            - told
+            - find_calendar_words(case.remaining_text(name), language)
         ):
             yield fact_defect("dates", f"{name}: {day.title()!r} is in no evidence")
 
@@ -75,7 +79,9 @@ def check_dates(case: CheckContext) -> Iterator[Defect]:
 def check_names(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each name that is in neither the evidence nor the original."""
     for name, old, new in case.pairs():
-        for unknown in find_unknown_names(new, like=old, known=case.known_words):
+        for unknown in find_unknown_names(
+            new, like=old, known=case.known_words, language=case.task.language
+        ):
             yield fact_defect("names", f"{name}: {unknown!r} is in no evidence")
 
 
@@ -123,6 +129,8 @@ def check_conduct(case: CheckContext) -> Iterator[Defect]:
 
     What they are said to have done must be in the news or in the original.
     """
+    if not CONDUCT.knows(case.task.language):
+        return
     told = Support([*case.news_texts, *(old for _, old, _ in case.pairs())])
     for name, _, new in case.pairs():
         said = (
@@ -141,6 +149,8 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
 
     Harm is an accusation, an illness, a death or an insult.
     """
+    if not HARM.knows(case.task.language):
+        return
     told = {stem(word) for text in case.news_texts for word in split_words(text)}
     before = {stem(word) for _, old, _ in case.pairs() for word in split_words(old)}
     for name, _, new in case.pairs():

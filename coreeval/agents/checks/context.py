@@ -6,7 +6,6 @@ from functools import cached_property
 
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
-from coreeval.agents.text.lexicon import PERSONAL_WORDS
 from coreeval.agents.text.numbers import Number, find_numbers, find_source_numbers
 from coreeval.agents.text.support import (
     evidence_text,
@@ -15,6 +14,7 @@ from coreeval.agents.text.support import (
     is_shouted,
     is_title_case,
 )
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_content_words, has_span, mask_spans
 from coreeval.agents.thresholds import Thresholds, thresholds_of
 from coreeval.schema import Defect, Task, Window
@@ -71,14 +71,15 @@ class CheckContext:
     @cached_property
     def news_numbers(self) -> list[Number]:
         """Return the numbers that the evidence states."""
-        return find_source_numbers(self.news_texts)
+        return find_source_numbers(self.news_texts, self.task.language)
 
     @cached_property
     def known_words(self) -> frozenset[str]:
         """Return every word of the original and of the evidence."""
         people = [entity.name for item in self.request.evidence for entity in item.entities]
         texts = [*self.request.sample.fields.values(), *self.news_texts, *people]
-        return frozenset[str]().union(*map(expand_words, texts))
+        language = self.task.language
+        return frozenset[str]().union(*(expand_words(text, language) for text in texts))
 
     @property
     def replaces_news(self) -> bool:
@@ -92,7 +93,7 @@ class CheckContext:
 
     def remaining_numbers(self, field: str) -> list[Number]:
         """Return the numbers that the plan leaves in a field."""
-        return find_numbers(self.remaining_text(field))
+        return find_numbers(self.remaining_text(field), self.task.language)
 
     def removed_spans(self, field: str) -> list[str]:
         """Return the spans of a field that the plan replaces or deletes."""
@@ -117,7 +118,7 @@ class CheckContext:
         Heads that the new facts name again may remain, and so may heads without a content word.
         Where nothing of the old event is left, no name of it may remain that the news lacks.
         """
-        plan = self.request.plan
+        plan, language = self.request.plan, self.task.language
         if self.replaces_news:
             return self._old_names(field)
         new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
@@ -131,7 +132,7 @@ class CheckContext:
         replaced = [
             head
             for head in heads
-            if set(find_content_words(head)) - PERSONAL_WORDS
+            if set(find_content_words(head, language)) - vocabulary_of(language).personal_words
             and not any(has_span(text, head) for text in new)
         ]
         return replaced + [gone.span for gone in plan.delete if gone.field == field]
@@ -140,8 +141,9 @@ class CheckContext:
         text = self.request.sample.fields.get(field, "")
         if is_title_case(text) or is_shouted(text):
             return []
-        news = frozenset[str]().union(*map(expand_words, self.news_texts))
-        return find_unknown_names(text, like=text, known=news)
+        language = self.task.language
+        news = frozenset[str]().union(*(expand_words(one, language) for one in self.news_texts))
+        return find_unknown_names(text, like=text, known=news, language=language)
 
 
 def form_defect(check: str, message: str) -> Defect:

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from coreeval.agents.checks.context import CheckContext, form_defect
 from coreeval.agents.edits import keeps_lock, length_limits
 from coreeval.agents.text import voice
+from coreeval.agents.text.language_checks import HEADLINE_STYLE, LANGUAGE
+from coreeval.agents.text.language_checks import PROFANITY as PROFANITY_CHECK
 from coreeval.agents.text.lexicon import PROFANITY
+from coreeval.agents.text.vocabulary import FEWEST_WORDS, recognise_language
 from coreeval.agents.text.words import (
     count_marker,
     count_words,
@@ -31,6 +34,7 @@ from coreeval.agents.text.words import (
     remove_marks,
     split_words,
 )
+from coreeval.languages import ENGLISH
 from coreeval.schema import Defect, Task
 from coreeval.tools.gdelt.words import looks_english
 
@@ -146,6 +150,8 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
 
 def check_profanity(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each coarse word that the original lacks."""
+    if not PROFANITY_CHECK.knows(case.task.language):
+        return
     before = {word for _, old, _ in case.pairs() for word in split_words(old)}
     for name, _, new in case.pairs():
         gained = sorted((set(split_words(new)) & PROFANITY) - before)
@@ -178,8 +184,9 @@ def check_figures(case: CheckContext) -> Iterator[Defect]:
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
-        gained = voice.find_figures(new)
-        if not voice.find_figures(old) and len(gained) > case.limits.figures:
+        gained = voice.find_figures(new, case.task.language)
+        before = voice.find_figures(old, case.task.language)
+        if not before and len(gained) > case.limits.figures:
             told = ", ".join(gained)
             yield form_defect(
                 "figures", f"{name} has {told}; its author would not write so many figures"
@@ -219,6 +226,8 @@ def check_line_breaks(case: CheckContext) -> Iterator[Defect]:
 
 def check_headline_style(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for a string of nouns if the original is written in sentences."""
+    if not HEADLINE_STYLE.knows(case.task.language):
+        return
     for name, old, new in case.pairs():
         share, before = voice.measure_function_words(new), voice.measure_function_words(old)
         low = share < case.limits.function_words and share < before - case.limits.function_fall
@@ -228,8 +237,6 @@ def check_headline_style(case: CheckContext) -> Iterator[Defect]:
             )
 
 
-FEWEST_LANGUAGE_WORDS = 4
-"""Fewest function words from which a language can be recognised (own choice)."""
 _INSTRUCTIONS = re.compile(
     r"\bas an ai\b|\blanguage model\b|\b(?:here is|here's|below is) (?:the|a|an|your) "
     r"(?:\w+ )?(?:rewritten|updated|new|revised|composed)\b|\bi (?:cannot|can't|am unable to) "
@@ -258,15 +265,25 @@ def check_script(case: CheckContext) -> Iterator[Defect]:
 
 
 def check_language(case: CheckContext) -> Iterator[Defect]:
-    """Yield a defect if an English text is no longer English, judged by its function words."""
+    """Yield a defect if a text is no longer in its language, judged by its function words."""
+    language = case.task.language
+    if not LANGUAGE.knows(language):
+        return
     for name, old, new in case.pairs():
         plain = remove_marks(new)
         told = (
-            len(split_words(plain)) >= FEWEST_LANGUAGE_WORDS
+            len(split_words(plain)) >= FEWEST_WORDS
             and measure_latin_share(new) >= case.limits.latin_share
         )
-        if told and looks_english(remove_marks(old)) and not looks_english(plain):
+        if told and _may_be(language, remove_marks(old)) and not _may_be(language, plain):
             yield form_defect("language", f"{name} is not in the language of the original")
+
+
+def _may_be(language: str, text: str) -> bool:
+    """Return whether nothing tells that a text is in another language."""
+    if language == ENGLISH:
+        return looks_english(text)
+    return recognise_language(split_words(text)) in (language, None)
 
 
 def check_instructions(case: CheckContext) -> Iterator[Defect]:

@@ -170,11 +170,12 @@ def _check_quotations(
 def _check_numbers(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
-    for number in find_missing_numbers(old, find_numbers(new)):
+    language = task.language
+    for number in find_missing_numbers(old, find_numbers(new, language), language):
         yield form_defect("numbers", f"{name} lost {number.text!r}")
-    for number in find_missing_numbers(new, find_numbers(old)):
+    for number in find_missing_numbers(new, find_numbers(old, language), language):
         yield form_defect("numbers", f"{name} gained {number.text!r}")
-    for day in sorted(find_calendar_words(old) ^ find_calendar_words(new)):
+    for day in sorted(find_calendar_words(old, language) ^ find_calendar_words(new, language)):
         yield form_defect("dates", f"{name} lost or gained {day.title()!r}")
 
 
@@ -186,7 +187,8 @@ def _check_names(
         wanted = entity.kind == "named" and entity.field == name
         if wanted and not any(_is_still_named(spelling, new) for spelling in spellings):
             yield form_defect("names", f"{name} lost {entity.span!r}")
-    for unknown in find_unknown_names(new, like=old, known=_known_words(extraction, old)):
+    known = _known_words(extraction, old, task.language)
+    for unknown in find_unknown_names(new, like=old, known=known, language=task.language):
         yield form_defect("names", f"{name} gained {unknown!r}")
 
 
@@ -207,11 +209,11 @@ def _has_start(word: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(start)}", text, re.IGNORECASE) is not None
 
 
-def _known_words(extraction: Extraction, old: str) -> frozenset[str]:
+def _known_words(extraction: Extraction, old: str, language: str) -> frozenset[str]:
     spellings = [
         name for entity in extraction.entities for name in (entity.query_name, *entity.aliases)
     ]
-    return frozenset[str]().union(*map(expand_words, [old, *spellings]))
+    return frozenset[str]().union(*(expand_words(text, language) for text in [old, *spellings]))
 
 
 _REWRITE_CHECKS: tuple[Callable[[Task, Extraction, str, str, str], Iterator[Defect]], ...] = (

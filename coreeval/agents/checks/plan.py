@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.checks.context import UNRESTRAINED, Restraint
-from coreeval.agents.text.lexicon import CONDUCT_WORDS, HEDGES, PERSONAL_WORDS, REPORTING_WORDS
+from coreeval.agents.text.language_checks import CONDUCT
+from coreeval.agents.text.language_checks import HEDGES as HEDGES_CHECK
+from coreeval.agents.text.lexicon import CONDUCT_WORDS, HEDGES
 from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import (
     find_content_words,
     has_span,
@@ -154,25 +157,28 @@ def check_statements(case: PlanCheckContext) -> Iterator[Defect]:
     """Yield a defect for each statement that says something its evidence does not."""
     for statement in case.plan.statements:
         told = statement.modality in ("attributed", "hedged")
-        allowed = REPORTING_WORDS if told else _NO_WORDS
+        allowed = vocabulary_of(case.task.language).reporting_words if told else _NO_WORDS
         if case.list_cited(statement):
             yield from _check_support(case, statement, statement.text, "statement", allowed)
 
 
 def check_triples(case: PlanCheckContext) -> Iterator[Defect]:
     """Yield a defect for each new head or tail whose words are not in the statement's evidence."""
+    personal = vocabulary_of(case.task.language).personal_words
     for change in case.plan.replacements:
         statement = _find_statement(case, change)
         if statement is None:
             continue
         for part in (change.after.head, change.after.tail):
-            yield from _check_support(case, statement, part, "triple", PERSONAL_WORDS)
+            yield from _check_support(case, statement, part, "triple", personal)
 
 
 def _check_support(
     case: PlanCheckContext, statement: Statement, text: str, what: str, allowed: frozenset[str]
 ) -> Iterator[Defect]:
-    support = Support.from_evidence(case.list_cited(statement), and_also=statement.translation)
+    support = Support.from_evidence(
+        case.list_cited(statement), and_also=statement.translation, language=case.task.language
+    )
     if missing := support.missing_words(text, allowed=allowed):
         yield plan_fact_defect(
             f"{what}_words", f"{text!r}: not in its evidence: {', '.join(missing)}"
@@ -193,6 +199,8 @@ def _find_statement(case: PlanCheckContext, change: Replacement) -> Statement | 
 
 def check_conduct(case: PlanCheckContext) -> Iterator[Defect]:
     """Yield a defect for a relation of conduct whose verb is not in the evidence (pilot §4.5)."""
+    if not CONDUCT.knows(case.task.language):
+        return
     for change in case.plan.replacements:
         statement = _find_statement(case, change)
         if statement is None:
@@ -217,7 +225,7 @@ def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
             yield plan_fact_defect("modality", f"{statement.quote!r} is only asked by its source")
         quote_only = (
             hedge
-            for hedge in HEDGES
+            for hedge in (HEDGES if HEDGES_CHECK.knows(case.task.language) else ())
             if _hedges_statement(hedge, statement)
             and not any(has_span(statement.text, h) for h in HEDGES)
         )

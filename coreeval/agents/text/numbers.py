@@ -7,8 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
+from math import prod
 
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import join_numbers, normalise
+from coreeval.languages import ENGLISH
 
 _FACTORS: dict[str, tuple[str, str]] = {
     "kilometre": ("length", "1000"), "mile": ("length", "1609.344"), "metre": ("length", "1"),
@@ -157,8 +161,10 @@ class Number:
     """The number with its unit; None if no unit follows."""
 
 
-def find_numbers(text: str) -> list[Number]:
+def find_numbers(text: str, language: str = ENGLISH) -> list[Number]:
     """Return the numbers of a text; `one` and `first` count as words, which they mostly are."""
+    if language != ENGLISH:
+        return _find_local_numbers(text, language)
     plain = _WORD_FIGURES.sub("_", normalise(text))
     rest = _DIGITS.sub(lambda found: " " * len(found.group()), plain)
     spelled = (_read_words(found.group()) for found in _SPELLED.finditer(rest))
@@ -188,34 +194,48 @@ def _read_words(phrase: str) -> Number | None:
         parts = parts[1:]
     if parts in (["one"], ["dozen"]) or not any(part in SMALL_NUMBERS for part in parts):
         return None
+    value = _add_up(
+        [SMALL_NUMBERS.get(part, 0) for part in parts], [SCALES.get(p, 0) for p in parts]
+    )
+    return Number(phrase, frozenset({_format_value(Decimal(value))}))
+
+
+def _add_up(small: Sequence[int], scales: Sequence[int]) -> int:
+    """Return the value of number words, each of which is a small number or a scale, the other 0."""
     total = current = 0
-    for part in parts:
-        if part in SMALL_NUMBERS:
-            current += SMALL_NUMBERS[part]
-        elif SCALES[part] == 100:
+    for value, scale in zip(small, scales, strict=True):
+        if value:
+            current += value
+        elif scale == 100:
             current *= 100
-        else:
-            total, current = total + current * SCALES[part], 0
-    return Number(phrase, frozenset({_format_value(Decimal(total + current))}))
+        elif current:
+            total, current = total + current * scale, 0
+        else:  # mil millones: a thousand times a million
+            total *= scale
+    return total + current
 
 
 def _format_value(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def find_source_numbers(texts: Sequence[str]) -> list[Number]:
+def find_source_numbers(texts: Sequence[str], language: str = ENGLISH) -> list[Number]:
     """Return the numbers of news texts, including those that the source has split."""
-    found = [number for text in texts for number in find_numbers(text)]
+    found = [number for text in texts for number in find_numbers(text, language)]
+    if language != ENGLISH:
+        return found
     return found + [
         number for text in texts for number in find_numbers(join_numbers(normalise(text)))
     ]
 
 
-def find_missing_numbers(text: str, supported: Sequence[Number]) -> list[Number]:
+def find_missing_numbers(
+    text: str, supported: Sequence[Number], language: str = ENGLISH
+) -> list[Number]:
     """Return the numbers of a text that no supported number equals or converts to."""
     return [
         number
-        for number in find_numbers(text)
+        for number in find_numbers(text, language)
         if not any(_supports(source, number) for source in supported)
     ]
 
@@ -225,3 +245,73 @@ def _supports(source: Number, stated: Number) -> bool:
     if source.quantity and stated.quantity and is_convertible(source.quantity, stated.quantity):
         return is_conversion(source.quantity, stated.quantity)
     return bool(source.readings & stated.readings)
+
+
+# -- other languages ------------------------------------------------------------------------------
+
+_LOCAL_VALUE = r"(?<![\w@#])(?:\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?|\d+:\d\d|\d+(?:[.,]\d+)?)"
+_MARK = re.compile(r"[.,]")
+_DECIMAL_COMMA = frozenset({"de"})
+"""The languages in which a comma always is the decimal mark; Spanish differs by country."""
+
+
+def _find_local_numbers(text: str, language: str) -> list[Number]:
+    """Return the numbers of a text that is not in English, without units.
+
+    Number words are found as far as the language's are known.
+    """
+    plain = normalise(text)
+    digits, spelled = _local_patterns(language)
+    rest = digits.sub(lambda found: " " * len(found.group()), plain)
+    in_digits = [_read_local_digits(found, language) for found in digits.finditer(plain)]
+    in_words = (_read_local_words(found.group(), language) for found in spelled.finditer(rest))
+    return in_digits + [number for number in in_words if number is not None]
+
+
+@cache
+def _local_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of numbers in digits and in words."""
+    words = vocabulary_of(language)
+    scale = "|".join(words.scales) or r"(?!)"
+    any_word = "|".join(sorted({*words.numbers, *words.scales}, key=len, reverse=True)) or r"(?!)"
+    digits = rf"(?P<value>{_LOCAL_VALUE})(?P<scales>(?:[ -](?:{scale})\b)*)"
+    spelled = rf"(?<![\w@#])(?:{any_word})(?:[ -](?:{any_word}))*\b"
+    return re.compile(digits, re.IGNORECASE), re.compile(spelled, re.IGNORECASE)
+
+
+def _read_local_digits(found: re.Match[str], language: str) -> Number:
+    value, scales = found["value"], vocabulary_of(language).scales
+    if ":" in value:
+        return Number(value, frozenset({value}))
+    factor = prod(scales[word] for word in re.split(r"[ -]", found["scales"].casefold()) if word)
+    readings = (_format_value(amount * factor) for amount in _local_amounts(value, language))
+    return Number(found.group(), frozenset(readings))
+
+
+def _local_amounts(value: str, language: str) -> list[Decimal]:
+    """Return what a number may mean: `1.500` is 1500 in German, in Spanish perhaps 1.5 as well."""
+    marks = _MARK.findall(value)
+    if len(set(marks)) == 2:
+        return [Decimal(value.replace(marks[0], "").replace(marks[-1], "."))]
+    whole = Decimal(_MARK.sub("", value))
+    if len(marks) != 1:
+        return [whole]
+    part = Decimal(value.replace(",", "."))
+    if len(value.partition(marks[0])[2]) != 3:
+        return [part]
+    if language in _DECIMAL_COMMA:
+        return [part if marks == [","] else whole]
+    return [whole, part]
+
+
+def _read_local_words(phrase: str, language: str) -> Number | None:
+    words, parts = vocabulary_of(language), re.split(r"[ -]", phrase.casefold())
+    whole = words.numbers.get(phrase.casefold())
+    if whole is not None:
+        return Number(phrase, frozenset({str(whole)}))
+    if not any(part in words.numbers for part in parts):
+        return None
+    value = _add_up(
+        [words.numbers.get(p, 0) for p in parts], [words.scales.get(p, 0) for p in parts]
+    )
+    return Number(phrase, frozenset({str(value)}))

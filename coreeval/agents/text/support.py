@@ -5,8 +5,10 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from itertools import pairwise, takewhile
 
+from coreeval.agents.text.language_checks import NAMES, WORDS
 from coreeval.agents.text.lexicon import (
     ABBREVIATIONS,
     CONDUCT_ALIKE,
@@ -14,12 +16,10 @@ from coreeval.agents.text.lexicon import (
     FUNCTION_WORDS,
     MONTH_SHORT,
     MONTHS,
-    NOT_NAMES,
-    PERSONAL_WORDS,
-    SYMBOLS,
     WEEKDAYS,
 )
 from coreeval.agents.text.numbers import NUMBER_WORDS, find_missing_numbers, find_source_numbers
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import (
     find_content_words,
     has_span,
@@ -30,6 +30,7 @@ from coreeval.agents.text.words import (
     split_words,
     stem,
 )
+from coreeval.languages import ENGLISH
 from coreeval.schema import Evidence
 
 _TOKEN = re.compile(r"(?<!\w)[^\W\d_][^\W_]*(?:['.-][^\W_]+)*")
@@ -43,11 +44,19 @@ _BEFORE_MONTH = re.compile(
     r"\b(?:in|on|of|since|until|by|last|next|this|early|late|mid)[ -]$", re.I
 )
 _SHOUTED_WORDS = FUNCTION_WORDS - {"us", "it", "am"}
-_ORDINARY_WORDS = FUNCTION_WORDS | PERSONAL_WORDS | NOT_NAMES | MONTHS | WEEKDAYS
 _DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians")
 
 
-def find_names(text: str) -> list[str]:
+@cache
+def _ordinary_words(language: str) -> frozenset[str]:
+    """Return the words that name nobody, even with a capital."""
+    words = vocabulary_of(language)
+    return frozenset().union(
+        words.function_words, words.personal_words, words.not_names, words.months, words.weekdays
+    )
+
+
+def find_names(text: str, language: str = ENGLISH) -> list[str]:
     """Return the capitalised words inside sentences, which look like names.
 
     The first word of a sentence is left out, because any word has a capital there. Months and
@@ -59,7 +68,7 @@ def find_names(text: str) -> list[str]:
         for found in _TOKEN.finditer(plain)
         if found.group()[0].isupper()
         and _is_inside_sentence(plain[: found.start()])
-        and _is_name(found)
+        and _is_name(found, _ordinary_words(language))
     ]
 
 
@@ -71,9 +80,9 @@ def _is_inside_sentence(before: str) -> bool:
     return before[-1].isalnum() or before[-1] in ",&/'%$" or bool(_TITLE.search(before[-8:]))
 
 
-def _is_name(found: re.Match[str]) -> bool:
+def _is_name(found: re.Match[str], ordinary: Collection[str]) -> bool:
     word = _strip_name(found.group())
-    return len(word) > 1 and word not in _ORDINARY_WORDS
+    return len(word) > 1 and word not in ordinary
 
 
 def _strip_name(name: str) -> str:
@@ -101,18 +110,20 @@ def is_title_case(text: str) -> bool:
     return len(tokens) >= 4 and sum(token[0].isupper() for token in tokens) > len(tokens) / 2
 
 
-def find_unknown_names(text: str, *, like: str, known: Collection[str]) -> list[str]:
-    """Return the names of a text that are not among the known words.
+def find_unknown_names(
+    text: str, *, like: str, known: Collection[str], language: str = ENGLISH
+) -> list[str]:
+    """Return the names of a text that are not among the known words; none if nothing tells names.
 
     `like` is the original: if it shouts, words in all capitals are not names; if it is written
     like a headline, nothing can be concluded.
     """
-    if is_title_case(like):
+    if is_title_case(like) or not NAMES.knows(language):
         return []
     skip_capitals = is_shouted(like)
     return [
         name
-        for name in find_names(text)
+        for name in find_names(text, language)
         if not (skip_capitals and name.isupper()) and not _is_known(name, known)
     ]
 
@@ -134,8 +145,12 @@ def is_same_name(one: str, other: str) -> bool:
     return len(short) >= 4 and long.startswith(short) and long[len(short) :] in _DEMONYM_ENDINGS
 
 
-def find_calendar_words(text: str) -> set[str]:
+def find_calendar_words(text: str, language: str = ENGLISH) -> set[str]:
     """Return the weekdays and months that a text names, unabbreviated and in lower case."""
+    if language != ENGLISH:
+        words = vocabulary_of(language)
+        said = {form for word in split_words(text) for form in (word, word.removesuffix("s"))}
+        return said & (words.weekdays | words.months)
     plain = normalise(text)
     return {
         day
@@ -205,26 +220,45 @@ _ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDU
 class Support:
     """What some news texts support."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], language: str = ENGLISH) -> None:
         self._texts = texts
-        self._numbers = find_source_numbers(texts)
-        self._stems = frozenset(stem(word) for text in texts for word in expand_words(text))
+        self._language = language
+        self._numbers = find_source_numbers(texts, language)
+        self._stems = frozenset(
+            stem(word, language) for text in texts for word in expand_words(text, language)
+        )
 
     @classmethod
-    def from_evidence(cls, items: Sequence[Evidence], *, and_also: str = "") -> "Support":
+    def from_evidence(
+        cls, items: Sequence[Evidence], *, and_also: str = "", language: str = ENGLISH
+    ) -> "Support":
         """Return what pieces of evidence and a translation of one of them support together."""
-        return cls([*(evidence_text(item) for item in items), and_also])
+        return cls([*(evidence_text(item) for item in items), and_also], language)
 
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
-        """Return the content words of a text that are in no evidence, numbers excluded."""
+        """Return the content words of a text that are in no evidence, numbers excluded.
+
+        Return none in a language whose function words are not known.
+        """
+        if not WORDS.knows(self._language):
+            return []
         return [
             word
-            for word in dict.fromkeys(find_content_words(text))
+            for word in dict.fromkeys(find_content_words(text, self._language))
             if word not in allowed
-            and not _is_number(word)
-            and stem(word) not in self._stems
-            and not any(_is_derived(stem(word), known) for known in self._stems)
+            and not _is_number(word, self._language)
+            and not self._has_stem(stem(word, self._language))
         ]
+
+    def _has_stem(self, wanted: str) -> bool:
+        """Return whether the texts have a word, one derived from it, or a compound with it."""
+        if wanted in self._stems:
+            return True
+        if self._language == ENGLISH:
+            return any(_is_derived(wanted, known) for known in self._stems)
+        if not vocabulary_of(self._language).joins_words or len(wanted) < SHORTEST_PART:
+            return False
+        return any(_is_part(wanted, known) or _is_part(known, wanted) for known in self._stems)
 
     def missing_conduct(self, said: Iterable[str]) -> list[str]:
         """Return the words of conduct that are in no evidence, even in other words."""
@@ -236,17 +270,29 @@ class Support:
 
     def missing_numbers(self, text: str) -> list[str]:
         """Return the numbers of a text that no evidence states in any unit."""
-        return [number.text for number in find_missing_numbers(text, self._numbers)]
+        found = find_missing_numbers(text, self._numbers, self._language)
+        return [number.text for number in found]
 
 
-def expand_words(text: str) -> frozenset[str]:
+SHORTEST_PART = 4
+"""The fewest letters of a word that counts as a part of a compound (own choice)."""
+
+
+def _is_part(short: str, long: str) -> bool:
+    return len(short) >= SHORTEST_PART and (long.startswith(short) or long.endswith(short))
+
+
+def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the words of a text and the words that its signs and short forms stand for.
 
-    A long form supports its short form too, and a people its place.
+    A long form supports its short form too, and a people its place; both are known of English
+    alone.
     """
     lowered = text.casefold()
-    signs = [name for sign, name in SYMBOLS.items() if sign in lowered]
+    signs = [name for sign, name in vocabulary_of(language).signs.items() if sign in lowered]
     own = frozenset(split_words(" ".join([_CAMEL.sub(" ", text.replace("#", " ")), text, *signs])))
+    if language != ENGLISH:
+        return own
     written_out = (long for short, long in _SHORT_FORMS.items() if short in own)
     shortened = (short for short, long in _SHORT_FORMS.items() if own.issuperset(long.split()))
     return own.union(*(long.split() for long in written_out), shortened)
@@ -256,5 +302,8 @@ _SHORT_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def _is_number(word: str) -> bool:
-    return word[0].isdigit() or word in NUMBER_WORDS
+def _is_number(word: str, language: str) -> bool:
+    if language == ENGLISH:
+        return word[0].isdigit() or word in NUMBER_WORDS
+    words = vocabulary_of(language)
+    return word[0].isdigit() or word in words.numbers or word in words.scales

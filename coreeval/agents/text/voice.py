@@ -6,7 +6,9 @@ from itertools import pairwise
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL
 from coreeval.agents.text.numbers import find_numbers
+from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_emoji, list_trigrams, remove_marks, split_words
+from coreeval.languages import ENGLISH
 
 MOST_HINTS = 6
 """Most habits shown to a writer; more would be a list to tick off (own choice)."""
@@ -18,10 +20,6 @@ _LOUD = re.compile(
 )
 _MACHINE = re.compile("\u2014|\u2013|(?<!&amp)(?<!&lt)(?<!&gt);")
 _FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
-_FIRST = frozenset(
-    ("i", "i'm", "i'd", "i've", "i'll", "im", "ive", "me", "my", "mine", "myself", "we", "we're",
-     "we've", "us", "our")
-)  # fmt: skip
 
 
 def plain_text(text: str) -> str:
@@ -40,11 +38,11 @@ def measure_function_words(text: str) -> float:
     return sum(word in FUNCTION_WORDS for word in own) / len(own) if own else 1.0
 
 
-def find_figures(text: str) -> list[str]:
+def find_figures(text: str, language: str = ENGLISH) -> list[str]:
     """Return the numbers that a text writes in digits."""
     return [
         number.text
-        for number in find_numbers(plain_text(text))
+        for number in find_numbers(plain_text(text), language)
         if any(map(str.isdigit, number.text))
     ]
 
@@ -54,9 +52,13 @@ def find_machine_marks(text: str) -> list[str]:
     return _MACHINE.findall(text)
 
 
-def find_informal_words(text: str) -> list[str]:
-    """Return the spellings of everyday writing: `u`, `gonna`, `dont`, `sooo`."""
-    found = [word for word in split_words(text) if word in INFORMAL]
+def find_informal_words(text: str, language: str = ENGLISH) -> list[str]:
+    """Return the spellings of everyday writing: `u`, `gonna`, `dont`, `sooo`.
+
+    Of other languages than English, only stretched words are known.
+    """
+    known = INFORMAL if language == ENGLISH else ()
+    found = [word for word in split_words(text) if word in known]
     return list(
         dict.fromkeys([*found, *(hit.group() for hit in _STRETCHED.finditer(plain_text(text)))])
     )
@@ -111,18 +113,18 @@ def _common_start(one: list[str], other: list[str]) -> list[str]:
     return one[:length]
 
 
-def speaks_as_i(text: str) -> bool:
+def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
     """Return whether a text is written in the first person."""
-    return any(word in _FIRST for word in split_words(text))
+    return not vocabulary_of(language).first_person.isdisjoint(split_words(text))
 
 
-def voice_hints(text: str) -> list[str]:
+def voice_hints(text: str, language: str = ENGLISH) -> list[str]:
     """Return the author's habits in words, most telling first; none for plain news style."""
-    found = (hint for habit in _HABITS for hint in habit(text))
+    found = (hint for habit in _HABITS for hint in habit(text, language))
     return list(found)[:MOST_HINTS]
 
 
-def _letter_habits(text: str) -> Iterator[str]:
+def _letter_habits(text: str, _language: str) -> Iterator[str]:
     bare = plain_text(text)
     loud = list(dict.fromkeys(_LOUD.findall(bare)))
     if bare and bare == bare.upper() and split_words(bare):
@@ -136,12 +138,12 @@ def _letter_habits(text: str) -> Iterator[str]:
         yield f"puts words in capitals for stress: {', '.join(loud[:3])}"
 
 
-def _spelling_habits(text: str) -> Iterator[str]:
-    if found := find_informal_words(text):
+def _spelling_habits(text: str, language: str) -> Iterator[str]:
+    if found := find_informal_words(text, language):
         yield f"spells as people type: {', '.join(found[:4])}"
 
 
-def _mark_habits(text: str) -> Iterator[str]:
+def _mark_habits(text: str, _language: str) -> Iterator[str]:
     if found := list(dict.fromkeys(_DOUBLED.findall(plain_text(text)))):
         yield f"repeats marks: {' '.join(found[:3])}"
     if count_line_breaks(text):
@@ -150,7 +152,7 @@ def _mark_habits(text: str) -> Iterator[str]:
         yield 'writes &amp; for "and"'
 
 
-def _sentence_habits(text: str) -> Iterator[str]:
+def _sentence_habits(text: str, _language: str) -> Iterator[str]:
     parts = split_sentences(text)
     if parts and ends_open(text):
         yield "leaves out the full stop at the end"
@@ -160,12 +162,12 @@ def _sentence_habits(text: str) -> Iterator[str]:
         yield "writes in very short sentences"
 
 
-def _person_habits(text: str) -> Iterator[str]:
-    if speaks_as_i(text):
+def _person_habits(text: str, language: str) -> Iterator[str]:
+    if speaks_as_i(text, language):
         yield "speaks as I or we"
 
 
-_HABITS: tuple[Callable[[str], Iterator[str]], ...] = (
+_HABITS: tuple[Callable[[str, str], Iterator[str]], ...] = (
     _letter_habits,
     _spelling_habits,
     _mark_habits,

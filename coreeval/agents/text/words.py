@@ -6,11 +6,13 @@ mentions, hashtags, addresses, emoji, quotations.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from coreeval.agents.text.lexicon import FUNCTION_WORDS, IRREGULAR
+from coreeval.agents.text.lexicon import IRREGULAR
+from coreeval.agents.text.vocabulary import vocabulary_of
+from coreeval.languages import ENGLISH
 from coreeval.tools.text import unescape
 
 Trigram = tuple[str, str, str]
@@ -21,7 +23,7 @@ _ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\ufe0f\u200e\u200f"), None)
 _SAME_SIGNS = str.maketrans(
     {
-        **dict.fromkeys("\u2018\u2019\u201b\u2032\u00b4`", "'"),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u00b4`", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
         "\u2026": "...",
@@ -80,14 +82,17 @@ def count_words(text: str) -> int:
     return sum(any(map(str.isalnum, part)) for part in text.replace("\\n", " ").split())
 
 
-def find_content_words(text: str) -> list[str]:
+def find_content_words(text: str, language: str = ENGLISH) -> list[str]:
     """Return the content words of a text: no function words and no single letters."""
-    return [word for word in split_words(text) if len(word) > 1 and word not in FUNCTION_WORDS]
+    without_content = vocabulary_of(language).function_words
+    return [word for word in split_words(text) if len(word) > 1 and word not in without_content]
 
 
 @lru_cache(maxsize=16384)
-def stem(word: str) -> str:
+def stem(word: str, language: str = ENGLISH) -> str:
     """Return a crude stem, the same for `rises`, `rising`, `rose` and `rise`."""
+    if language != ENGLISH:
+        return _stem_by_endings(word, vocabulary_of(language).endings)
     base = IRREGULAR.get(word, word)
     for ending in ("ing", "ed", "es", "s", "ly"):
         if base.endswith(ending) and len(base) - len(ending) >= 3 and not base.endswith("ss"):
@@ -97,6 +102,23 @@ def stem(word: str) -> str:
     if len(base) > 3:
         base = base.removesuffix("e")
     return base[:-1] + "i" if base.endswith("y") else base
+
+
+def _stem_by_endings(word: str, endings: Sequence[str]) -> str:
+    """Return a word without accents and without the first of the endings that leaves a stem.
+
+    That has three letters, or four where the ending is one consonant: `Bahn` is no `Bah`.
+    """
+    letters = unicodedata.normalize("NFD", word)
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    for ending in endings:
+        fewest = 4 if ending in _CONSONANTS else 3
+        if bare.endswith(ending) and len(bare) - len(ending) >= fewest:
+            return bare.removesuffix(ending)
+    return bare
+
+
+_CONSONANTS = frozenset("nst")
 
 
 def list_trigrams(text: str) -> set[Trigram]:
@@ -148,7 +170,7 @@ _SPELLINGS = {
     "&": r"(?:&amp;|&)",
     "<": r"(?:&lt;|<)",
     ">": r"(?:&gt;|>)",
-    "'": "['\u2018\u2019\u201b\u00b4`]",
+    "'": "['\u2018\u2019\u201a\u201b\u2039\u203a\u00b4`]",
     '"': "(?:[\"\u201c\u201d\u201e\u201f\u00ab\u00bb]|&quot;|``|'')",
     "-": "[-\u2010-\u2015\u2212]",
     "...": r"(?:\.\.\.|\u2026)",
@@ -270,10 +292,16 @@ def find_quotations(text: str) -> list[str]:
     return [part.strip() for part in (*double, *single) if re.search(r"\w", part)]
 
 
+_CLOSED_QUOTATION = re.compile(
+    r"\"[^\"]+\"|[\u201c\u201e][^\u201c\u201d\u201e]+[\u201c\u201d]"
+    r"|\u00ab[^\u00ab\u00bb]+\u00bb|\u00bb[^\u00ab\u00bb]+\u00ab"
+    r"|``(?:[^`\n]|`(?!`))+?''|&quot;.+?&quot;"
+)
+
+
 def find_closed_quotations(text: str) -> list[str]:
     """Return the quotations that both open and close in a text, with marks and spelling kept."""
-    pattern = r"\"[^\"]+\"|\u201c[^\u201c\u201d]+\u201d|``(?:[^`\n]|`(?!`))+?''|&quot;.+?&quot;"
-    return re.findall(pattern, text)
+    return _CLOSED_QUOTATION.findall(text)
 
 
 def find_marker(text: str, marker: str) -> list[str]:

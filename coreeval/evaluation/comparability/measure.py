@@ -14,6 +14,7 @@ import numpy as np
 from coreeval.errors import CoreEvalError
 from coreeval.evaluation.answer_codes import AnswerCodes
 from coreeval.evaluation.comparability.verdict import (
+    ENGLISH_ONLY,
     LIMITS,
     OFTEN,
     SHARED,
@@ -27,6 +28,7 @@ from coreeval.evaluation.metrics.text import find_words
 from coreeval.evaluation.scores import LEVEL, RANKED_ARMS, Score
 from coreeval.evaluation.statistics import adjust_holm, ensure_width, wilson_interval
 from coreeval.evaluation.text_measures import Floats, Ints, count_sentences, measure_texts
+from coreeval.languages import ENGLISH
 from coreeval.schema import Rung
 from coreeval.tools.embeddings import Embedder
 from coreeval.tools.gdelt.words import search_keys
@@ -43,6 +45,7 @@ NO_REFERENCE: Final = (
     "no target has `role: reference`, and no embedded target that has seen nothing was asked"
 )
 NO_ANSWERS: Final = "the reference models have not answered both arms"
+NOT_ENGLISH: Final = "it is made for English texts"
 NO_EVIDENCE: Final = "no accepted sample cites any news"
 
 
@@ -84,6 +87,8 @@ class ArmPairs:
     """None if no reference model answered both arms."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """By measure, why it is not there, where that is known."""
+    language: str = ENGLISH
+    """The language of the texts; measures that are made for English are left out in others."""
 
 
 def measure_comparability(pairs: ArmPairs, embed: Embedder | None = None) -> Comparability:
@@ -94,6 +99,9 @@ def measure_comparability(pairs: ArmPairs, embed: Embedder | None = None) -> Com
         embed: Turns texts into vectors; None if nothing on this machine does.
     """
     absent = dict(pairs.absent)
+    if pairs.language != ENGLISH:
+        absent |= dict.fromkeys(ENGLISH_ONLY, NOT_ENGLISH)
+        embed = None
     measures = list[Measure]()
     if pairs.texts:
         measures += _length_measures(pairs.texts)
@@ -239,7 +247,8 @@ def _text_values(
             for arm in WEIGHTS
         }
     }
-    found |= {name: {arm: read[arm][name] for arm in WEIGHTS} for name in READ_BY_MODEL}
+    compared = (name for name in READ_BY_MODEL if name not in absent)
+    found |= {name: {arm: read[arm][name] for arm in WEIGHTS} for name in compared}
     if len(texts[0].original) < 2:
         absent["field_overlap"] = NO_SECOND
         return found

@@ -9,7 +9,20 @@ from math import ceil, floor, log, log10
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.scores import Score
+from coreeval.languages import ENGLISH
 from coreeval.schema import Value
+
+ENGLISH_ONLY: Final[Mapping[str, str]] = {
+    "grade": "the readability of texts, whose index is made for English",
+    "topic": "whether texts are about the same, by embeddings that were trained on English",
+}
+"""The measures that are made for English, with what they measure."""
+
+
+def list_unmeasured(language: str) -> list[str]:
+    """Return what is not measured of arms in a language, as phrases; nothing for English."""
+    return [] if language == ENGLISH else list(ENGLISH_ONLY.values())
+
 
 Word = Literal["alike", "differs", "cannot_tell"]
 Unit = Literal["ratio", "share", "number", "accuracy"]

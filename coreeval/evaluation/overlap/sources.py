@@ -117,7 +117,7 @@ def _read_config(source: _Source, how: ReadOptions) -> BenchmarkTexts:
 def _read_samples(
     source: _Source, how: ReadOptions, dataset: DatasetConfig, name: str
 ) -> BenchmarkTexts:
-    task = load_task(name, dataset.target)
+    task = load_task(name, dataset.target, dataset.language)
     fields = _check_fields(how.fields, task.fields, source.name)
     read = load_benchmark(dataset, task, split=source.split)
     entries = [

@@ -234,7 +234,10 @@ def report_document(found: ReportInput) -> Json:
         "causes": [each.model_dump() for each in found.overview.causes],
         "verdicts": [each.model_dump() for each in found.overview.verdicts],
         "evidence": found.evidence.model_dump(mode="json"),
-        "calls": [each.model_dump() for each in found.overview.calls],
+        "calls": [
+            {**each.model_dump(), "cached_share": each.cached_share}
+            for each in found.overview.calls
+        ],
         "worth_a_look": [each.model_dump() for each in found.worth],
         "comparability": found.comparability,
         "arms": found.arms.model_dump(mode="json"),

@@ -77,7 +77,12 @@ class _AnswerCase:
 
     def screen(self, extraction: Extraction) -> safety.ScreenResult:
         """Return the result of screening the sample against the safety rules."""
-        return safety.screen_sample(self.situation.sample, extraction, self.setup.rules.policy)
+        return safety.screen_sample(
+            self.situation.sample,
+            extraction,
+            self.setup.rules.policy,
+            self.setup.task.language,
+        )
 
 
 def _assess_extraction(case: _AnswerCase, answer: Extraction) -> Assessment:

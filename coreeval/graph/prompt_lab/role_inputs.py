@@ -145,7 +145,7 @@ def load_sample_task(setup: Setup, sample: Sample) -> Task:
 
     if setup.config.dataset.target != ALL_TARGETS:
         return setup.task
-    return load_task(setup.config.task, find_target(sample.id) or "")
+    return load_task(setup.config.task, find_target(sample.id) or "", setup.config.dataset.language)
 
 
 T = TypeVar("T", bound=BaseModel)

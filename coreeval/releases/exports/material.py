@@ -98,7 +98,7 @@ class Material:
                 where=str(self.path),
                 hint="export the run that it was made from",
             )
-        return load_task(self.config.task, find_target(sample_id))
+        return load_task(self.config.task, find_target(sample_id), self.config.dataset.language)
 
 
 def open_material(path: Path) -> Material:
@@ -152,7 +152,7 @@ def _open_run(files: RunFiles) -> Material:
         name=manifest.name,
         version=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
         moment=moment,
-        task=load_task(config.task, config.dataset.target),
+        task=load_task(config.task, config.dataset.target, config.dataset.language),
         config=config,
         folder=files.dataset,
         split=config.dataset.split,

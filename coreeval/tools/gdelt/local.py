@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +21,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from coreeval.errors import KnowledgeError
+from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.schema import (
     Coverage,
     EntityQuery,
@@ -37,8 +39,10 @@ from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
 
-def open_folder(path: Path, cache: Path) -> Path:
+def open_folder(path: Path, cache: Path, language: str = ENGLISH) -> Path:
     """Return the store made from the files under `path`, made if needed; a store is returned as is.
+
+    A store that is made offers the articles in `language`.
 
     If two processes need the same store, only one makes it and the other waits.
 
@@ -54,16 +58,17 @@ def open_folder(path: Path, cache: Path) -> Path:
     if (path / DATABASE).exists():
         return path
     files = find_files(path)
-    store = cache / _folder_fingerprint(path, files)
+    name = _folder_fingerprint(path, files)
+    store = cache / (name if language == ENGLISH else f"{name}-{language}")
     if not store.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(store.with_suffix(".lock")):
             if not store.exists():
-                _make(store, path)
+                _make(store, path, language)
     return store
 
 
-def _make(store: Path, path: Path) -> None:
+def _make(store: Path, path: Path, language: str = ENGLISH) -> None:
     """Write the store under another name and rename it, so that an unfinished one is never seen."""
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around, sync_folder
@@ -71,7 +76,8 @@ def _make(store: Path, path: Path) -> None:
     work = store.with_suffix(".part")
     if work.exists():
         shutil.rmtree(work)  # left by a process that was killed; the lock says it is not at work
-    sync_folder(work, path, around=Around(finish=compact))
+    finish = partial(compact, languages=(language,))
+    sync_folder(work, path, around=Around(finish=finish))
     work.rename(store)
 
 
@@ -90,10 +96,14 @@ Times = NDArray[np.int64]
 
 
 def select_times(
-    articles: ArticleColumns, worst: int, window: Window | None = None, source: int | None = None
+    articles: ArticleColumns,
+    worst: int,
+    window: Window | None = None,
+    source: int | None = None,
+    language: str = ENGLISH,
 ) -> Times:
     """Return the publication times at least as certain as `worst`, in a window or overall."""
-    counts = articles.precision <= worst
+    counts = (articles.precision <= worst) & articles.of_language(language)
     if source is not None:
         counts &= articles.source == source
     if window:
@@ -103,10 +113,14 @@ def select_times(
 
 
 def measure_coverage(
-    articles: ArticleColumns, worst: int, window: Window, source: int | None = None
+    articles: ArticleColumns,
+    worst: int,
+    window: Window,
+    source: int | None = None,
+    language: str = ENGLISH,
 ) -> Coverage:
     """Return what a window contains at a precision, and which days have nothing."""
-    found = select_times(articles, worst, window, source)
+    found = select_times(articles, worst, window, source, language)
     if not len(found):
         return Coverage(articles=0, gaps=_day_gaps(window, []))
     since = int(found.min()) // DAY_S
@@ -121,15 +135,15 @@ def measure_coverage(
 
 
 def no_news_error(
-    articles: ArticleColumns, worst: int, window: Window, news: str
+    articles: ArticleColumns, worst: int, window: Window, news: str, language: str = ENGLISH
 ) -> KnowledgeError:
     """Return the error for a window without articles: what is covered, and what may help."""
     less_certain = [
         f"with min_precision {PRECISIONS[less]} there would be {count:,}"
         for less in range(worst + 1, len(PRECISIONS))
-        if (count := len(select_times(articles, less, window)))
+        if (count := len(select_times(articles, less, window, language=language)))
     ]
-    known = select_times(articles, worst)
+    known = select_times(articles, worst, language=language)
     covers = (
         f"the store covers {_from_epoch(known.min()):%Y-%m-%d}..{_from_epoch(known.max()):%Y-%m-%d}"
         f" at precision {PRECISIONS[worst]} or better ({len(known):,} articles)"
@@ -173,9 +187,11 @@ class LocalKnowledge:
         news: Path,
         min_precision: Precision,
         source: EvidenceSource | None = None,
+        language: str = ENGLISH,
     ) -> None:
         self._worst = PRECISIONS.index(min_precision)
         self._source = None if source is None else SOURCES.index(source)
+        self._language = language
         self._news = news
         self._idle = threading.Condition()
         self._asked = 0
@@ -216,30 +232,38 @@ class LocalKnowledge:
 
     def _fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         with self._open() as index:
-            best = search(index, queries, window, k, self._worst, self._source)
+            best = search(index, queries, window, k, self._worst, self._source, self._language)
             found = {
                 query.id: index.evidence(articles)
                 for query, articles in zip(queries, best, strict=True)
             }
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
-        if missing and not StoreView.of(self._shelf, window, self._worst, self._source).any():
+        view = StoreView.of(self._shelf, window, self._worst, self._source, self._language)
+        if missing and not view.any():
             reason = "not_covered"
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 
     def coverage(self, window: Window) -> Coverage:
         """Return what the store holds inside the window at the requested precision."""
-        return measure_coverage(self._shelf.articles, self._worst, window, self._source)
+        return measure_coverage(
+            self._shelf.articles, self._worst, window, self._source, self._language
+        )
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.
 
         Raises:
-            KnowledgeError: the window has no articles; the message says what the store covers.
+            KnowledgeError: the window has no articles; the message says what the store covers, or
+                that it offers none in the language.
         """
+        if self._language not in self._shelf.languages:
+            raise _no_language_error(self._language, self._shelf.languages, str(self._news))
         found = self.coverage(window)
         if not found.articles:
-            raise no_news_error(self._shelf.articles, self._worst, window, str(self._news))
+            raise no_news_error(
+                self._shelf.articles, self._worst, window, str(self._news), self._language
+            )
         return found
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -251,10 +275,27 @@ class LocalKnowledge:
             return find_commonest_names(StoreView.of(index, window, self._worst))
 
 
-def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster") -> LocalKnowledge:
-    """Open the news under a folder, reading its files only if they have changed.
+def _no_language_error(language: str, offered: Sequence[str], news: str) -> KnowledgeError:
+    codes, known = ",".join((*offered, language)), ", ".join(LANGUAGES[one] for one in offered)
+    return KnowledgeError(
+        f"the news store offers no {LANGUAGES[language]} news, only {known}",
+        where=news,
+        hint=f"give the sync again with --languages {codes}; the feeds gal and gkg_translated have "
+        "other languages than English",
+    )
+
+
+def open_local(
+    path: Path,
+    cache: Path,
+    *,
+    min_precision: Precision = "cluster",
+    language: str = ENGLISH,
+) -> LocalKnowledge:
+    """Open the news in one language under a folder, reading its files only if they have changed.
 
     Raises:
         KnowledgeError: there is no such folder, or it has no GDELT articles.
     """
-    return LocalKnowledge(open_folder(path, cache), news=path, min_precision=min_precision)
+    store = open_folder(path, cache, language)
+    return LocalKnowledge(store, news=path, min_precision=min_precision, language=language)

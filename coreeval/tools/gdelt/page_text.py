@@ -6,8 +6,9 @@ looks like an order to a model is flagged, and some titles are not offered as ev
 
 import re
 import unicodedata
-from typing import Literal
+from collections.abc import Mapping
 
+from coreeval.tools.gdelt.screen_words import SCREEN_WORDS, ScreenRule, ScreenWords
 from coreeval.tools.text import unescape
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
@@ -202,11 +203,6 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", unescape(text)).translate(_FOLDED)
 
 
-ScreenRule = Literal[
-    "short", "garbled", "all_caps", "listicle", "horoscope", "market_report", "advert",
-    "health_claim",
-    "sexual_violence", "self_harm", "minor", "named_crime", "named_health_or_grief",
-]  # fmt: skip
 MIN_TITLE_WORDS = 5
 """Fewer words than this rarely state a fact (research: gdelt §5)."""
 
@@ -298,7 +294,7 @@ _RULES_FOR_NAMED: dict[ScreenRule, str] = {
 }
 
 
-def _first_of(rules: dict[ScreenRule, str], text: str) -> str:
+def _first_of(rules: Mapping[ScreenRule, str], text: str) -> str:
     """Return SQL that names the first rule that a text matches; most texts need one check."""
     cases = " ".join(
         f"WHEN regexp_matches({text}, {_quote_sql(pattern)}) THEN '{drop}'"
@@ -312,22 +308,36 @@ def _quote_sql(pattern: str) -> str:
     return "'" + pattern.replace("\\u2019", "\u2019").replace("'", "''") + "'"
 
 
+def _word_macros(language: str, words: ScreenWords) -> str:
+    """Return the macros of the word lists of a language, for texts without accents."""
+    return f"""
+CREATE MACRO screened_title_{language}(plain) AS {_first_of(words.titles, "plain")};
+CREATE MACRO screened_told_{language}(told, person) AS
+    CASE WHEN person OR names_someone(told) THEN {_first_of(words.named, "told")} END;
+CREATE MACRO screened_{language}(title, snippet, person) AS
+    coalesce(screened_title_{language}(strip_accents(title)),
+             screened_told_{language}(strip_accents(title || ' ' || snippet), person));
+"""
+
+
+_LISTS = {"en": ScreenWords(_TITLE_RULES, _RULES_FOR_NAMED), **SCREEN_WORDS}
+_WORD_MACROS = "".join(_word_macros(language, words) for language, words in _LISTS.items())
+_BY_LANGUAGE = " ".join(
+    f"WHEN '{language}' THEN screened_{language}(title, snippet, person)" for language in _LISTS
+)
 SCREEN_MACROS = f"""
 CREATE MACRO names_someone(text) AS regexp_matches(text, {_quote_sql(_TWO_CAPITALISED)});
-CREATE MACRO screened_title(title, plain) AS
+CREATE MACRO screened_form(title) AS
     CASE WHEN NOT regexp_matches(title, '{_MANY}')
               AND len(regexp_extract_all(title, {_quote_sql(_WORD)})) < {MIN_TITLE_WORDS}
               THEN 'short'
          WHEN contains(title, '\ufffd') THEN 'garbled'
-         WHEN upper(title) = title AND lower(title) <> title THEN 'all_caps'
-         ELSE {_first_of(_TITLE_RULES, "plain")} END;
-CREATE MACRO screened_told(told, person) AS
-    CASE WHEN person OR names_someone(told) THEN {_first_of(_RULES_FOR_NAMED, "told")} END;
-CREATE MACRO screened(title, snippet, person) AS
-    coalesce(screened_title(title, strip_accents(title)),
-             screened_told(strip_accents(title || ' ' || snippet), person));
+         WHEN upper(title) = title AND lower(title) <> title THEN 'all_caps' END;
+{_WORD_MACROS}
+CREATE MACRO screened(language, title, snippet, person) AS
+    coalesce(screened_form(title), CASE language {_BY_LANGUAGE} END);
 CREATE MACRO asks(title) AS contains(title, '?');
 """
-"""The macros `screened(title, snippet, person)`, the reason that an article is not offered (NULL if
-there is none; `person` says that GKG found one), and `asks(title)`, whether a title is a question:
-it is kept but ranked lower, because it asserts nothing (pilot §2)."""
+"""The macros `screened(language, title, snippet, person)`, the reason that an article is not
+offered (NULL if there is none; `person` says that GKG found one), and `asks(title)`, whether a
+title is a question: it is kept but ranked lower, because it asserts nothing (pilot §2)."""

@@ -32,6 +32,11 @@ class CallSum(Value):
     priced: int
     """The number of calls with a known price."""
 
+    @property
+    def cached_share(self) -> float | None:
+        """The share of the prompt tokens that the provider had cached; None without any tokens."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
 
 class NodeSum(Value):
     """The totals of all steps of one node."""

@@ -98,3 +98,36 @@ def test_spacing_is_settled_after_one_pass(text: str) -> None:
     once = restore_spacing(PAIRS, text)
     assert restore_spacing(PAIRS, once) == once
     assert "".join(once.split()).replace("''", '"') == "".join(text.split()).replace("''", '"')
+
+
+GERMAN, SPANISH, FRENCH = (
+    TWEETS.model_copy(update={"language": one}) for one in ("de", "es", "fr")
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "old", "good", "bad"),
+    [
+        (
+            GERMAN,
+            "Der Zug ist schon wieder weg, danke auch",
+            "Die Fähre ist schon wieder voll, danke auch",
+            "The ferry is full again, thanks for that",
+        ),
+        (
+            SPANISH,
+            "El tren se ha ido otra vez, gracias",
+            "El barco ya está lleno otra vez, gracias",
+            "The ferry is full again, thanks for that",
+        ),
+        (FRENCH, "Le train est encore parti", "Le bus est encore plein", ""),
+    ],
+)
+def test_a_text_stays_in_its_language(task: Task, old: str, good: str, bad: str) -> None:
+    assert found(form.check_language, old, good, task=task) == []
+    assert not bad or len(found(form.check_language, old, bad, task=task)) == 1
+
+
+def test_english_word_lists_are_for_english() -> None:
+    assert found(form.check_profanity, "So nice", "So crap")
+    assert found(form.check_profanity, "So schön", "So crap", task=GERMAN) == []

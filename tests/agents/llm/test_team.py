@@ -33,7 +33,17 @@ TASKS: list[tuple[str, str | None]] = [
 ]
 
 
-FIXED = {"task", "line", "line_rewriter", "line_composer", "question", "labels", "most", "run"}
+FIXED = {
+    "language",
+    "task",
+    "line",
+    "line_rewriter",
+    "line_composer",
+    "question",
+    "labels",
+    "most",
+    "run",
+}
 
 
 @pytest.mark.parametrize("pipeline", ["full", "lean"])

@@ -10,7 +10,9 @@ import pytest
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
+from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import LocalKnowledge, open_folder, open_local
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.knowledge import KnowledgeSource
 from tests.tools.gdelt.file_samples import gal_line, gkg_line, listed, write, write_artlist
 
@@ -285,3 +287,46 @@ async def test_files_with_nothing_to_offer(tmp_path: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError, match="does not exist"):
         open_local(tmp_path / "nowhere", tmp_path / "cache")
+
+
+def bilingual(folder: Path) -> Path:
+    """Write news in two languages about one thing."""
+    folder.mkdir()
+    write(
+        folder / "news.gal.json",
+        gal_line("Fähre Nordstern fährt wieder nach Fahrplan", "https://de.example/1",
+                 "2026-06-09T12:00:00Z", lang="de"),
+        gal_line("Ferry Nordstern runs on time again", "https://en.example/1",
+                 "2026-06-09T12:00:00Z"),
+    )  # fmt: skip
+    return folder
+
+
+@pytest.mark.parametrize(("language", "url"), [("de", "https://de.example/1"),
+                                               ("en", "https://en.example/1")])  # fmt: skip
+async def test_a_folder_offers_the_news_of_the_language_asked(
+    tmp_path: Path, language: str, url: str
+) -> None:
+    news = bilingual(tmp_path / "news")
+    with open_local(news, tmp_path / "cache", language=language) as opened:
+        (found,) = await ask(opened, "Nordstern")
+        assert (found.url, found.language) == (url, language)
+        assert opened.coverage(JUNE).articles == 1
+
+
+async def test_a_store_of_two_languages_answers_in_the_one_asked(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    sync_folder(store, bilingual(tmp_path / "news"), around=Around(finish=compact))
+    with (
+        open_local(store, tmp_path, language="de") as opened,
+        pytest.raises(KnowledgeError, match="no German news, only English") as none,
+    ):
+        opened.require(JUNE)
+    assert "--languages en,de" in none.value.hint
+    compact(store, ("en", "de"))
+    for language in ("de", "en"):
+        with open_local(store, tmp_path, language=language) as opened:
+            (found,) = await ask(opened, "Nordstern")
+            assert found.language == language
+            assert opened.require(JUNE).articles == 1
+    assert compact(store).parts == 0

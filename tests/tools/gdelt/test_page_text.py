@@ -168,9 +168,11 @@ class Screened:
     def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
         self._database = database
 
-    def __call__(self, title: str, snippet: str = "", person: bool = False) -> str | None:
-        query = "SELECT screened(?, ?, ?)"
-        ((drop,),) = self._database.execute(query, [title, snippet, person]).fetchall()
+    def __call__(
+        self, title: str, snippet: str = "", person: bool = False, language: str = "en"
+    ) -> str | None:
+        query = "SELECT screened(?, ?, ?, ?)"
+        ((drop,),) = self._database.execute(query, [language, title, snippet, person]).fetchall()
         return str(drop) if drop else None
 
 
@@ -238,3 +240,25 @@ def test_accents_hide_nobody(screened: Screened) -> None:
 def test_questions_are_seen(database: duckdb.DuckDBPyConnection) -> None:
     asks = "SELECT asks('Is gold safe?'), asks('Gold is safe')"
     assert database.execute(asks).fetchall() == [(True, False)]
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "drop"),
+    [
+        ("de", "Fähre zur Nordinsel fährt wieder nach Fahrplan", None),
+        ("de", "Das große Horoskop für die neue Woche", "horoscope"),
+        ("de", "Drei Männer nach Überfall auf Tankstelle", "named_crime"),
+        ("de", "Max Muster nach Überfall auf Tankstelle verhaftet", "named_crime"),
+        ("de", "Bürgermeisterin Eva Muster überraschend gestorben", "named_health_or_grief"),
+        ("de", "Zwölf Schüler gewinnen Preis für ihre Rakete", "minor"),
+        ("es", "El barco a la isla vuelve a salir", None),
+        ("es", "Juan Ejemplo condenado por fraude en Toledo", "named_crime"),
+        ("es", "Dos niños ganan un premio de ajedrez", "minor"),
+        ("fr", "Un horoscope pour la semaine qui vient", None),
+        ("fr", "Trop court", "short"),
+    ],
+)
+def test_titles_are_screened_by_the_words_of_their_language(
+    screened: Screened, language: str, title: str, drop: str | None
+) -> None:
+    assert screened(title, language=language) == drop

@@ -22,12 +22,14 @@ from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
     hash_code,
     list_file_names,
+    list_languages,
     list_outdated_files,
     list_parts,
     list_segments,
     open_catalog,
     part_folder,
     replace_parts,
+    set_languages,
 )
 from coreeval.tools.gdelt.index.stories import make_items, make_stories
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
@@ -112,11 +114,15 @@ class CompactionResult:
     """The number of segment rows in them."""
 
 
-def compact(store: Path) -> CompactionResult:
+def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
     """Update a store's parts to match its segments.
 
     New parts appear, and those they replace disappear, in one transaction; a killed process loses
     only the part that it is writing. The caller holds the store's lock.
+
+    Args:
+        store: The store.
+        languages: The languages to offer articles in, from now on; empty leaves them as they are.
 
     Raises:
         OSError: the disk is full or not writable.
@@ -124,6 +130,8 @@ def compact(store: Path) -> CompactionResult:
     """
     with open_catalog(store) as database:
         _clear(store, database)
+        if languages:
+            set_languages(database, languages)
         listed = list_segments(store, database)
         rows = _rows_by_day(listed)
         waiting: list[StorePart] = []
@@ -162,7 +170,8 @@ def _find_stale(
         for part in list_parts(database)
         if is_whole(part_folder(store, part.id))
     }
-    wanted = [(span, _fingerprint(span, listed)) for span in plan_spans(rows)]
+    languages = list_languages(database)
+    wanted = [(span, _fingerprint(span, listed, languages)) for span in plan_spans(rows)]
     return [
         (span, fingerprint)
         for span, fingerprint in wanted
@@ -176,9 +185,11 @@ def _near_segments(span: DaySpan, listed: Mapping[str, tuple[str, int]], folder:
             if path.startswith(f"{folder}/") and first <= day <= last]  # fmt: skip
 
 
-def _fingerprint(span: DaySpan, listed: Mapping[str, tuple[str, int]]) -> str:
+def _fingerprint(
+    span: DaySpan, listed: Mapping[str, tuple[str, int]], languages: Sequence[str]
+) -> str:
     """Return a hash of a part's inputs; days after a closed one no longer change."""
-    digest = hashlib.sha256(f"{hash_code()} {span.grows}".encode())
+    digest = hashlib.sha256(f"{hash_code()} {span.grows} {','.join(languages)}".encode())
     until = span.last.isoformat()
     for folder in ("segments", "signals"):
         near = (path for path in _near_segments(span, listed, folder) if listed[path][0] <= until)
@@ -211,7 +222,8 @@ def _make(
         )
         first, last = span.first.isoformat(), span.last.isoformat()
         near = [str(store / path) for path in _near_segments(span, listed, "segments")]
-        rows = make_pages(scratch, near, first, last, list_outdated_files(database))
+        outdated, languages = list_outdated_files(database), list_languages(database)
+        rows = make_pages(scratch, near, first, last, outdated, languages)
         make_keys(scratch)
         make_stories(scratch)
         make_items(scratch)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import KnowledgeError
+from coreeval.languages import ENGLISH
 from coreeval.schema import (
     EntityType,
     Evidence,
@@ -28,12 +29,20 @@ from coreeval.schema import (
     Precision,
 )
 from coreeval.tools.gdelt.current_events import LICENCE
-from coreeval.tools.gdelt.index.storage import Arrays, Postings, RecordFile, Strings, open_arrays
+from coreeval.tools.gdelt.index.storage import (
+    Arrays,
+    Flags,
+    Postings,
+    RecordFile,
+    Strings,
+    open_arrays,
+)
 from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
     StoreStats,
     list_files_read,
     list_ignored_files,
+    list_languages,
     list_parts,
     open_catalog,
     part_folder,
@@ -65,17 +74,34 @@ class ArticleColumns:
     """A hash of the site, for articles with a story."""
     source: NDArray[np.uint8]
     """Positions in `SOURCES`."""
+    language: NDArray[np.uint16]
+    """The codes of `encode_language`."""
 
     @classmethod
     def of(cls, parts: Sequence[Arrays]) -> "ArticleColumns":
         """Return the articles of several parts, concatenated."""
-        whole = [_with_source(part) for part in parts]
+        whole = [_with_defaults(part) for part in parts]
         return cls(*(np.concatenate([part[name] for part in whole]) for name in cls.__slots__))
 
+    def of_language(self, language: str) -> Flags:
+        """Return which articles are in a language."""
+        wanted: Flags = self.language == encode_language(language)
+        return wanted
 
-def _with_source(part: Arrays) -> Arrays:
-    """Return the arrays of a part; one made before there were facts has GDELT's news alone."""
-    return {"source": np.zeros(len(part["published"]), np.uint8), **part}
+
+def encode_language(code: str) -> int:
+    """Return the two letters of an ISO 639-1 code as one number, as parts hold it."""
+    return ord(code[0]) * 256 + ord(code[1])
+
+
+def _with_defaults(part: Arrays) -> Arrays:
+    """Return the arrays of a part; one made by an older version has GDELT's English news alone."""
+    count = len(part["published"])
+    return {
+        "source": np.zeros(count, np.uint8),
+        "language": np.full(count, encode_language(ENGLISH), np.uint16),
+        **part,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +191,8 @@ class NewsIndex:
         with open_catalog(store) as listed:
             self._parts = list_parts(listed)
             self._files, self._ignored = list_files_read(listed), list_ignored_files(listed)
+            self.languages = list_languages(listed)
+            """The languages of the articles that the store offers."""
         if not self._parts:
             raise KnowledgeError(
                 "the news store holds no articles",
@@ -253,10 +281,16 @@ def _make_entity(name: str, kind: EntityType) -> NamedEntity:
     return NamedEntity(name=name, type=kind)
 
 
+_OLDER: tuple[Any, ...] = (0, [], ENGLISH)
+"""The last values of a record, for parts of older versions that lack some of them: news of GDELT,
+which cites nothing, in English."""
+
+
 def to_evidence(record: Sequence[Any]) -> Evidence:
     """Return evidence built from a part's record (see part_writer.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin, *more = record
-    number, cites = more or (0, [])  # a part made before there were facts has neither
+    own: list[Any] = [*more, *_OLDER[len(more) :]]
+    number, cites, language = own
     source = SOURCES[number]
     depth: EvidenceDepth = "description" if snippet or source == "current_events" else "headline"
     return Evidence(
@@ -267,6 +301,7 @@ def to_evidence(record: Sequence[Any]) -> Evidence:
         snippet=snippet,
         published_at=datetime.fromtimestamp(published, tz=UTC),
         published_precision=PRECISIONS[precision],
+        language=language,
         entities=tuple(_make_entity(name, kind) for name, kind in entities),
         cluster=story,
         origin=" ".join((origin, *(f"<{url}>" for url in cites))),

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 from duckdb.func import SPECIAL
 
+from coreeval.languages import ENGLISH
 from coreeval.tools.gdelt.current_events import FEED
 from coreeval.tools.gdelt.page_text import SCREEN_MACROS as SCREEN
 from coreeval.tools.gdelt.page_text import without_outlet
@@ -107,8 +108,6 @@ _PYTHON: dict[str, tuple[Callable[..., Any], list[Any], str]] = {
 """The Python functions by their names in SQL."""
 
 
-OFFERED = "en"
-"""The language of the benchmarks; news in others would have to be translated first."""
 EXACT, BY_URL, BY_CLUSTER, BY_CRAWL = range(4)
 """Positions in `PRECISIONS`, best first."""
 
@@ -187,20 +186,21 @@ dated AS (
     SELECT *, CASE WHEN exact IS NULL THEN day_named(url, crawled_at) END AS by_url FROM stated
 ),
 spoken AS (
-    SELECT *, CASE WHEN language = '{OFFERED}' AND NOT may_be_english(title)
+    SELECT *, CASE WHEN language = '{ENGLISH}' AND NOT may_be_english(title)
                    THEN '{UNKNOWN_LANGUAGE}' ELSE language END AS checked
     FROM dated
 )
 SELECT page, site, url, title, headline, snippet, entities,
-       themes, origins, fact, cites,
+       themes, origins, fact, cites, checked AS language,
        day BETWEEN $first AND $last AND page NOT IN (FROM known) AS own,
        coalesce(exact, by_url, crawled_at) AS published,
        CASE WHEN exact IS NOT NULL THEN {EXACT} WHEN by_url IS NOT NULL THEN {BY_URL}
             ELSE {BY_CRAWL} END::UTINYINT AS precision,
        CASE WHEN checked = '{UNKNOWN_LANGUAGE}' THEN 'unknown_language'
-            WHEN checked <> '{OFFERED}' THEN 'other_language'
+            WHEN NOT list_contains($languages, checked) THEN 'other_language'
             WHEN names_a_site(url) THEN 'front_page'
-            ELSE screened(title, snippet, len([1 FOR one IN entities IF one.type = 'person']) > 0)
+            ELSE screened(checked, title, snippet,
+                          len([1 FOR one IN entities IF one.type = 'person']) > 0)
        END AS dropped
 FROM spoken
 """
@@ -215,12 +215,14 @@ def make_pages(
     first: str,
     last: str,
     outdated: Sequence[int] = (),
+    languages: Sequence[str] = (ENGLISH,),
 ) -> int:
     """Create the view `pages` from segment files; return the number of the span's own rows.
 
     The table `known`, with the pages of earlier parts, must exist. Pages first seen on days from
     `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are only there
-    for comparison. Rows of `outdated` files are counted and not used.
+    for comparison. Rows of `outdated` files are counted and not used. Pages in other languages than
+    `languages` are not offered.
     """
     span = {"first": first, "last": last}
     themes = list(THEMES.values())
@@ -228,7 +230,7 @@ def make_pages(
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)
     ((rows,),) = counted.fetchall()
     database.execute("DELETE FROM rows WHERE file IN (SELECT unnest(?::INTEGER[]))", [outdated])
-    database.execute(_PAGES, span)
+    database.execute(_PAGES, {"languages": list(languages), **span})
     database.execute(_NUMBERED)
     database.execute("DROP TABLE rows")
     return int(rows)

@@ -140,12 +140,12 @@ class Matches:
     """How well it matches: `IN_TITLE`, `IN_TEXT` or `BY_NAME`."""
 
 
-def find_matches(view: StoreView, question: SearchTerms, deep: int) -> Iterator[Matches]:
+def find_matches(view: StoreView, question: SearchTerms, deep: int | None) -> Iterator[Matches]:
     """Yield the matches of a query.
 
     A match is either in the text (headline and description together) or in one name: words of a
     name that occur in two different names do not count as a mention of it. `deep` is the number of
-    articles per day to consider for a name that very many articles mention.
+    articles per day to consider for a name that very many articles mention; None considers all.
     """
     for wanted in question.spellings:
         for articles, whole, match in (

@@ -107,15 +107,19 @@ def search(
     k: int,
     worst: int,
     source: int | None = None,
+    language: str | None = None,
 ) -> list[list[int]]:
     """Return, for each query, the numbers of up to `k` articles, best first.
 
     `worst` is the index in `PRECISIONS` of the least certain publication time to accept, `source`
-    that in `SOURCES` of the only source to accept.
+    that in `SOURCES` of the only source to accept, `language` the only language to accept.
     """
     start, end = epoch_seconds(window.start), epoch_seconds(window.end)
-    view = StoreView.of(shelf, window, worst, source)
-    decay, deep = max((end - start) / 3, 1.0), max(2 * k, DEPTH)
+    view = StoreView.of(shelf, window, worst, source, language)
+    decay = max((end - start) / 3, 1.0)
+    # The best mentions of a day were ranked in all languages together.
+    mixed = language is not None and len(shelf.languages) > 1
+    deep = None if mixed else max(2 * k, DEPTH)
     return [
         rank_matches(list(find_matches(view, question, deep)), shelf.articles, end, decay, k)
         for question in _build_terms(queries, view)

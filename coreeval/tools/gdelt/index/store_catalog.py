@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from coreeval.errors import KnowledgeError, RunError
+from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING
@@ -159,6 +160,7 @@ CREATE TABLE IF NOT EXISTS parts (
     rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
     stories INTEGER NOT NULL, precision TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS languages (code TEXT PRIMARY KEY);
 """
 
 
@@ -249,6 +251,19 @@ def replace_parts(
               json.dumps(part.dropped), part.stories, json.dumps(part.precision))
              for part in new],
         )  # fmt: skip
+
+
+def list_languages(database: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the languages whose articles the store offers: English, unless others were set."""
+    listed = database.execute("SELECT code FROM languages ORDER BY code")
+    return tuple(code for (code,) in listed) or (ENGLISH,)
+
+
+def set_languages(database: sqlite3.Connection, codes: Iterable[str]) -> None:
+    """Set the languages whose articles the store offers."""
+    with database:
+        database.execute("DELETE FROM languages")
+        database.executemany("INSERT INTO languages VALUES (?)", [(code,) for code in set(codes)])
 
 
 def list_files_read(database: sqlite3.Connection) -> list[FileRead]:

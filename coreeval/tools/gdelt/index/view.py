@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.schema import Window
-from coreeval.tools.gdelt.index.news_index import ArticleColumns, NewsIndex, PartIndex
+from coreeval.tools.gdelt.index.news_index import (
+    ArticleColumns,
+    NewsIndex,
+    PartIndex,
+    encode_language,
+)
 from coreeval.tools.gdelt.index.storage import Flags, Items, Numbers
 
 ONE = np.uint32(1)
@@ -74,17 +79,24 @@ class StoreView:
     """The least certain precision to accept, as its position in `PRECISIONS`."""
     source: int | None = None
     """The only source to accept, as its position in `SOURCES`; None accepts all."""
+    language: str | None = None
+    """The only language to accept; None accepts all."""
     _terms: dict[str, list[tuple[PartView, int]]] = field(default_factory=dict)
     _words: dict[str, Items] = field(default_factory=dict)
     _names: dict[str, Items] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, shelf: NewsIndex, window: Window, worst: int, source: int | None = None
+        cls,
+        shelf: NewsIndex,
+        window: Window,
+        worst: int,
+        source: int | None = None,
+        language: str | None = None,
     ) -> "StoreView":
-        """Return the view of a store through a window, a precision and a source."""
+        """Return the view of a store through a window, a precision, a source and a language."""
         parts = tuple(PartView.of(index, window) for index in shelf.indexes)
-        return cls(parts, shelf.articles, worst, source)
+        return cls(parts, shelf.articles, worst, source, language)
 
     def any(self) -> bool:
         """Return whether there is any article."""
@@ -126,10 +138,12 @@ class StoreView:
         return join_ascending([part.inside(part.index.themes.of(theme)) for part in self.parts])
 
     def sure(self, articles: Numbers) -> Flags:
-        """Return which articles are of the source and dated with enough certainty."""
+        """Return which articles are of source and language, and dated with enough certainty."""
         counts: Flags = self.articles.precision[articles] <= self.worst
         if self.source is not None:
             counts &= self.articles.source[articles] == self.source
+        if self.language is not None:
+            counts &= self.articles.language[articles] == encode_language(self.language)
         return counts
 
     def split_by_part(self, names: Numbers) -> Iterator[tuple[PartView, slice, Numbers]]:

@@ -56,6 +56,7 @@ def articles_of(source: random.Random, count: int) -> ArticleColumns:
         story=np.array(story, np.uint32),
         teller=np.array([source.randrange(1, 4) if one else 0 for one in story], np.uint32),
         source=np.zeros(count, np.uint8),
+        language=np.zeros(count, np.uint16),
     )
 
 

@@ -1,0 +1,52 @@
+"""Which checks know only some languages, and what is left out for a benchmark in another one.
+
+A check asks its `LanguageCheck` before it looks; the same entries tell people what was not checked.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from coreeval.agents.text.vocabulary import VOCABULARIES
+from coreeval.languages import ENGLISH
+
+
+@dataclass(frozen=True)
+class LanguageCheck:
+    """A check that needs words of the language."""
+
+    about: str
+    """What is checked, as a phrase."""
+    languages: Collection[str] = (ENGLISH,)
+    """The languages that it knows."""
+
+    def knows(self, language: str) -> bool:
+        """Return whether texts in a language are checked."""
+        return language in self.languages
+
+
+WORDS: Final = LanguageCheck(
+    "statements and new facts whose words are in no news", tuple(VOCABULARIES)
+)
+DATES: Final = LanguageCheck("weekdays and months that are in no news", tuple(VOCABULARIES))
+LANGUAGE: Final = LanguageCheck(
+    "texts that are in another language than the original", tuple(VOCABULARIES)
+)
+NAMES: Final = LanguageCheck("names that are in no news", (ENGLISH, "es"))
+"""German is not among them: it writes every noun with a capital, so that none looks like a name."""
+CONDUCT: Final = LanguageCheck("deeds of named people that are in no news")
+HARM: Final = LanguageCheck("harm that passes from the original's person to another")
+HEDGES: Final = LanguageCheck("possibilities that become facts (might, reportedly)")
+PROFANITY: Final = LanguageCheck("coarse words that the original lacks")
+HEADLINE_STYLE: Final = LanguageCheck("texts that read like a headline, by their function words")
+SAFETY_LISTS: Final = LanguageCheck(
+    "self-harm, sexual violence and hostility by our own word lists beside the extractor's flags"
+)
+CHECKS: Final = (
+    WORDS, DATES, LANGUAGE, NAMES, CONDUCT, HARM, HEDGES, PROFANITY, HEADLINE_STYLE, SAFETY_LISTS,
+)  # fmt: skip
+
+
+def list_unchecked(language: str) -> list[str]:
+    """Return what is not checked by code for texts in a language; nothing for English."""
+    return [check.about for check in CHECKS if not check.knows(language)]
