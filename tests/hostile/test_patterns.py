@@ -8,7 +8,8 @@ import pytest
 
 from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.rewrite import reword
-from coreeval.agents.text.words import build_span_pattern, find_closed_quotations
+from coreeval.agents.text.numbers import find_numbers
+from coreeval.agents.text.words import build_span_pattern
 from coreeval.evaluation.numleak.parsing import read_choice
 from coreeval.evaluation.numleak.parsing.dates import find_dates, find_mentions
 from coreeval.evaluation.numleak.parsing.phrases import is_labelled, strike_other_series
@@ -35,7 +36,8 @@ def _flag_phrases(text: str) -> None:
 
 
 MADE: Final[Mapping[str, Callable[[str], object]]] = {
-    "agents.text.words: pattern": find_closed_quotations,
+    "agents.text.numbers: digits": lambda text: find_numbers(text, "de"),
+    "agents.text.numbers: spelled": lambda text: find_numbers(text, "es"),
     "agents.offline.word_lists: '|'.join(map(_phrase_pattern, ordered))": _flag_phrases,
     "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),

@@ -147,6 +147,9 @@ _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
 )
 NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES})
+LONGEST_NUMBER = 200
+"""Most characters of a number whose value is worked out; a longer one supports only its own text
+(own choice: no news has one, and a text of nothing but `million` has no value that can be held)."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ def _read_digits(found: re.Match[str], text: str) -> Number:
     value, suffix = found["value"], found["suffix"].casefold()
     if ":" in value:
         return Number(found.group(), frozenset({value}))
+    if len(value) > LONGEST_NUMBER:
+        return Number(found.group(), frozenset({found.group().casefold()}))
     amount = Decimal(value.replace(",", ""))
     end = found.end("scale") if found["scale"] else found.end("value")
     scaled = amount * SCALES.get((found["scale"] or suffix).casefold(), 1)
@@ -194,6 +199,8 @@ def _read_words(phrase: str) -> Number | None:
         parts = parts[1:]
     if parts in (["one"], ["dozen"]) or not any(part in SMALL_NUMBERS for part in parts):
         return None
+    if len(phrase) > LONGEST_NUMBER:
+        return Number(phrase, frozenset({phrase.casefold()}))
     value = _add_up(
         [SMALL_NUMBERS.get(part, 0) for part in parts], [SCALES.get(p, 0) for p in parts]
     )
@@ -283,6 +290,8 @@ def _read_local_digits(found: re.Match[str], language: str) -> Number:
     value, scales = found["value"], vocabulary_of(language).scales
     if ":" in value:
         return Number(value, frozenset({value}))
+    if len(found.group()) > LONGEST_NUMBER:
+        return Number(found.group(), frozenset({found.group().casefold()}))
     factor = prod(scales[word] for word in re.split(r"[ -]", found["scales"].casefold()) if word)
     readings = (_format_value(amount * factor) for amount in _local_amounts(value, language))
     return Number(found.group(), frozenset(readings))
@@ -311,7 +320,9 @@ def _read_local_words(phrase: str, language: str) -> Number | None:
         return Number(phrase, frozenset({str(whole)}))
     if not any(part in words.numbers for part in parts):
         return None
+    if len(phrase) > LONGEST_NUMBER:
+        return Number(phrase, frozenset({phrase.casefold()}))
     value = _add_up(
         [words.numbers.get(p, 0) for p in parts], [words.scales.get(p, 0) for p in parts]
     )
-    return Number(phrase, frozenset({str(value)}))
+    return Number(phrase, frozenset({_format_value(Decimal(value))}))

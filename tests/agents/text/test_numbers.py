@@ -83,3 +83,22 @@ def test_another_number_is_missing(text: str, source: str) -> None:
 )
 def test_figures_that_stand_for_words_are_no_numbers(text: str, found: list[str]) -> None:
     assert [number.text for number in find_numbers(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("1" * 1_200_000, "en"),
+        ("1" * 1_200_000, "de"),
+        ("two " + "million " * 3000, "en"),
+        ("zwei " + "tausend " * 3000, "de"),
+        ("dos " + "mil " * 3000, "es"),
+        ("1" + " mil" * 400_000, "es"),
+    ],
+    ids=["digits", "german digits", "words", "german words", "spanish words", "scales"],
+)
+def test_a_number_without_end_supports_only_itself(text: str, language: str) -> None:
+    (number,) = find_numbers(text, language)
+    assert number.readings == {number.text.casefold()}
+    assert find_missing_numbers(text, find_numbers(text, language), language) == []
+    assert find_missing_numbers(text, find_numbers("2", language), language) == [number]
