@@ -68,6 +68,9 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 # -- benchmarks ---------------------------------------------------------------------------------
 
 

@@ -160,9 +160,9 @@ def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
 
 def list_offline_roles(manifest: "Manifest") -> list[str]:
     """Return the roles that rules play in a run."""
-    from coreeval.runs.manifest import parse_models
+    from coreeval.config import ModelsConfig
 
-    return list(parse_models(manifest.models, manifest.run).rule_based_roles)
+    return list(ModelsConfig.model_validate(manifest.models).rule_based_roles)
 
 
 def offline_lines(roles: list[str]) -> list[str]:

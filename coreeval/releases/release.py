@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
@@ -18,10 +18,18 @@ from coreeval.releases.release_manifest import (
     FactRow,
     ReleaseManifest,
     SampleRow,
+    Sha256,
 )
 from coreeval.runs.arms import shard_name
-from coreeval.schema import Task
-from coreeval.tools.files import ParquetRow, read_parquet, select_parquet_rows, special_kind_on_way
+from coreeval.schema import Outcome, Task
+from coreeval.tools.files import (
+    ParquetRow,
+    parse_json,
+    read_parquet,
+    select_parquet_rows,
+    special_kind_on_way,
+)
+from coreeval.tools.stores.run_queries import ComparedSample
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
@@ -30,7 +38,9 @@ MOST_BYTES = 64 << 20
 """Most bytes of release.json or task.json (own choice); they have about 20 KB."""
 ReleasedArm = Literal["updated", "semantic", "original"]
 T = TypeVar("T")
-_BESIDE_TEXTS = frozenset(ArmRow.model_fields)
+_COMPARED_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")
+_COMPARED_ROWS = TypeAdapter(list[tuple[str, str, Outcome, Sha256 | None, Sha256 | None]])
+_BESIDE_TEXTS = frozenset(ArmRow.model_fields) - {"fields"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +64,10 @@ class Release:
         """
         file = self.path / TASK
         try:
-            return Task.model_validate_json(_content(self.path, TASK))
-        except (OSError, ValidationError) as error:
+            return Task.model_validate(parse_json(_content(self.path, TASK)))
+        except ValidationError as error:
+            raise _unreadable(file, _first_problem(error)) from None
+        except (OSError, ValueError) as error:
             raise _unreadable(file, str(error)) from None
 
     def file(self, folder: str) -> Path:
@@ -69,23 +81,23 @@ class Release:
             raise _unreadable(self.path / name, f"it is {kind}")
         return self.path / name
 
-    def samples(self) -> Iterator[SampleRow]:
-        """Stream every sample of the benchmark, in the benchmark's order.
+    def samples(self, ids: Sequence[str] | None = None) -> Iterator[SampleRow]:
+        """Stream every sample of the benchmark, or those with the ids, in the benchmark's order.
 
         Raises:
             ReleaseError: the file is missing or damaged.
         """
-        return read_samples(self.file("samples"))
+        return read_samples(self.file("samples"), ids)
 
-    def facts(self) -> Iterator[FactRow]:
-        """Stream the replaced facts, in the benchmark's order.
+    def facts(self, ids: Sequence[str] | None = None) -> Iterator[FactRow]:
+        """Stream the replaced facts, all or of some samples, in the benchmark's order.
 
         Raises:
             ReleaseError: the file is missing or damaged.
         """
-        return read_facts(self.file("provenance"))
+        return read_facts(self.file("provenance"), ids)
 
-    def arm(self, name: ReleasedArm) -> Iterator[ArmRow]:
+    def arm(self, name: ReleasedArm, ids: Sequence[str] | None = None) -> Iterator[ArmRow]:
         """Stream the rows of an arm; originals that may not be redistributed have none.
 
         Raises:
@@ -93,55 +105,49 @@ class Release:
         """
         if name == "original" and not self.manifest.licence.redistribute:
             return iter(())
-        return _rows(self.file(name), _arm_row)
+        return _rows(self.file(name), _arm_row, ids)
 
-    def rows(
-        self,
-        folder: str,
-        *,
-        columns: Sequence[str] | None = None,
-        ids: Sequence[str] | None = None,
-    ) -> list[ParquetRow]:
-        """Return the rows of the file in a folder as stored, without validating each one.
-
-        Args:
-            folder: One of the release's folders: samples, provenance, updated, semantic, original.
-            columns: The columns to read; all if None.
-            ids: The samples whose rows to read; all if None.
+    def compared_samples(self) -> Sequence[ComparedSample]:
+        """Return what every sample of two releases is compared by: much faster than `samples`.
 
         Raises:
             ReleaseError: the file is missing or damaged.
         """
-        file = self.file(folder)
+        file = self.file("samples")
         try:
-            return select_parquet_rows(file, columns=columns, ids=ids)
+            rows = select_parquet_rows(file, columns=_COMPARED_COLUMNS)
+            return _COMPARED_ROWS.validate_python([tuple(row.values()) for row in rows])
+        except ValidationError as error:
+            raise _unreadable(file, _first_problem(error)) from None
         except (OSError, ValueError) as error:
             raise _unreadable(file, str(error)) from None
 
 
-def read_samples(file: Path) -> Iterator[SampleRow]:
+def read_samples(file: Path, ids: Sequence[str] | None = None) -> Iterator[SampleRow]:
     """Stream the table of samples.
 
     Raises:
         ReleaseError: the file is missing or damaged.
     """
-    return _rows(file, SampleRow.model_validate)
+    return _rows(file, SampleRow.model_validate, ids)
 
 
-def read_facts(file: Path) -> Iterator[FactRow]:
+def read_facts(file: Path, ids: Sequence[str] | None = None) -> Iterator[FactRow]:
     """Stream the replaced facts of provenance.
 
     Raises:
         ReleaseError: the file is missing or damaged.
     """
-    return _rows(file, FactRow.model_validate)
+    return _rows(file, FactRow.model_validate, ids)
 
 
-def _rows(file: Path, parse: Callable[[ParquetRow], T]) -> Iterator[T]:
+def _rows(
+    file: Path, parse: Callable[[ParquetRow], T], ids: Sequence[str] | None = None
+) -> Iterator[T]:
     """Stream the rows of a file; whoever made the release may have written anything into it."""
     number = 0
     try:
-        for row in read_parquet(file):
+        for row in read_parquet(file) if ids is None else select_parquet_rows(file, ids=ids):
             number += 1
             yield parse(row)
     except ValidationError as error:
@@ -177,14 +183,14 @@ def read_release(path: Path) -> Release:
     """
     where = path / MANIFEST
     try:
-        said = json.loads(_content(path, MANIFEST))
+        said = parse_json(_content(path, MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         raise ReleaseError(
             f"this is no release: it has no {MANIFEST}",
             where=str(path),
             hint="give the directory that `coreeval release` printed",
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise _damaged(where, str(error)) from None
     _refuse_newer(said, where)
     try:

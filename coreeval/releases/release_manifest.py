@@ -1,16 +1,23 @@
 """release.json: what a release is, where it comes from, and the digest of each of its files."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, model_validator
 
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
-from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
+from coreeval.runs.manifest import (
+    ConfigSource,
+    Cost,
+    Fingerprints,
+    KnowledgeUsed,
+    ModelSettings,
+    SampleCounts,
+)
 from coreeval.runs.quality import Findings, Quality
 from coreeval.runs.sources import SourceTerms
-from coreeval.schema import Outcome, Precision, Rung, SemanticStatus, Value, Window
+from coreeval.schema import Count, Outcome, Precision, Rung, SemanticStatus, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
@@ -24,6 +31,7 @@ def _check_zoned_time(said: str) -> str:
 
 ZonedTime = Annotated[str, AfterValidator(_check_zoned_time)]
 """ISO time with its offset from UTC, as written."""
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Withheld = Literal["", "review", "takedown"]
 """The reason that a sample's new texts are withheld; empty if they are published."""
 
@@ -60,18 +68,18 @@ class ReviewState(Value):
 
     required: bool = False
     """Whether the release waited for the review."""
-    listed: int = 0
-    approved: int = 0
-    rejected: int = 0
-    pending: int = 0
+    listed: Count = 0
+    approved: Count = 0
+    rejected: Count = 0
+    pending: Count = 0
 
 
 class TakedownState(Value):
     """The takedown list as it was when the release was made."""
 
-    entries: int = 0
+    entries: Count = 0
     sha256: str = ""
-    withheld: int = 0
+    withheld: Count = 0
     """Accepted samples that the list removed from the updated arm."""
 
 
@@ -89,10 +97,10 @@ class PublishedRatings(Value):
 class ChangeCounts(Value):
     """The number of changes from the parent."""
 
-    added: int = 0
-    removed: int = 0
-    changed: int = 0
-    kept: int = 0
+    added: Count = 0
+    removed: Count = 0
+    changed: Count = 0
+    kept: Count = 0
 
 
 class Changelog(Value):
@@ -122,21 +130,21 @@ class ReleaseManifest(Value):
     window_start: LatestDate | None = None
     cutoffs: tuple[TargetDates, ...] | None = None
     after_cutoff: tuple[TargetFreshness, ...] = ()
-    models: dict[str, object]
+    models: ModelSettings
     ruled: tuple[str, ...] = ()
     """Roles played by rules rather than models."""
     prompts: dict[str, str]
     fingerprints: Fingerprints
     source: ConfigSource
     knowledge: KnowledgeUsed
-    counts: dict[str, int]
-    kept: int = 0
+    counts: SampleCounts
+    kept: Count = 0
     """Samples that the run kept from the release it follows."""
-    still_stale: int | None = None
+    still_stale: Count | None = None
     """Samples of the updated arm whose evidence is older than the run required, or precedes a new
     target's cutoff: their renewal found no news that is recent enough. None if the run followed no
     release."""
-    bad_rows: int = 0
+    bad_rows: Count = 0
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()
     quality: Quality
@@ -161,6 +169,12 @@ class ReleaseManifest(Value):
     files: dict[InsidePath, FileDigest]
     """Every file except release.json and release.sha256, by its path in the release."""
 
+    @model_validator(mode="after")
+    def _check_still_stale(self) -> Self:
+        if (self.still_stale or 0) > self.counts["accepted"]:
+            raise ValueError("still_stale: more samples than were accepted")
+        return self
+
 
 class SampleRow(Value):
     """One row of samples/: the state of a benchmark sample in a release."""
@@ -175,12 +189,12 @@ class SampleRow(Value):
     rung: Rung = "none"
     original_label: str = ""
     """The label that the blind judge gave the original; empty if the judge was not asked."""
-    original_sha256: str
+    original_sha256: Sha256
     """Digest of the original texts; see `texts_sha256`."""
-    updated_sha256: str | None = None
+    updated_sha256: Sha256 | None = None
     """Digest of the updated texts; None if the sample is not in the updated arm. The semantic
     digest works the same way."""
-    semantic_sha256: str | None = None
+    semantic_sha256: Sha256 | None = None
     newest_evidence: ZonedTime | None = None
     """ISO time at which the newest piece of its evidence was published; None without evidence."""
     oldest_evidence: ZonedTime | None = None
@@ -210,7 +224,7 @@ class FactRow(Value):
     published_precision: Precision
     snippet: str
     """A quotation from the news; empty in a release without snippets."""
-    snippet_sha256: str
+    snippet_sha256: Sha256
     """sha256 of the snippet, even if the snippet is left out."""
     after_cutoff: tuple[str, ...] | None = None
     text_sha256: str = ""

@@ -1,20 +1,22 @@
-"""Whether a release is, byte for byte, what was made, and whether its chain of parents holds."""
+"""Whether a release is what was made, agrees with itself, and follows the parents that it names."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from coreeval.errors import ReleaseError
+from coreeval.releases.contents import find_contradictions
 from coreeval.releases.folders import list_names
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file, read_release
 from coreeval.releases.release_manifest import FileDigest, ParentRelease
+from coreeval.runs.arms import shard_name
 from coreeval.schema import Value
 from coreeval.tools.files import is_plain_file, special_kind, special_kind_on_way
 from coreeval.tools.workspace import command
 
 ProblemKind = Literal[
     "missing", "extra", "changed", "link", "special", "digest", "manifest", "parent_missing",
-    "parent_changed",
+    "parent_changed", "contents",
 ]  # fmt: skip
 _IN_CACHE = (
     "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
@@ -60,6 +62,9 @@ class Verification(Value):
 def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verification:
     """Verify every file of a release, and that each ancestor is the one that its child records.
 
+    If the files are what was made, their contents are compared: a release that contradicts itself
+    was made so.
+
     Args:
         path: The release's directory.
         chain: Whether to look at ancestors.
@@ -85,6 +90,7 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
         return Verification(release=str(path), problems=(*problems, found))
     listed = release.manifest.files
     problems += _file_problems(path, listed)
+    problems += [] if problems else _content_problems(release)
     ancestors, broken = _ancestors(release) if chain else ([], None)
     return Verification(
         release=str(path),
@@ -149,6 +155,12 @@ def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Proble
         elif name not in {MANIFEST, DIGEST, _GIT_FILE} and not name.startswith(_CLIENT_FOLDER):
             message = "the file does not belong to the release"
             yield Problem(kind="extra", file=name, message=message)
+
+
+def _content_problems(release: Release) -> Iterator[Problem]:
+    for found in find_contradictions(release):
+        file = f"{found.folder}/{shard_name(release.manifest.split)}"
+        yield Problem(kind="contents", file=file, message=found.message)
 
 
 def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Problem]:

@@ -4,22 +4,45 @@
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from coreeval.config import ModelsConfig
 from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
-from coreeval.tools.files import write_json
+from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import find_workspace
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _MANIFEST_HINT = "restore the file from a copy, or start a new run"
+
+
+def _check_counts(said: dict[str, int]) -> dict[str, int]:
+    if said and "total" not in said:
+        raise ValueError("it has no total")
+    for name, count in said.items():
+        if count < 0:
+            raise ValueError(f"{name} is below 0")
+    return {"total": 0, **dict.fromkeys(OUTCOMES, 0), "pending": 0, **said}
+
+
+def _check_models(said: dict[str, Any]) -> dict[str, Any]:
+    try:
+        ModelsConfig.model_validate(said)
+    except ValidationError as error:
+        raise ValueError(_first_problem(error)) from None
+    return said
+
+
+SampleCounts = Annotated[dict[str, int], AfterValidator(_check_counts)]
+"""`total`, one entry per outcome, and `pending`; all but `total` add up to `total`. Outcomes that
+are left out are 0."""
+ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
+"""The config's `models`, with the keys set there."""
 
 
 class ConfigSource(Value):
@@ -110,8 +133,7 @@ class ControlPass(Value):
     """The second pass over the samples, with news from before the targets' cutoffs."""
 
     window: Window
-    counts: dict[str, int] = {}
-    """`total`, one entry per outcome, and `pending`; all but `total` add up to `total`."""
+    counts: SampleCounts = {}
     knowledge: KnowledgeUsed
 
 
@@ -136,14 +158,13 @@ class Manifest(Value):
     """Known dates of each target; None in runs from before this was recorded."""
     after_cutoff: tuple[TargetFreshness, ...] = ()
     """For each target, how much of the evidence it cannot know."""
-    counts: dict[str, int]
-    """`total`, one entry per outcome, and `pending`; all but `total` add up to `total`."""
+    counts: SampleCounts
     bad_rows: int = 0
     notes: tuple[str, ...] = ()
     """Remarks about the input, such as an incomplete benchmark."""
     arms: dict[str, int] = {}
     """Number of rows per published file: updated, semantic, provenance; control if there is one."""
-    models: dict[str, Any]
+    models: ModelSettings
     pipeline: str = ""
     """The spaCy pipeline, if rules play the extractor; otherwise empty."""
     prompts: dict[str, str]
@@ -206,7 +227,7 @@ def read_original_manifest(path: Path) -> Manifest:
         RunStateError: the manifest is missing or damaged.
     """
     try:
-        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+        return Manifest.model_validate(parse_json(path.read_bytes()))
     except PermissionError as error:
         raise RunStateError(
             f"the manifest cannot be read: {error.strerror}",
@@ -219,26 +240,10 @@ def read_original_manifest(path: Path) -> Manifest:
             where=str(path.parent),
             hint="give the directory that `coreeval refresh` printed",
         ) from None
-    except (ValidationError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise RunStateError(
             f"the manifest is damaged: {_first_problem(error)}",
             where=str(path),
-            hint=_MANIFEST_HINT,
-        ) from None
-
-
-def parse_models(models: Mapping[str, object], run: str) -> ModelsConfig:
-    """Return the model of each role, from `models` in the manifest of a run or a release.
-
-    Raises:
-        RunStateError: `models` in the manifest is invalid.
-    """
-    try:
-        return ModelsConfig.model_validate(models)
-    except ValidationError as error:
-        raise RunStateError(
-            f"the manifest is damaged: models.{_first_problem(error)}",
-            where=f"the manifest of {run}",
             hint=_MANIFEST_HINT,
         ) from None
 

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from coreeval.config import Config, TargetConfig
 from coreeval.config.dates import DateText, first_moment_after
-from coreeval.schema import Evidence, Freshness, Precision, Value
+from coreeval.schema import Count, Evidence, Freshness, Precision, Value
 from coreeval.tools.catalogs import (
     bare_name,
     find_nearest_names,
@@ -220,13 +220,13 @@ class TargetFreshness(Value):
     """The number of accepted samples whose evidence is newer than a target."""
 
     target: str
-    after: int = 0
+    after: Count = 0
     """Samples whose evidence was all published after the target's cutoff and release."""
-    before: int = 0
+    before: Count = 0
     """Samples with some evidence that was not published after both dates."""
-    unknown: int = 0
+    unknown: Count = 0
     """Samples for which neither date of the target is known, or that predate this field."""
-    by_crawl: int = 0
+    by_crawl: Count = 0
     """Samples of `after` with evidence of which only the crawl time is known: it may be older."""
 
     @property

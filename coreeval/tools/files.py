@@ -11,6 +11,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path, PurePath
 from typing import IO, Any, Final, Literal
 
@@ -111,6 +112,33 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write JSON to a file atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+MOST_INTEGER: Final = 2**63 - 1
+"""The largest integer that SQLite and Parquet hold."""
+
+
+def parse_json(content: bytes) -> object:
+    """Return the value of a JSON document that somebody else may have written.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, or has a number that is infinite or beyond 64 bits.
+    """
+    from pydantic_core import from_json
+
+    value = from_json(content, allow_inf_nan=False)
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest.extend(one.values())
+        elif isinstance(one, list):
+            rest.extend(one)
+        elif isinstance(one, float) and not isfinite(one):
+            raise ValueError("a number is infinite")
+        elif isinstance(one, int) and abs(one) > MOST_INTEGER:
+            raise ValueError("a number needs more than 64 bits")
+    return value
 
 
 @contextmanager

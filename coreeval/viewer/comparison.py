@@ -12,24 +12,23 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import compress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from coreeval.config import ROLES, ModelsConfig, load_config
 from coreeval.releases.comparable import ComparableTitle, flatten_values, open_comparable
 from coreeval.releases.diff import NOT_THERE, OutcomeMove
-from coreeval.releases.release import Release, hash_texts, read_release
-from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
+from coreeval.releases.release_manifest import FactRow, ReleaseManifest
 from coreeval.runs.history import redact_text
-from coreeval.runs.manifest import Cost, Manifest, parse_models, read_manifest
+from coreeval.runs.manifest import Cost, Manifest, read_manifest
 from coreeval.schema import Evidence, ReplacedFact, RoleName, Triple, Value
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_queries import SampleState
+from coreeval.tools.stores.run_queries import ComparedSample
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
 
 Texts = Mapping[str, str]
-_STATE_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")
 
 
 class SideFact(Value):
@@ -70,7 +69,7 @@ class SideSample(Value):
 class SampleSource(NamedTuple):
     """The samples of a run or a release."""
 
-    read_all: Callable[[], Iterable[SampleState]]
+    read_all: Callable[[], Iterable[ComparedSample]]
     """Reads all samples; those of a release have digests instead of texts."""
     read_some: Callable[[Sequence[str]], Mapping[str, SideSample]]
     """Reads samples by id; samples that have not ended or do not exist are left out."""
@@ -86,7 +85,7 @@ def _redact_fields(fields: Texts | None) -> Texts | None:
 def build_run_source(path: Path) -> SampleSource:
     """Return the ended samples of a run from its run.db, which is opened for each query."""
 
-    def all_of() -> Iterable[SampleState]:
+    def all_of() -> Iterable[ComparedSample]:
         with RunStore.open(path, now=utc_now) as store:
             return store.sample_states.all()
 
@@ -131,60 +130,41 @@ def _build_run_fact(fact: ReplacedFact, item: Evidence | None) -> SideFact:
 def build_release_source(path: Path) -> SampleSource:
     """Return the samples of a release from its files."""
     release = read_release(path)
-
-    def all_of() -> Iterable[SampleState]:
-        return [
-            tuple(row[name] for name in _STATE_COLUMNS)
-            for row in release.rows("samples", columns=_STATE_COLUMNS)
-        ]
-
-    return SampleSource(all_of, lambda ids: _read_release_samples(release, ids))
+    return SampleSource(release.compared_samples, lambda ids: _read_release_samples(release, ids))
 
 
 def _read_release_samples(release: Release, ids: Sequence[str]) -> Mapping[str, SideSample]:
     arms = {
-        name: _read_release_texts(release, name, ids)
-        for name in ("updated", "semantic", "original")
+        name: {row.id: row.fields for row in release.arm(name, ids)}
+        for name in get_args(ReleasedArm)
     }
     facts = dict[str, list[SideFact]]()
-    for row in release.rows("provenance", ids=ids):
-        facts.setdefault(row["id"], []).append(_build_release_fact(row))
+    for fact in release.facts(ids):
+        facts.setdefault(fact.id, []).append(_build_release_fact(fact))
     return {
-        row["id"]: SideSample(
-            outcome=row["outcome"],
-            reason=row["reason"],
-            label=row["label_text"],
-            attempts=row["attempts"],
-            facts=tuple(facts.get(row["id"], ())),
-            **{name: texts.get(row["id"]) for name, texts in arms.items()},
+        row.id: SideSample(
+            outcome=row.outcome,
+            reason=row.reason,
+            label=row.label_text,
+            attempts=row.attempts,
+            facts=tuple(facts.get(row.id, ())),
+            **{name: texts.get(row.id) for name, texts in arms.items()},
         )
-        for row in release.rows("samples", ids=ids)
+        for row in release.samples(ids)
     }
 
 
-def _read_release_texts(
-    release: Release, arm: str, ids: Sequence[str]
-) -> Mapping[str, dict[str, str]]:
-    if arm == "original" and not release.manifest.licence.redistribute:
-        return {}
-    names = release.task.fields
-    rows = release.rows(arm, columns=("id", *names), ids=ids)
-    return {row["id"]: {name: row[name] for name in names} for row in rows}
-
-
-def _build_release_fact(row: Mapping[str, Any]) -> SideFact:
+def _build_release_fact(row: FactRow) -> SideFact:
+    before = Triple(head=row.before_head, relation=row.before_relation, tail=row.before_tail)
+    after = Triple(head=row.after_head, relation=row.after_relation, tail=row.after_tail)
     return SideFact(
-        before=_read_triple(row, "before") if row["before_head"] else None,
-        after=_read_triple(row, "after"),
-        headline=row["snippet"],
-        url=row["url"],
-        domain=row["domain"],
-        published_at=row["published_at"],
+        before=before if row.before_head else None,
+        after=after,
+        headline=row.snippet,
+        url=row.url,
+        domain=row.domain,
+        published_at=row.published_at,
     )
-
-
-def _read_triple(row: Mapping[str, Any], side: str) -> Triple:
-    return Triple(**{part: row[f"{side}_{part}"] for part in ("head", "relation", "tail")})
 
 
 _RESULT_SETTINGS = ("counts", "arms", "bad_rows", "models")
@@ -279,7 +259,7 @@ def _build_side(
         path=path,
         counts=manifest.counts,
         cost=manifest.cost,
-        models=parse_models(manifest.models, manifest.run),
+        models=ModelsConfig.model_validate(manifest.models),
         settings={k: v for k, v in settings.items() if k.partition(".")[0] not in _RESULT_SETTINGS},
         samples=samples,
         stamp=stamp,
@@ -390,7 +370,7 @@ def _compare_cached(
 
 
 def find_differences(
-    before: Iterable[SampleState], after: Iterable[SampleState]
+    before: Iterable[ComparedSample], after: Iterable[ComparedSample]
 ) -> SideDifferences:
     """Return the samples in which a later side differs from an earlier one."""
     old = {row[0]: row for row in before}
@@ -405,7 +385,7 @@ def find_differences(
     return SideDifferences((*found, *gone), shared)
 
 
-def _find_kinds(old: SampleState, new: SampleState) -> tuple[DifferenceKind, ...]:
+def _find_kinds(old: ComparedSample, new: ComparedSample) -> tuple[DifferenceKind, ...]:
     _, label, outcome, updated, semantic = old
     _, other_label, other_outcome, other_updated, other_semantic = new
     differs = (

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from coreeval.config import ModelsConfig
 from coreeval.errors import CoreEvalError
 from coreeval.evaluation.report.report_file import read_report
 from coreeval.evaluation.report.report_page import detection_part
@@ -22,7 +23,7 @@ from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
 from coreeval.meanings import OUTCOMES, RUNGS, STATES, STEPS
 from coreeval.releases.release import read_release
 from coreeval.releases.release_manifest import ReleaseManifest
-from coreeval.runs.manifest import Manifest, parse_models
+from coreeval.runs.manifest import Manifest
 from coreeval.runs.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.schema import RoleName
@@ -241,7 +242,7 @@ def show_run(request: Request) -> Response:
 
 def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
     """Return the model of each role, and whether it is one of our rules."""
-    models = parse_models(manifest.models, manifest.run)
+    models = ModelsConfig.model_validate(manifest.models)
     roles: tuple[RoleName, ...] = get_args(RoleName)
     return {
         role: (models.for_role(role).model, models.for_role(role).is_rule_based) for role in roles

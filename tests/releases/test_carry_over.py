@@ -124,8 +124,8 @@ def test_evidence_that_is_dated_less_certainly_than_the_config_wants_is_made_ane
     made: Made, release: Release
 ) -> None:
     class Crawled(Release):
-        def facts(self) -> Iterator[FactRow]:
-            for fact in super().facts():
+        def facts(self, ids: Sequence[str] | None = None) -> Iterator[FactRow]:
+            for fact in super().facts(ids):
                 yield fact.model_copy(update={"published_precision": "crawl"})
 
     keeper = CarryOver(Crawled(path=release.path, manifest=release.manifest), terms())
@@ -138,9 +138,9 @@ def test_a_text_that_is_not_the_recorded_one_is_refused(
     made: Made, release: Release, arm: ReleasedArm
 ) -> None:
     class Rewritten(Release):
-        def arm(self, name: ReleasedArm) -> Iterator[ArmRow]:
+        def arm(self, name: ReleasedArm, ids: Sequence[str] | None = None) -> Iterator[ArmRow]:
             fields = {"fields": {"text": "another text"}} if name == arm else {}
-            return (row.model_copy(update=fields) for row in super().arm(name))
+            return (row.model_copy(update=fields) for row in super().arm(name, ids))
 
     keeper = CarryOver(Rewritten(path=release.path, manifest=release.manifest), terms())
     with pytest.raises(ReleaseError, match=f"contradicts itself: a text of {FIRST}"):
@@ -149,8 +149,8 @@ def test_a_text_that_is_not_the_recorded_one_is_refused(
 
 def test_two_rows_of_a_sample_are_refused(made: Made, release: Release) -> None:
     class Doubled(Release):
-        def samples(self) -> Iterator[SampleRow]:
-            return (row for row in super().samples() for _ in range(2))
+        def samples(self, ids: Sequence[str] | None = None) -> Iterator[SampleRow]:
+            return (row for row in super().samples(ids) for _ in range(2))
 
     keeper = CarryOver(Doubled(path=release.path, manifest=release.manifest), terms())
     with pytest.raises(ReleaseError, match=f"{FIRST} has 2 rows in samples/"):

@@ -62,7 +62,7 @@ def fact(key: str, tail: str = "rose", evidence: str = "e1") -> FactRow:
             "published_at": "2026-11-02T00:00:00+00:00",
             "published_precision": "exact",
             "snippet": "",
-            "snippet_sha256": "",
+            "snippet_sha256": "0" * 64,
         }
     )
 

@@ -108,7 +108,7 @@ def test_a_manifest_that_was_edited_by_hand_is_found(second: Path) -> None:
 
 def test_a_forged_digest_is_found_by_the_child_or_by_what_was_published(second: Path) -> None:
     first, published = second.parent / "1", hash_file(second.parent / "1" / "release.json")
-    rewrite(first, split="train")
+    rewrite(first, run="another/run")
     assert kinds(first) == []
     assert kinds(first, digest=published) == [("digest", "release.json")]
     assert kinds(second) == [("parent_changed", str(first))]

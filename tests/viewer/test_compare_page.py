@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from coreeval.releases.release import hash_texts
 from coreeval.runs.manifest import read_manifest
-from coreeval.tools.stores.run_queries import SampleState
+from coreeval.tools.stores.run_queries import ComparedSample
 from coreeval.tools.text import unescape
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.app import create_app
@@ -37,7 +37,7 @@ def pairs_of(html: str) -> dict[str, str]:
 # -- which samples differ -------------------------------------------------------------------------
 
 
-def stands(sample: str, outcome: str = "accepted", text: str | None = "a") -> SampleState:
+def stands(sample: str, outcome: str = "accepted", text: str | None = "a") -> ComparedSample:
     return (sample, "joy", outcome, json.dumps({"text": text}) if text else None, None)
 
 

@@ -10,13 +10,13 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from coreeval.config import ROLES, ModelConfig, RunConfig, load_config
+from coreeval.config import ROLES, ModelConfig, ModelsConfig, RunConfig, load_config
 from coreeval.errors import CoreEvalError
 from coreeval.graph.estimate.call_figures import CallUsage
 from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
 from coreeval.graph.estimate.workload import measure_prompt
 from coreeval.graph.target_questions import ARM_TEXTS
-from coreeval.runs.manifest import Manifest, parse_models, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
@@ -151,7 +151,7 @@ def _is_alike(files: RunFiles, run: RunConfig) -> bool:
 
 def list_model_roles(manifest: Manifest) -> list[RoleName]:
     """Return the roles that models played in a run."""
-    models = parse_models(manifest.models, manifest.run)
+    models = ModelsConfig.model_validate(manifest.models)
     return [role for role in ROLES if role not in models.rule_based_roles]
 
 

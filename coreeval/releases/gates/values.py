@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import PurePath
 from typing import Final, Literal, NamedTuple
 
+from coreeval.config import ModelsConfig, TargetConfig
 from coreeval.evaluation.arms import FEWEST
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.evaluation.detectors import GATED
@@ -54,21 +55,17 @@ def target_name(target: str) -> str:
 
 
 def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:
-    yield from (str(each["model"]) for each in _configured_targets(manifest))
+    yield from (each.model for each in _configured_targets(manifest))
     yield from (each.target for each in manifest.after_cutoff)
     yield from (each.target for each in (findings.targets if findings else ()))
 
 
 def _target_references(manifest: ReleaseManifest) -> Iterator[str]:
-    for each in _configured_targets(manifest):
-        if each.get("role") == "reference":
-            yield str(each["model"])
+    yield from (each.model for each in _configured_targets(manifest) if each.role == "reference")
 
 
-def _configured_targets(manifest: ReleaseManifest) -> list[dict[str, object]]:
-    """Return the targets of the config, with the keys set there."""
-    said = manifest.models.get("targets")
-    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+def _configured_targets(manifest: ReleaseManifest) -> tuple[TargetConfig, ...]:
+    return ModelsConfig.model_validate(manifest.models).targets
 
 
 def _embedded_targets(target: str) -> bool:
@@ -219,7 +216,7 @@ def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
 def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
     """Return the cost per sample that the run itself accepted; kept samples cost it nothing."""
     cost, manifest = _cost(subject, limit), subject.manifest
-    made = manifest.counts.get("accepted", 0) - manifest.kept
+    made = manifest.counts["accepted"] - manifest.kept
     if isinstance(cost, MissingValue):
         return cost
     if made < 1:

@@ -1,6 +1,6 @@
 """The samples of a run: as lists, filtered and sorted, and as states to compare runs by."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import Field
@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from coreeval.schema import ReplacedFact, Result, Sample, Value
+from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_overview import Overview, load_overview
 from coreeval.tools.stores.run_tables import SampleResult
@@ -32,8 +33,6 @@ SampleSort = Literal[
 ]  # fmt: skip
 SORTS: tuple[SampleSort, ...] = get_args(SampleSort)
 """The keys that a list can be sorted by; `order` is the benchmark's, which also breaks ties."""
-MOST_INTEGER = 2**63 - 1
-"""The largest integer in SQLite."""
 EXCERPT_CHARS = 160
 """The most characters of a sample's text in a list."""
 MOST_SEARCH_CHARS = 500
@@ -257,9 +256,9 @@ _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
 _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
 
 
-SampleState = tuple[str, str, str, str | None, str | None]
+ComparedSample = tuple[str, str, str, str | None, str | None]
 """The id, label, outcome, updated text and semantic text of a sample; texts are JSON as in the
-file, None if there is none in the arm. A tuple rather than a class, since there are many."""
+file or their digest, None if there is none in the arm. A tuple, since there are many."""
 
 
 class SampleStates:
@@ -275,7 +274,7 @@ class SampleStates:
             number, last = connection.execute(query).one()
         return number, last
 
-    def all(self) -> Iterable[SampleState]:
+    def all(self) -> Sequence[ComparedSample]:
         """Return the finished samples, in the benchmark's order."""
         ended = t.results.c
         updated = case((ended.outcome == "accepted", cast(ended.updated, Text)))

@@ -35,7 +35,7 @@ RUN = Manifest(
     now=MOMENT.isoformat(),
     window=Window(start=MOMENT, end=MOMENT),
     counts=full_counts(1, {"accepted": 1}),
-    models={},
+    models={"default": {"model": "offline"}},
     prompts={},
     knowledge=KnowledgeUsed(
         backend="local", path=None, min_precision="crawl", coverage=Coverage(articles=1)
@@ -54,7 +54,7 @@ def head_of(tally: BodyTally) -> CassetteHead:
         made_with=CassetteOrigin(coreeval="0.1.0", python="3.11", pyarrow="1"),
         run=RUN,
         config=SETTINGS,
-        models={},
+        models={"default": {"model": "offline"}},
         texts=True,
         snippet_chars=600,
         files=(),

@@ -103,7 +103,7 @@ def manifest(**changes: Any) -> ReleaseManifest:  # noqa: ANN401 - any field of 
         "task": "emotion",
         "split": "test",
         "window": Window(start=NOW, end=NOW),
-        "models": {},
+        "models": {"default": {"model": "offline"}},
         "prompts": {},
         "fingerprints": Fingerprints(**others),
         "source": ConfigSource(path="c.yaml", sha256="f"),

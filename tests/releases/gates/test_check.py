@@ -205,6 +205,11 @@ def of_targets(*targets: TargetFindings, **changes: object) -> dict[str, Any]:
     return {"findings": Findings(targets=targets), **changes}
 
 
+def with_targets(*names: str) -> dict[str, Any]:
+    """Return what a release says of its models, with these targets."""
+    return {"default": {"model": "offline"}, "targets": [{"model": name} for name in names]}
+
+
 LACKING: list[tuple[str, dict[str, Any], str]] = [
     ("after_cutoff", of_targets(*ALIKE, after_cutoff=UNDATED), "no cutoff is known of b:2"),
     ("after_cutoff", of_targets(*ALIKE, after_cutoff=FRESH), "no cutoff is known of b:2"),
@@ -219,8 +224,8 @@ LACKING: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "pcr",
-        of_targets(*ALIKE, models={"targets": [{"model": "c:3"}, {"model": "d:4"}]}),
-        "PCR was not measured of c:3; d:4",
+        of_targets(*ALIKE, models=with_targets("openai:c", "openai:d")),
+        "PCR was not measured of openai:c; openai:d",
     ),
 ]
 
@@ -257,7 +262,7 @@ def test_recorded_answers_are_one_target_wherever_their_file_lies() -> None:
         drop="not_shown",
         numleak={"cpi": "fluent"},
     )
-    named = {"models": {"targets": [{"model": "replay:answers.jsonl"}]}, "after_cutoff": ()}
+    named = {"models": with_targets("replay:answers.jsonl"), "after_cutoff": ()}
     for gate in ("pcr", "drop", "numleak"):
         assert found(gate, PASSED[gate], **of_targets(found_of, **named)).status == "met"
 

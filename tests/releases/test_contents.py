@@ -1,0 +1,99 @@
+"""A release whose digests are right and whose tables contradict each other, as its maker can."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from coreeval.config import load_config
+from coreeval.errors import ReleaseError
+from coreeval.graph.run_origin import Lineage, find_followed_release
+from coreeval.graph.setup import set_up
+from coreeval.releases.release import hash_file, read_release
+from coreeval.releases.verify import verify
+from coreeval.tools.workspace import Workspace
+from tests.releases.kit import NOW, Made, make_run
+from tests.releases.test_hostile_release import signed
+
+Rows = list[dict[str, Any]]
+Change = Callable[[Rows], object]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return make_run(tmp_path)
+
+
+@pytest.fixture
+def release(made: Made) -> Path:
+    path = made.release("1").path
+    for each in (path, *path.rglob("*")):
+        each.chmod(0o755)
+    return path
+
+
+def rewrite_table(release: Path, folder: str, change: Change) -> str:
+    """Change the rows of a table, and every digest that vouches for them."""
+    file = read_release(release).file(folder)
+    table = pq.read_table(file, partitioning=None)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
+    name = file.relative_to(release).as_posix()
+    digest = {"sha256": hash_file(file), "bytes": file.stat().st_size}
+    signed(release, lambda said: said["files"].update({name: digest}))  # type: ignore[attr-defined]
+    return name
+
+
+CHANGES: tuple[tuple[str, Change, str], ...] = (
+    ("samples", lambda rows: rows.append(rows[0]), "has two rows"),
+    ("samples", lambda rows: rows[0].update(label_text="zeal"), "the task has no label"),
+    ("samples", lambda rows: rows[0].update(updated_sha256="{"), "updated_sha256"),
+    ("samples", lambda rows: rows[0].update(outcome="fine"), "outcome"),
+    ("updated", lambda rows: rows[0].update(text="another text"), "not the one that samples/"),
+    ("updated", lambda rows: rows[0].update(text=None), "text"),
+    ("updated", lambda rows: rows[0].update(label=3), "another label"),
+    ("updated", lambda rows: rows.pop(), "is not there"),
+    ("updated", lambda rows: rows.append(rows[0]), "has two rows"),
+    ("updated", lambda rows: rows[0].update(id="emotion/test/99"), "no such text"),
+    ("semantic", lambda rows: rows[0].update(text="another text"), "not the one that samples/"),
+    ("provenance", lambda rows: rows[0].update(snippet="Another quotation."), "a quotation of"),
+    ("provenance", lambda rows: rows[0].update(id="emotion/test/99"), "samples/ has no"),
+    ("provenance", lambda rows: rows[0].update(published_at="today"), "published_at"),
+)
+
+
+@pytest.mark.parametrize(("folder", "change", "message"), CHANGES)
+def test_a_table_that_contradicts_the_others_is_named(
+    release: Path, folder: str, change: Change, message: str
+) -> None:
+    assert verify(release).ok
+    name = rewrite_table(release, folder, change)
+    found = verify(release).problems
+    assert [(one.kind, one.file) for one in found[:1]] == [("contents", name)]
+    assert message in found[0].message
+
+
+def test_a_release_that_contradicts_itself_is_not_followed(made: Made, release: Path) -> None:
+    rewrite_table(release, "updated", lambda rows: rows[0].update(text="another text"))
+    setup = set_up(load_config(made.folder / "weekly.yaml"), NOW)
+    with pytest.raises(ReleaseError, match="not what was made: updated/"):
+        find_followed_release(Lineage(release=release), setup, Workspace(made.folder))
+
+
+def test_a_task_without_the_texts_of_the_release_is_named(release: Path) -> None:
+    task = json.loads((release / "task.json").read_text())
+    task["fields"], task["factual_fields"] = ["premise"], []
+    (release / "task.json").write_text(json.dumps(task))
+    digest = {
+        "sha256": hash_file(release / "task.json"),
+        "bytes": (release / "task.json").stat().st_size,
+    }
+    signed(release, lambda said: said["files"].update({"task.json": digest}))  # type: ignore[attr-defined]
+    found = verify(release).problems
+    assert {one.kind for one in found} == {"contents"}
+    assert "does not have the fields of the task" in found[0].message
