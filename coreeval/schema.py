@@ -71,6 +71,16 @@ class Value(BaseModel):
 Count = Annotated[int, Field(ge=0)]
 
 
+def _check_zoned_time(said: str) -> str:
+    if datetime.fromisoformat(said).tzinfo is None:
+        raise ValueError("the time has no zone")
+    return said
+
+
+ZonedTime = Annotated[str, AfterValidator(_check_zoned_time)]
+"""ISO time with its offset from UTC, as written."""
+
+
 # -- benchmarks ---------------------------------------------------------------------------------
 
 

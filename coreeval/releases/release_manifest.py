@@ -1,9 +1,8 @@
 """release.json: what a release is, where it comes from, and the digest of each of its files."""
 
-from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
@@ -17,20 +16,21 @@ from coreeval.runs.manifest import (
 )
 from coreeval.runs.quality import Findings, Quality
 from coreeval.runs.sources import SourceTerms
-from coreeval.schema import Count, Outcome, Precision, Rung, SemanticStatus, Value, Window
+from coreeval.schema import (
+    Count,
+    Outcome,
+    Precision,
+    Rung,
+    SemanticStatus,
+    Value,
+    Window,
+    ZonedTime,
+)
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
 
 
-def _check_zoned_time(said: str) -> str:
-    if datetime.fromisoformat(said).tzinfo is None:
-        raise ValueError("the time has no zone")
-    return said
-
-
-ZonedTime = Annotated[str, AfterValidator(_check_zoned_time)]
-"""ISO time with its offset from UTC, as written."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Withheld = Literal["", "review", "takedown"]
 """The reason that a sample's new texts are withheld; empty if they are published."""

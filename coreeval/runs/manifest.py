@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from coreeval.config import ModelsConfig
 from coreeval.errors import RunStateError
-from coreeval.schema import Coverage, Outcome, Precision, Value, Window
+from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import find_workspace
@@ -147,9 +147,9 @@ class Manifest(Value):
     """The config's name, from which folder names in the workspace are made."""
     task: str
     status: Status
-    created_at: str
-    ended_at: str = ""
-    now: str
+    created_at: ZonedTime
+    ended_at: Literal[""] | ZonedTime = ""
+    now: ZonedTime
     """The run's clock, frozen: used for `window.end: now` and everything dated."""
     window: Window
     window_start: LatestDate | None = None

@@ -42,6 +42,7 @@ after ten minutes."""
 STATUSES = ("running", "interrupted", "stopped", "complete")
 """Valid statuses of a run in its manifest."""
 _TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
+_TIMES = ("created_at", "ended_at", "now")
 _NUMBER = int | float
 _BY_RULES = ("offline", "spacy")
 _COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
@@ -295,12 +296,21 @@ def _defects(manifest: object) -> Iterator[str]:
         yield "it is no object"
         return
     yield from (f"{key} is no text" for key in _TEXTS if not isinstance(manifest.get(key), str))
+    yield from (f"{key} is no time" for key in _TIMES if not _is_time(manifest.get(key)))
     if manifest.get("status") not in STATUSES:
         yield f"status is none of {', '.join(STATUSES)}"
     if not isinstance(manifest.get("control"), dict | None):
         yield "control is no object"
     yield from _defects_of_models(manifest.get("models"))
     yield from _defects_of_cost(manifest.get("cost"))
+
+
+def _is_time(said: object) -> bool:
+    """Return whether a value is an ISO time, or empty as that of a run that has not ended."""
+    try:
+        return isinstance(said, str) and bool(not said or datetime.fromisoformat(said))
+    except ValueError:
+        return False
 
 
 def _defects_of_models(models: object) -> Iterator[str]:

@@ -230,7 +230,7 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
         OSError: the file cannot be read.
         ValueError: the file is not a Parquet file, or is damaged.
     """
-    with _open_bounded(path) as file:
+    with open_parquet_bounded(path) as file:
         for batch in file.iter_batches(ROW_GROUP):
             yield from _decode_rows(batch)
 
@@ -241,10 +241,11 @@ MOST_SELECTED_BYTES: Final = 1 << 30
 """Most bytes of texts that are held at once (own choice: a million rows of 1,000 bytes)."""
 
 
-def _open_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+def open_parquet_bounded(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Open a file so that a text that many rows share is read once, however often it is repeated.
 
-    A few kilobytes can stand for thousands of rows with the same megabytes.
+    A few kilobytes can stand for thousands of rows with the same megabytes: look at
+    `measure_rows` before the values of a batch are made.
     """
     import pyarrow.parquet as pq
 
@@ -261,7 +262,7 @@ def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow 
     Raises:
         ValueError: a row has more than `MOST_ROW_BYTES` of text.
     """
-    sizes = _row_sizes(batch)
+    sizes = measure_rows(batch)
     if max(sizes, default=0) > MOST_ROW_BYTES:
         raise ValueError(f"a row has more than {MOST_ROW_BYTES >> 20} MiB of text")
     if sum(sizes) <= MOST_ROW_BYTES:
@@ -271,7 +272,7 @@ def _decode_rows(batch: Any) -> Iterator[ParquetRow]:  # noqa: ANN401 - pyarrow 
         yield from batch.slice(row, 1).to_pylist()
 
 
-def _row_sizes(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types
+def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no types
     """Return the bytes of text in each row, without making the texts."""
     import numpy as np
 
@@ -314,7 +315,7 @@ def select_parquet_rows(
     rows, size = list[ParquetRow](), 0
     needed = list(dict.fromkeys([*(columns or ()), *(["id"] if ids is not None else [])]))
     wanted = None if columns is None else needed
-    with _open_bounded(path) as file:
+    with open_parquet_bounded(path) as file:
         if missing := sorted(set(needed) - set(file.schema_arrow.names)):
             raise ValueError(f"it has no column {missing[0]!r}")
         for group in range(file.metadata.num_row_groups):
@@ -322,7 +323,7 @@ def select_parquet_rows(
                 continue
             for batch in file.iter_batches(ROW_GROUP, row_groups=[group], columns=wanted):
                 chosen = batch if ids is None else batch.filter(_is_chosen(batch, ids))
-                size += sum(_row_sizes(chosen))
+                size += sum(measure_rows(chosen))
                 if size > MOST_SELECTED_BYTES:
                     raise ValueError(f"it has more than {MOST_SELECTED_BYTES >> 30} GiB of text")
                 kept = chosen if columns is None else chosen.select(list(columns))

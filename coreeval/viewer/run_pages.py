@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+from jinja2 import TemplateRuntimeError
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from coreeval.config import ModelsConfig
-from coreeval.errors import CoreEvalError
+from coreeval.errors import CoreEvalError, RunCorrupt
 from coreeval.evaluation.report.report_file import read_report
 from coreeval.evaluation.report.report_page import detection_part
 from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
@@ -28,7 +29,7 @@ from coreeval.runs.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.schema import RoleName
 from coreeval.tools.stores.run_overview import CallSum, Overview
-from coreeval.tools.workspace import RunFiles
+from coreeval.tools.workspace import RunFiles, command
 from coreeval.viewer.catalog import RunCatalog, find_run_path, open_requested_run
 from coreeval.viewer.rendering import render_page
 
@@ -91,11 +92,27 @@ def _list_release(key: str, path: Path) -> ReleaseEntry:
 
 
 def show_detection(request: Request) -> Response:
-    """Show the detection results from the report; compute and fetch nothing."""
+    """Show the detection results from the report; compute and fetch nothing.
+
+    Raises:
+        RunCorrupt: the report is damaged, or not in the form that a run writes.
+    """
     with open_requested_run(request) as run:
         report = read_report(run.files)
-        part = Markup(detection_part(report)) if report else None
+        part = Markup(_render_detection(report, run.files)) if report else None
         return render_page(request, "detection.html", run=run, part=part)
+
+
+def _render_detection(report: dict[str, Any], files: RunFiles) -> str:
+    try:
+        return detection_part(report)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+            TemplateRuntimeError) as error:  # fmt: skip
+        raise RunCorrupt(
+            f"{files.report_json.name} is not as a run writes it: {type(error).__name__}: {error}",
+            where=str(files.report_json),
+            hint=f"write it anew: {command('evaluate', files.root)}",
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)

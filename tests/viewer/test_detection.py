@@ -123,3 +123,15 @@ def test_a_damaged_report_is_told_in_one_message(
     answer = client.get(address)
     assert answer.status_code == 500
     assert "report.json is damaged" in answer.text and "coreeval evaluate" in answer.text
+
+
+@pytest.mark.parametrize("damage", [{"arm_rows": None}, {"arm_rows": 3}, {}])
+def test_a_report_of_another_form_is_told_in_one_message(
+    detected: RunFiles, tmp_path: Path, damage: dict[str, object]
+) -> None:
+    report = json.loads(detected.report_json.read_text(encoding="utf-8"))
+    changed = {**report, **damage} if damage else {"arms": report["arms"], "pcr": {"targets": 1}}
+    client, address = _client(_changed(detected, tmp_path, json.dumps(changed).encode()))
+    answer = client.get(address)
+    assert answer.status_code == 500
+    assert "not as a run writes it" in answer.text and "coreeval evaluate" in answer.text

@@ -32,6 +32,7 @@ from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
 from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
+from coreeval.tools.files import MOST_ROW_BYTES, measure_rows, open_parquet_bounded
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -57,10 +58,9 @@ class _ParquetFile(Protocol):
 
 
 def _open_parquet(path: Path) -> _ParquetFile:
-    module = importlib.import_module("pyarrow.parquet")
     invalid: type[Exception] = importlib.import_module("pyarrow").ArrowInvalid
     try:
-        file: _ParquetFile = module.ParquetFile(path)
+        file: _ParquetFile = open_parquet_bounded(path)
     except invalid as error:
         raise DatasetError(f"this is no Parquet file: {error}", where=str(path)) from None
     except OSError as error:
@@ -119,10 +119,18 @@ the year 9999, an unknown time zone."""
 
 def _batch_records(batch: _Batch) -> Iterator[tuple[Values, str]]:
     """Yield the values of each row, or none and the reason that it cannot be decoded."""
+    sizes = measure_rows(batch)
     try:
-        yield from ((values, "") for values in batch.to_pylist())
+        if sum(sizes) <= MOST_ROW_BYTES:
+            yield from ((values, "") for values in batch.to_pylist())
+            return
     except _NO_VALUE:
-        yield from (_one_record(batch.slice(row, 1)) for row in range(batch.num_rows))
+        pass
+    for row, size in enumerate(sizes):
+        if size > MOST_ROW_BYTES:
+            yield {}, f"the row has more than {MOST_ROW_BYTES >> 20} MiB of text"
+        else:
+            yield _one_record(batch.slice(row, 1))
 
 
 def _one_record(batch: _Batch) -> tuple[Values, str]:

@@ -1,6 +1,5 @@
 """The documents of detectors that `coreeval detect NAME RUN` ran, beside the run's report."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.detectors import ASKED
 from coreeval.evaluation.detectors.base import Detector
-from coreeval.tools.files import write_json
+from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import RunFiles
 
 
@@ -30,12 +29,12 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
     """
     path = files.detector_document(detector.name)
     try:
-        found = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        found: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
         for each in found["targets"]:
             _ = each["target"] + each["reason"], detector.verdicts[each["verdict"]]
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise RunCorrupt(
             f"the finding of {detector.title} is damaged: {type(error).__name__}: {error}",
             where=str(path),

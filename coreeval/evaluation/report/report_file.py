@@ -1,12 +1,12 @@
 """Reading a run's report.json again: as it was written, nothing is computed."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.tools.files import parse_json
 from coreeval.tools.workspace import RunFiles, command
 
 _NO_DROPS: dict[str, list[Any]] = {"targets": []}
@@ -37,13 +37,13 @@ def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
         RunCorrupt: the file is damaged or not a report.
     """
     try:
-        report = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        report: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
         drops = report.get("decomposition") or _NO_DROPS
         arms = {**_NO_ORDER, **report["arms"]}
         _ = arms["targets"], drops["targets"]
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None

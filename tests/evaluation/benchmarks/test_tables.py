@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits
+from coreeval.evaluation.benchmarks.arrow import read_parquet_records
 from coreeval.schema import Sample
 from coreeval.tasks import load_task
 from tests.evaluation.benchmarks.kit import EMOTION, dataset, put, read, reasons
@@ -208,6 +210,31 @@ def test_parquet_with_integers_nulls_and_broken_text(tmp_path: Path) -> None:
         (2, "a text of the row is not UTF-8"),
         (3, "the label is missing"),
     ]
+
+
+def test_rows_that_share_a_long_text_are_read_one_at_a_time(tmp_path: Path) -> None:
+    """2 GiB of texts in a file of a few kilobytes."""
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1024, pa.int32()), ["x" * 2**21])
+    path = tmp_path / "mine.parquet"
+    table = pa.table({"text": text, "label": [1] * 1024})
+    pq.write_table(table, path, store_schema=False, dictionary_pagesize_limit=2**22)
+    tracemalloc.start()
+    try:
+        records = read_parquet_records(path, columns=["text"])
+        lengths = {len(str(record.values["text"])) for record in records}
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert lengths == {2**21}
+    assert most < 64 * 2**20
+
+
+def test_a_parquet_row_with_too_much_text_is_a_bad_row(tmp_path: Path) -> None:
+    table = pa.table({"text": ["so happy", "x" * (2**26 + 1)], "label": [1, 1]})
+    pq.write_table(table, tmp_path / "x.parquet", compression="zstd")
+    found = read("parquet", tmp_path / "x.parquet")
+    assert len(found.samples) == 1
+    assert reasons(found.bad_rows) == [(2, "the row has more than 64 MiB of text")]
 
 
 def test_a_damaged_parquet_file(tmp_path: Path) -> None:

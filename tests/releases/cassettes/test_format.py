@@ -31,7 +31,7 @@ RUN = Manifest(
     name="trial",
     task="emotion",
     status="complete",
-    created_at="",
+    created_at="2026-11-20T00:00:00+00:00",
     now=MOMENT.isoformat(),
     window=Window(start=MOMENT, end=MOMENT),
     counts=full_counts(1, {"accepted": 1}),
