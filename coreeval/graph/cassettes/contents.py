@@ -27,6 +27,7 @@ from coreeval.releases.cassettes.format import (
     FinalResult,
     NameLine,
     QuotedEvidence,
+    RecordedManifest,
     TrainDigest,
 )
 from coreeval.releases.release import hash_texts
@@ -94,7 +95,7 @@ def _is_local_path(model: ModelConfig) -> bool:
     return model.provider == "replay" or PurePath(model.name).is_absolute()
 
 
-def redact_manifest(manifest: Manifest, config: Config) -> Manifest:
+def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:
     """Return a run's manifest in the form that may leave the machine."""
     place, players = config.dataset.path, describe_players(config)
     parent, control = manifest.parent, manifest.control
@@ -114,7 +115,7 @@ def redact_manifest(manifest: Manifest, config: Config) -> Manifest:
         "control": control
         and control.model_copy(update={"knowledge": _redact_news(control.knowledge)}),
     }
-    return manifest.model_copy(update=update)
+    return RecordedManifest.model_validate({**dict(manifest), **update})
 
 
 def _redact_news(used: KnowledgeUsed) -> KnowledgeUsed:

@@ -192,7 +192,7 @@ def _build_start(
         "workspace": str(folder / "workspace"),
         "cassette": cassette.digest,
     }
-    manifest = recorded.model_copy(update=update)
+    manifest = Manifest.model_validate({**dict(recorded), **update})
     with open_store(files, around.now) as store:
         store.add_samples(iter_rows(cassette, setup, "refresh", dataset))
     if setup.control:

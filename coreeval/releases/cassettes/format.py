@@ -68,14 +68,21 @@ class CassetteSettings(Value):
     safety: dict[str, Any]
 
 
+class RecordedManifest(Manifest):
+    """A run's manifest without costs, times, local paths and model details."""
+
+    created_at: Literal[""] = ""
+    models: dict[str, Any]
+    """The player of each role."""
+
+
 class CassetteHead(Value):
     """The first line of a cassette, which describes the rest."""
 
     format: Literal["coreeval cassette"] = FORMAT
     version: Literal[1] = VERSION
     made_with: CassetteOrigin
-    run: Manifest
-    """The run's manifest without costs, times, local paths and model details."""
+    run: RecordedManifest
     config: CassetteSettings
     models: dict[str, dict[str, Any]]
     """The player of each role with its parameters; without names of keys and other text."""

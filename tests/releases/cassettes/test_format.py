@@ -17,21 +17,21 @@ from coreeval.releases.cassettes.format import (
     CassetteSettings,
     CassetteSummary,
     PromptLine,
+    RecordedManifest,
     SampleLine,
     write_cassette,
 )
 from coreeval.releases.cassettes.read import open_cassette
-from coreeval.runs.manifest import ConfigSource, Fingerprints, KnowledgeUsed, Manifest, full_counts
+from coreeval.runs.manifest import ConfigSource, Fingerprints, KnowledgeUsed, full_counts
 from coreeval.schema import Coverage, Sample, Window
 
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 PRINTS = dict.fromkeys(("config", "task", "prompts", "data", "knowledge", "code", "graph"), "0")
-RUN = Manifest(
+RUN = RecordedManifest(
     run="trial/1",
     name="trial",
     task="emotion",
     status="complete",
-    created_at="2026-11-20T00:00:00+00:00",
     now=MOMENT.isoformat(),
     window=Window(start=MOMENT, end=MOMENT),
     counts=full_counts(1, {"accepted": 1}),
