@@ -21,6 +21,7 @@ from coreeval.releases.release_manifest import (
     Sha256,
 )
 from coreeval.runs.arms import shard_name
+from coreeval.runs.manifest import describe_first_problem
 from coreeval.schema import Outcome, Task
 from coreeval.tools.files import (
     ParquetRow,
@@ -66,7 +67,7 @@ class Release:
         try:
             return Task.model_validate(parse_json(_content(self.path, TASK)))
         except ValidationError as error:
-            raise _unreadable(file, _first_problem(error)) from None
+            raise _unreadable(file, describe_first_problem(error)) from None
         except (OSError, ValueError) as error:
             raise _unreadable(file, str(error)) from None
 
@@ -118,7 +119,7 @@ class Release:
             rows = select_parquet_rows(file, columns=_COMPARED_COLUMNS)
             return _COMPARED_ROWS.validate_python([tuple(row.values()) for row in rows])
         except ValidationError as error:
-            raise _unreadable(file, _first_problem(error)) from None
+            raise _unreadable(file, describe_first_problem(error)) from None
         except (OSError, ValueError) as error:
             raise _unreadable(file, str(error)) from None
 
@@ -151,15 +152,9 @@ def _rows(
             number += 1
             yield parse(row)
     except ValidationError as error:
-        raise _unreadable(file, f"row {number}: {_first_problem(error)}") from None
+        raise _unreadable(file, f"row {number}: {describe_first_problem(error)}") from None
     except (OSError, ValueError) as error:
         raise _unreadable(file, str(error)) from None
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{place}: {first['msg']}".removeprefix(": ")
 
 
 def _unreadable(file: Path, problem: str) -> ReleaseError:
@@ -196,7 +191,7 @@ def read_release(path: Path) -> Release:
     try:
         return Release(path=path, manifest=ReleaseManifest.model_validate(said))
     except ValidationError as error:
-        raise _damaged(where, _first_problem(error)) from None
+        raise _damaged(where, describe_first_problem(error)) from None
 
 
 def _content(folder: Path, name: str) -> bytes:

@@ -34,7 +34,7 @@ def _check_models(said: dict[str, Any]) -> dict[str, Any]:
     try:
         ModelsConfig.model_validate(said)
     except ValidationError as error:
-        raise ValueError(_first_problem(error)) from None
+        raise ValueError(describe_first_problem(error)) from None
     return said
 
 
@@ -242,18 +242,19 @@ def read_original_manifest(path: Path) -> Manifest:
         ) from None
     except (ValueError, OSError) as error:
         raise RunStateError(
-            f"the manifest is damaged: {_first_problem(error)}",
+            f"the manifest is damaged: {describe_first_problem(error)}",
             where=str(path),
             hint=_MANIFEST_HINT,
         ) from None
 
 
-def _first_problem(error: Exception) -> str:
-    """Return the first validation error, with its key."""
+def describe_first_problem(error: Exception) -> str:
+    """Return the first validation error, with its key; any other error in its own words."""
     if not isinstance(error, ValidationError):
         return str(error)
-    first = error.errors()[0]
-    return ": ".join([".".join(str(part) for part in first["loc"]), first["msg"]]).lstrip(": ")
+    first = error.errors(include_url=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    return ": ".join([".".join(map(str, first["loc"])), message]).removeprefix(": ")
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

@@ -171,4 +171,4 @@ def test_a_manifest_with_odd_models_is_one_message(
     said["models"]["default"] = {"model": 0}
     (run / "manifest.json").write_text(json.dumps(said))
     assert main(["trace", str(run)]) == RunStateError.exit_code
-    assert "the manifest is damaged: models.default" in capsys.readouterr().err
+    assert "the manifest is damaged: models: default.model: Input" in capsys.readouterr().err
