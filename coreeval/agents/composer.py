@@ -46,7 +46,7 @@ class LLMComposer(LLMRole):
             | {
                 "read_by": request.read_by,
                 "locked": locked_data(request.extraction.locked),
-                "habits": habits(request.sample.fields),
+                "habits": habits(request.sample.fields, self.task.language),
                 "words": word_limits(
                     self.task, request.sample.fields, request.plan, request.evidence
                 ),

@@ -101,7 +101,7 @@ class LLMExtractorRewriter(LLMRole):
 
         item = item_data(self.task, sample) | {
             "fixed": locked_data(find_fixed_locks(self.task, sample)),
-            "habits": habits(sample.fields),
+            "habits": habits(sample.fields, self.task.language),
             "words": word_limits(self.task, sample.fields),
         }
         answer = await self._client.ask(self._messages(item=item), self._schema, check=check)

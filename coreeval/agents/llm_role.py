@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from coreeval.agents.edits import length_limits
 from coreeval.agents.events import bundle_reports
 from coreeval.agents.roles import Fields
-from coreeval.agents.text.vocabulary import recognise_language
 from coreeval.agents.text.voice import voice_hints
-from coreeval.agents.text.words import count_words, normalise, split_words
+from coreeval.agents.text.words import count_words, normalise
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.languages import ENGLISH, LANGUAGES
+from coreeval.languages import LANGUAGES
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.prompts import Message, PromptName, PromptSet, to_prompt_json
 from coreeval.schema import (
@@ -148,18 +147,9 @@ def offered_word_limits(
     return limits
 
 
-def habits(fields: Fields) -> dict[str, list[str]]:
+def habits(fields: Fields, language: str) -> dict[str, list[str]]:
     """Return for each field its author's writing habits, in words."""
-    return {name: voice_hints(text, _find_language(text)) for name, text in fields.items()}
-
-
-def _find_language(text: str) -> str:
-    """Return the language that at least three words of a text tell; English for any other text."""
-    return recognise_language(split_words(text), fewest=FEWEST_TELLING) or ENGLISH
-
-
-FEWEST_TELLING = 3
-"""The fewest words that tell a language for habits (own choice: tweets mix languages)."""
+    return {name: voice_hints(text, language) for name, text in fields.items()}
 
 
 def plan_data(plan: Plan) -> dict[str, object]:

@@ -196,7 +196,7 @@ class LLMReplacerComposer(LLMRole):
             return _NO_NEWS
         item = _original_data(self.task, sample, extraction) | {
             "read_by": read_by,
-            "habits": habits(sample.fields),
+            "habits": habits(sample.fields, self.task.language),
             "words": offered_word_limits(self.task, sample.fields, evidence),
         }
         last = {"plan": plan_data(previous), "fields": previous_fields} if previous else None

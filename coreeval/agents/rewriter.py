@@ -45,7 +45,7 @@ class LLMRewriter(LLMRole):
             "facts": [triple.model_dump() for triple in extraction.triples],
             "sensitive": [one.model_dump() for one in extraction.sensitive],
             "locked": locked_data(extraction.locked),
-            "habits": habits(sample.fields),
+            "habits": habits(sample.fields, self.task.language),
             "words": word_limits(self.task, sample.fields),
         }
         messages = self._messages(

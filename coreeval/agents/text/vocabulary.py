@@ -123,12 +123,9 @@ def count_telling_words(words: list[str], language: str) -> int:
     return sum(word in _telling_words(language) for word in words)
 
 
-def recognise_language(words: list[str], *, fewest: int = 1) -> str | None:
-    """Return the known language that most of some words tell; None if no one language leads.
-
-    `fewest` is the number of words that must tell it.
-    """
+def recognise_language(words: list[str]) -> str | None:
+    """Return the known language that most of some words tell; None if no one language leads."""
     counts = {code: count_telling_words(words, code) for code in VOCABULARIES}
     best = max(counts.values())
     leading = [code for code, count in counts.items() if count == best]
-    return leading[0] if best >= fewest and len(leading) == 1 else None
+    return leading[0] if best and len(leading) == 1 else None
