@@ -300,7 +300,7 @@ def _read_local_digits(found: re.Match[str], language: str) -> Number:
 def _local_amounts(value: str, language: str) -> list[Decimal]:
     """Return what a number may mean: `1.500` is 1500 in German, in Spanish perhaps 1.5 as well."""
     marks = _MARK.findall(value)
-    if len(set(marks)) == 2:
+    if len(set(marks)) == 2 and marks.count(marks[-1]) == 1:
         return [Decimal(value.replace(marks[0], "").replace(marks[-1], "."))]
     whole = Decimal(_MARK.sub("", value))
     if len(marks) != 1:

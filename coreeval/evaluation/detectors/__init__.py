@@ -8,6 +8,7 @@ from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.detectors.numleak import NUMLEAK
 from coreeval.evaluation.detectors.overlap import OVERLAP
 from coreeval.evaluation.detectors.pcr import PCR
+from coreeval.evaluation.detectors.recitation import RECITATION
 
 DETECTORS: Final[Mapping[str, Detector]] = {
     each.name: each
@@ -17,6 +18,7 @@ DETECTORS: Final[Mapping[str, Detector]] = {
         ITEMS,
         PANEL,
         NUMLEAK,
+        RECITATION,
         OVERLAP,
     )
 }

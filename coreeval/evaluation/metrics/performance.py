@@ -132,7 +132,7 @@ def rouge_n(reference: str, output: str, n: int) -> float:
 def rouge_l(reference: str, output: str) -> float:
     """Return the F-measure of the longest common subsequence of words (Lin 2004)."""
     due, said = _tokens(reference, output)
-    return _f_measure(_longest_common(due, said), len(due), len(said))
+    return _f_measure(count_common_words(due, said), len(due), len(said))
 
 
 def _tokens(reference: str, output: str) -> tuple[list[str], list[str]]:
@@ -148,8 +148,8 @@ def _f_measure(shared: int, due: int, said: int) -> float:
     return 2 * shared / (due + said) if shared else 0.0
 
 
-def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence (bit-parallel, Hyyrö 2004)."""
+def count_common_words(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence of words (bit-parallel, Hyyrö 2004)."""
     places: dict[str, int] = {}
     for place, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << place

@@ -102,3 +102,15 @@ def test_a_number_without_end_supports_only_itself(text: str, language: str) -> 
     assert number.readings == {number.text.casefold()}
     assert find_missing_numbers(text, find_numbers(text, language), language) == []
     assert find_missing_numbers(text, find_numbers("2", language), language) == [number]
+
+
+@pytest.mark.parametrize("language", ["de", "es"])
+@pytest.mark.parametrize(
+    "text", ["1.234,567.89", "1,234.567,891", "\u0663.\u0664\u0665\u0666,\u0667\u0668\u0669.\u0661"]
+)
+def test_a_number_with_marks_in_no_known_order_is_read_without_them(
+    text: str, language: str
+) -> None:
+    (number,) = find_numbers(text, language)
+    (reading,) = number.readings
+    assert reading.isdigit() and int(reading) > 10**6

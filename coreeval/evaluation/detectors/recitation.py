@@ -1,0 +1,120 @@
+"""Recitation as a detector: does a target complete the originals, and not their twins?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorInputs,
+    DetectorQuestion,
+    Json,
+    TextAnswer,
+)
+from coreeval.evaluation.scores import Score
+from coreeval.tools.formatting import format_estimate
+from coreeval.tools.tables import Foreign, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.recitation import RecitationItem
+
+QUESTION: Final = (
+    'Here is the beginning of a text from the published benchmark "{task}". What the benchmark is '
+    "about: {description}\n\nWrite the rest of this text exactly as it was published, word for "
+    "word. If you do not remember it, write what is most likely to follow. Answer with the rest "
+    "alone: no remarks, no quotation marks, nothing of the beginning.\n\nBeginning:\n{beginning}"
+)
+
+
+def _choose(inputs: DetectorInputs) -> "list[RecitationItem]":
+    from coreeval.evaluation.recitation import choose_items
+
+    return choose_items(((sample.id, arms) for sample, arms in inputs.texts()), seed=inputs.seed)
+
+
+def _key(item: str, arm: str) -> str:
+    return f"{arm}:{item}"
+
+
+def _ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
+    task = inputs.task
+    for item in _choose(inputs):
+        for arm, text in item.texts.items():
+            question = QUESTION.format(
+                task=task.name, description=task.description, beginning=text.beginning
+            )
+            yield DetectorQuestion(_key(item.id, arm), question)
+
+
+def _score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
+    from coreeval.evaluation.recitation import judge_recitation
+
+    items = _choose(inputs)
+    said = {
+        (item.id, arm): (answers[key].kind, answers[key].text)
+        for item in items
+        for arm in item.texts
+        if (key := _key(item.id, arm)) in answers
+    }
+    return judge_recitation(items, said).model_dump(mode="json")
+
+
+_COLUMNS: Final = (
+    texts("target", most=40),
+    texts("twins", gap=2),
+    numbers("texts", gap=2),
+    numbers("recited", gap=2),
+    numbers("of twins", gap=2),
+    texts("overlap", gap=2),
+    texts("of twins", gap=2),
+    texts("difference", gap=2),
+    numbers("p", gap=2),
+)
+
+
+_SHARES: Final = ("overlap", "overlap_twin", "overlap_difference")
+
+
+def _make_tables(document: Json) -> Sequence[Table]:
+    verdicts = [
+        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+        for each in document["targets"]
+    ]
+    heads = [texts("target", gap=2, most=40), texts("verdict", gap=2), texts("why", gap=2)]
+    rows = [
+        (
+            Foreign(each["target"]),
+            arm,
+            str(found["items"]),
+            str(found["original"]),
+            str(found["twin"]),
+            *(format_estimate(Score.model_validate(found[part]), ".2f") for part in _SHARES),
+            f"{found['p_value']:.2g}",
+        )
+        for each in document["targets"]
+        for arm, found in each["twins"].items()
+    ]
+    title = "Shares of the missing words that were said, with 95 % intervals."
+    return [Table(heads, verdicts, RECITATION.question), Table(_COLUMNS, rows, title)]
+
+
+RECITATION: Final = Detector(
+    name="recitation",
+    title="recitation",
+    question="Does the target recite the rest of original texts, and not of their twins?",
+    access="answers",
+    verdicts={
+        "recites": "remembered",
+        "no_recitation": "not_shown",
+        "too_few": "cannot_tell",
+        "refusing": "cannot_tell",
+    },
+    terms={
+        "recited": (
+            "recited",
+            "an answer that has at least 80 % of the missing words, in their order.",
+        ),
+    },
+    questions=_ask,
+    score=_score,
+    tables=_make_tables,
+)

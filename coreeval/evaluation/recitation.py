@@ -1,0 +1,243 @@
+"""Whether a target recites the texts of a benchmark: guided completion against reworded twins.
+
+A target gets the first half of a text and is asked for the rest, word for word (guided completion,
+Golchin and Surdeanu, arXiv 2308.08493). A text may be easy to continue without having been read, so
+each text is compared with its twins: the same facts in other words, and other facts. Nobody can
+have read those; what a target recites of the originals only is memory of the published wording.
+"""
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
+from math import comb
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.metrics.performance import count_common_words
+from coreeval.evaluation.metrics.text import find_words
+from coreeval.evaluation.scores import DRAWS, Score
+from coreeval.evaluation.statistics import LEVEL, bootstrap_sums
+from coreeval.schema import AnswerKind, Arm, Value
+
+MOST_ITEMS: Final = 300
+"""Most texts that a target is asked about (own choice: a twentieth recited is found among them)."""
+FEWEST_ITEMS: Final = 20
+"""Fewest texts with answers from which a verdict is given (own choice)."""
+FEWEST_WORDS: Final = 6
+"""Fewest words in each half of a text: shorter halves are completed by chance (own choice)."""
+RECITED: Final = 0.8
+"""Least share of the missing words, in their order, that an answer must have to recite a text (own
+choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."""
+LONGEST_ANSWER: Final = 1.5
+"""Words of an answer that are looked at, for each missing word: a longer text has more by chance
+(own choice)."""
+ALPHA: Final = 0.01
+"""Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
+MOST_REFUSED: Final = 0.5
+"""Share of questions without an answer from which there is no verdict (own choice)."""
+TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
+"""The closest one first: its facts are those of the original."""
+RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
+_WORD = re.compile(r"\S+")
+
+
+class HalvedText(NamedTuple):
+    """A text whose rest is asked for."""
+
+    beginning: str
+    rest: str
+
+
+class RecitationItem(NamedTuple):
+    """A sample with its halved texts by arm: the original, and at least one twin."""
+
+    id: str
+    texts: Mapping[Arm, HalvedText]
+
+
+class TwinComparison(Value):
+    """What a target recites of the originals and of their twins in one arm."""
+
+    items: int
+    """Items for which it answered both questions."""
+    original: int
+    """Items whose original it recites."""
+    twin: int
+    """Items whose twin it recites."""
+    only_original: int
+    only_twin: int
+    p_value: float
+    """One-sided exact p-value that the originals are not recited more often (McNemar 1947)."""
+    overlap: Score
+    """Mean share of the missing words that it said of originals, in their order."""
+    overlap_twin: Score
+    overlap_difference: Score
+
+
+class Recitation(Value):
+    """The finding on one target."""
+
+    verdict: RecitationVerdict
+    reason: str
+    asked: int
+    """Items it was asked about."""
+    unanswered: int
+    """Questions without an answer in words."""
+    twins: dict[str, TwinComparison]
+    """By arm; an arm without items is left out."""
+
+
+def halve_text(text: str) -> HalvedText | None:
+    """Split a text in the middle of its words; return None if a half would be too short."""
+    starts = [found.start() for found in _WORD.finditer(text)]
+    if len(starts) < 2 * FEWEST_WORDS:
+        return None
+    middle = starts[len(starts) // 2]
+    halves = HalvedText(text[:middle].rstrip(), text[middle:].rstrip())
+    return halves if all(len(find_words(each)) >= FEWEST_WORDS for each in halves) else None
+
+
+def choose_items(
+    samples: Iterable[tuple[str, Mapping[Arm, Mapping[str, str]]]], *, seed: int
+) -> list[RecitationItem]:
+    """Return the items that targets are asked about, at most `MOST_ITEMS`, drawn by seed and id.
+
+    Args:
+        samples: The id of each sample, and its fields by arm. The longest field is halved.
+        seed: The seed of the draw; it depends on nothing but seed and ids.
+    """
+    found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
+    drawn = nsmallest(MOST_ITEMS, found, key=lambda item: (_rank(item.id, seed), item.id))
+    return sorted(drawn, key=lambda item: item.id)
+
+
+def _rank(sample: str, seed: int) -> int:
+    return zlib.crc32(f"{seed}\n{sample}".encode())
+
+
+def _make_item(sample: str, arms: Mapping[Arm, Mapping[str, str]]) -> RecitationItem | None:
+    fields = arms.get("original", {})
+    field = max(fields, key=lambda name: len(fields[name]), default="")
+    original = halve_text(fields.get(field, ""))
+    if original is None:
+        return None
+    texts: dict[Arm, HalvedText] = {"original": original}
+    for arm in TWINS:
+        halved = halve_text(arms[arm][field]) if arm in arms else None
+        if halved and halved.rest != original.rest:
+            texts[arm] = halved
+    return RecitationItem(sample, texts) if len(texts) > 1 else None
+
+
+def measure_recited(text: HalvedText, answer: str) -> float:
+    """Return the share of the missing words that an answer has in their order, from 0 to 1.
+
+    The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). An
+    answer that repeats the beginning is read from its end.
+    """
+    missing, said = find_words(text.rest), find_words(answer)
+    shown = find_words(text.beginning)
+    if said[: len(shown)] == shown:
+        said = said[len(shown) :]
+    most = int(LONGEST_ANSWER * len(missing))
+    return count_common_words(missing, said[:most]) / len(missing)
+
+
+def judge_recitation(
+    items: Iterable[RecitationItem], answers: Mapping[tuple[str, Arm], tuple[AnswerKind, str]]
+) -> Recitation:
+    """Return the finding on a target.
+
+    Args:
+        items: The items that it was asked about.
+        answers: The kind and text of its answers, by item id and arm. Truncated answers count.
+    """
+    known = list(items)
+    asked = [(item, arm) for item in known for arm in item.texts]
+    said = {
+        (item.id, arm): measure_recited(item.texts[arm], answers[item.id, arm][1])
+        for item, arm in asked
+        if answers.get((item.id, arm), ("refused", ""))[0] in ("answered", "truncated")
+    }
+    twins = {arm: found for arm in TWINS if (found := _compare(known, said, arm))}
+    verdict, reason = _judge(len(asked), len(said), twins)
+    return Recitation(
+        verdict=verdict,
+        reason=reason,
+        asked=len(known),
+        unanswered=len(asked) - len(said),
+        twins=dict(twins),
+    )
+
+
+def _compare(
+    items: Iterable[RecitationItem], said: Mapping[tuple[str, Arm], float], arm: Arm
+) -> TwinComparison | None:
+    pairs = [
+        (said[item.id, "original"], said[item.id, arm])
+        for item in items
+        if (item.id, "original") in said and (item.id, arm) in said
+    ]
+    if not pairs:
+        return None
+    shares = np.array(pairs)
+    recited = shares >= RECITED
+    only_original = int((recited[:, 0] & ~recited[:, 1]).sum())
+    only_twin = int((recited[:, 1] & ~recited[:, 0]).sum())
+    columns = np.column_stack([shares, shares[:, 0] - shares[:, 1]])
+    drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / len(pairs)
+    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    means = [
+        Score(estimate=float(value), ci_low=float(low), ci_high=float(high), n=len(pairs))
+        for value, low, high in zip(columns.mean(axis=0), *ends, strict=True)
+    ]
+    return TwinComparison(
+        items=len(pairs),
+        original=int(recited[:, 0].sum()),
+        twin=int(recited[:, 1].sum()),
+        only_original=only_original,
+        only_twin=only_twin,
+        p_value=exact_p(only_original, only_twin),
+        overlap=means[0],
+        overlap_twin=means[1],
+        overlap_difference=means[2],
+    )
+
+
+def exact_p(only_original: int, only_twin: int) -> float:
+    """Return the one-sided p-value of McNemar's exact test; 1 if no item differs.
+
+    Under the null hypothesis, each item of which only one text is recited is equally likely to be
+    either of them (McNemar 1947).
+    """
+    differing = only_original + only_twin
+    extreme = sum(comb(differing, k) for k in range(only_original, differing + 1))
+    return extreme / (1 << differing)
+
+
+def _judge(
+    asked: int, answered: int, twins: Mapping[Arm, TwinComparison]
+) -> tuple[RecitationVerdict, str]:
+    if asked and answered < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it answered {answered} of {asked} questions"
+    arm = next((arm for arm in TWINS if arm in twins and twins[arm].items >= FEWEST_ITEMS), None)
+    if arm is None:
+        most = max((found.items for found in twins.values()), default=0)
+        return "too_few", (
+            f"{most} texts have {2 * FEWEST_WORDS} words, a twin and answers; {FEWEST_ITEMS} are "
+            "needed"
+        )
+    found = twins[arm]
+    counts = (
+        f"{found.original} of {found.items} originals recited, {found.twin} of their "
+        f"{_TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
+    )
+    return ("recites" if found.p_value <= ALPHA else "no_recitation"), counts
+
+
+_TWIN_WORDS: Final[Mapping[Arm, str]] = {
+    "semantic": "reworded twins",
+    "updated": "updated twins",
+}

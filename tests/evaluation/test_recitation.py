@@ -1,0 +1,159 @@
+"""Guided completion: halves, shares, the exact test, and targets with a known memory."""
+
+import random
+from collections.abc import Mapping
+
+import pytest
+from scipy.stats import binomtest  # type: ignore[import-untyped]
+
+from coreeval.evaluation.recitation import (
+    FEWEST_ITEMS,
+    MOST_ITEMS,
+    HalvedText,
+    RecitationItem,
+    choose_items,
+    exact_p,
+    halve_text,
+    judge_recitation,
+    measure_recited,
+)
+from coreeval.schema import AnswerKind, Arm
+
+WORDS = [f"word{n}" for n in range(40)]
+
+
+def make_text(seed: str, words: int = 16) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+def make_items(number: int, *arms: Arm) -> list[RecitationItem]:
+    every: tuple[Arm, ...] = ("original", *arms)
+    samples = [
+        (f"s{n:03}", {arm: {"text": make_text(f"{n} {arm}")} for arm in every})
+        for n in range(number)
+    ]
+    return choose_items(samples, seed=7)
+
+
+Answers = dict[tuple[str, Arm], tuple[AnswerKind, str]]
+
+
+def answer_all(items: list[RecitationItem], recited: Mapping[Arm, float], seed: int) -> Answers:
+    """Answer as one that recites a share of each arm with a slip in ten words, and else guesses."""
+    chance, said = random.Random(seed), Answers()
+    for item in items:
+        for arm, text in item.texts.items():
+            known = chance.random() < recited.get(arm, 0.0)
+            words = text.rest.split() if known else chance.choices(WORDS, k=len(text.rest.split()))
+            slips = [chance.choice(WORDS) if chance.random() < 0.1 else word for word in words]
+            said[item.id, arm] = ("answered", " ".join(slips))
+    return said
+
+
+def test_a_text_is_halved_between_words() -> None:
+    text = "One two  three, four five six #seven eight nine ten eleven twelve. "
+    assert halve_text(text) == HalvedText(
+        "One two  three, four five six", "#seven eight nine ten eleven twelve."
+    )
+    assert halve_text(text.replace("twelve.", "")) is None
+    assert halve_text("one two three four five six . ! ? ; : ,") is None
+    assert halve_text("") is None
+
+
+def test_the_longest_field_of_the_original_is_asked_for_in_every_arm() -> None:
+    long, other = make_text("a"), make_text("b")
+    arms: dict[Arm, dict[str, str]] = {
+        "original": {"premise": long, "hypothesis": "Short."},
+        "semantic": {"premise": long, "hypothesis": "Brief."},
+        "updated": {"premise": other, "hypothesis": f"{long} {long}"},
+    }
+    (item,) = choose_items([("x", arms), ("y", {"original": arms["original"]})], seed=0)
+    assert item.texts == {"original": halve_text(long), "updated": halve_text(other)}
+
+
+def test_the_draw_of_items_depends_on_seed_and_ids_alone() -> None:
+    many = make_items(MOST_ITEMS + 50, "semantic")
+    assert len(many) == MOST_ITEMS
+    samples = [
+        (item.id, {arm: {"text": make_text(f"{int(item.id[1:])} {arm}")} for arm in item.texts})
+        for item in reversed(many)
+    ]
+    assert choose_items(samples, seed=7) == many
+
+
+TEXT = HalvedText("Once upon a time there was", "a small red ferry on the lake of Lenn")
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [
+        ("A small, red ferry on the lake of Lenn.", 1.0),
+        ("Once upon a time there was a small red ferry on the lake of Lenn", 1.0),
+        ("a small blue ferry on the lake of Lenn", 8 / 9),
+        ("Lenn of lake the on ferry red small a", 1 / 9),
+        ("nothing of this", 1 / 9),
+        ("", 0.0),
+        ("well " * 100 + "a small red ferry on the lake of Lenn", 0.0),
+    ],
+)
+def test_the_share_is_of_missing_words_in_their_order(answer: str, share: float) -> None:
+    assert measure_recited(TEXT, answer) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 0), (7, 0), (5, 3), (2, 9), (40, 1)])
+def test_the_exact_test_is_that_of_scipy(first: int, second: int) -> None:
+    n = first + second
+    expected = binomtest(first, n, 0.5, alternative="greater").pvalue if n else 1.0
+    assert exact_p(first, second) == pytest.approx(expected)
+
+
+def test_counts_by_hand() -> None:
+    items = make_items(FEWEST_ITEMS, "semantic", "updated")
+    said = answer_all(items, {}, 1)
+    for item in items[:8]:
+        said[item.id, "original"] = ("truncated", item.texts["original"].rest)
+    for item in items[7:9]:
+        said[item.id, "semantic"] = ("answered", item.texts["semantic"].rest)
+    said[items[-1].id, "updated"] = ("refused", "")
+    found = judge_recitation(items, said)
+    twin = found.twins["semantic"]
+    assert (twin.original, twin.twin, twin.only_original, twin.only_twin) == (8, 2, 7, 1)
+    assert twin.p_value == pytest.approx(9 / 256)
+    assert found.twins["updated"].items == FEWEST_ITEMS - 1
+    assert (found.asked, found.unanswered, found.verdict) == (FEWEST_ITEMS, 1, "no_recitation")
+    assert found.reason == "8 of 20 originals recited, 2 of their reworded twins (p = 0.035)"
+    difference = twin.overlap_difference
+    assert difference.ci_low is not None and difference.ci_high is not None
+    assert difference.ci_low < (difference.estimate or 0) < difference.ci_high
+
+
+def test_planted_targets_are_found_and_clean_ones_are_not() -> None:
+    """20 of each: a quarter recited, nothing, and a tenth of originals and twins alike."""
+    items = make_items(100, "semantic", "updated")
+    cases: dict[str, dict[Arm, float]] = {"planted": {"original": 0.25}, "clean": {},
+             "fluent": {"original": 0.1, "semantic": 0.1, "updated": 0.1}}  # fmt: skip
+    found = {
+        name: [judge_recitation(items, answer_all(items, recited, seed)) for seed in range(20)]
+        for name, recited in cases.items()
+    }
+    assert sum(each.verdict == "recites" for each in found["planted"]) >= 18
+    for name in ("clean", "fluent"):
+        assert {each.verdict for each in found[name]} == {"no_recitation"}
+
+
+def test_few_texts_and_refusals_say_nothing() -> None:
+    few = make_items(FEWEST_ITEMS - 1, "semantic")
+    found = judge_recitation(few, answer_all(few, {"original": 1.0}, 0))
+    assert found.verdict == "too_few" and "19 texts have 12 words" in found.reason
+    assert judge_recitation([], {}).verdict == "too_few"
+    items = make_items(30, "semantic")
+    mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}
+    found = judge_recitation(items, mute)  # type: ignore[arg-type]
+    assert (found.verdict, found.reason) == ("refusing", "it answered 0 of 60 questions")
+    assert found.twins == {}
+
+
+def test_without_reworded_texts_the_updated_ones_are_the_twins() -> None:
+    items = make_items(40, "updated")
+    found = judge_recitation(items, answer_all(items, {"original": 0.5}, 0))
+    assert found.verdict == "recites" and "their updated twins" in found.reason
