@@ -14,12 +14,16 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     TextAnswer,
 )
+from coreeval.evaluation.detectors.recitation import RECITATION
+from coreeval.evaluation.recitation import halve_text
 from coreeval.evaluation.report import report_page
 from coreeval.graph.detect import plan_detection, run_detector
 from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 from coreeval.graph.evaluate import evaluate
+from coreeval.graph.execute import open_store
 from coreeval.runs import quality
 from coreeval.runs.quality import Findings, TargetFindings, read_findings
+from coreeval.tools.clock import utc_now
 from tests.graph.kit import SAMPLES, Lab
 from tests.support.llm_server import Reply, Request, refused
 
@@ -162,3 +166,25 @@ def test_a_damaged_finding_is_one_error_that_says_what_to_do(asked: Lab, text: s
     with pytest.raises(RunCorrupt, match="the finding of the question is damaged") as caught:
         run_detector(plan_detection(KNOWS, asked.files.root, [], None))
     assert "delete it" in caught.value.hint
+
+
+def test_recitation_of_originals_alone_is_told(asked: Lab) -> None:
+    rests = dict[str, str]()
+
+    async def recite(request: Request) -> str:
+        prompt = str(request["messages"][-1]["content"])  # type: ignore[index]
+        return rests.get(prompt.partition("\n\nBeginning:\n")[2], "something else entirely")
+
+    with open_store(asked.files, utc_now) as store:
+        for ended in store.sample_results():
+            text = ended.sample.fields["text"]
+            if halves := halve_text(text):
+                rests[halves.beginning] = halves.rest
+    asked.server.answers = recite
+    found = run_detector(plan_detection(RECITATION, asked.files.root, [], None))
+    (target,) = found.document["targets"]
+    assert target["verdict"] == "too_few" and target["unanswered"] == 0
+    for twin in target["twins"].values():
+        assert twin["original"] == twin["items"] == twin["only_original"] > 0
+        assert twin["twin"] == 0 and twin["overlap"]["estimate"] == 1.0
+    assert "of twins" in asked.files.report_html.read_text()
