@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+import yaml
+
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import display_path, make_digest
@@ -161,6 +163,7 @@ PEEKED = 50
 _REFUSALS = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError),
     *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, csv.Error),
+    *(ImportError, yaml.YAMLError),
 )
 """The errors that the packages raise if a network, a response or a dataset is unusable; for
 incomplete responses and damaged files, they raise Python's own errors."""
@@ -193,11 +196,16 @@ def _hub_splits(config: DatasetConfig) -> list[str]:
 
 
 def _hub_records(config: DatasetConfig, split: str) -> HubRecords:
+    """Open a dataset of the hub.
+
+    Images, sound and the like stay as they are: decoding them would open the paths and addresses
+    that the rows name.
+    """
     package = _import_datasets()
     try:
         records: HubRecords = package.load_dataset(
             config.path, config.subset, split=split, streaming=True
-        )
+        ).decode(False)
     except _REFUSALS as error:
         raise _hub_error(config, error) from None
     return records

@@ -1,6 +1,7 @@
 """A user's own files: JSON lines, CSV, TSV, Parquet."""
 
 import json
+import os
 import sys
 import tracemalloc
 import zlib
@@ -283,6 +284,10 @@ class Stream:
         self.column_names = column_names
         self.breaks = breaks
 
+    def decode(self, enable: bool) -> "Stream":
+        assert not enable, "what rows name would be opened"
+        return self
+
     def __iter__(self) -> Iterator[dict[str, object]]:
         yield from HUB_ROWS
         if self.breaks:
@@ -376,3 +381,42 @@ def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(DatasetError, match="not installed") as caught:
         read("hf", Path("tweet_eval"))
     assert "coreeval[hf]" in caught.value.hint
+
+
+# -- the hub's own package, on folders that somebody else made -------------------------------------
+
+FOREIGN = """---
+dataset_info:
+  features:
+  - name: text
+    dtype: string
+  - name: label
+    dtype: {}
+---
+"""
+
+
+def foreign_folder(folder: Path, readme: str, label: str) -> Path:
+    folder.mkdir()
+    (folder / "README.md").write_text(readme)
+    pq.write_table(pa.table({"text": ["so happy"], "label": [label]}), folder / "test.parquet")
+    return folder
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["image", "audio", "video", "pdf"])
+def test_what_a_row_of_the_hub_names_is_not_opened(tmp_path: Path, kind: str) -> None:
+    os.mkfifo(tmp_path / "pipe")  # whoever opens it waits for ever
+    folder = foreign_folder(tmp_path / "set", FOREIGN.format(kind), str(tmp_path / "pipe"))
+    with pytest.raises(DatasetError, match=r"no row of the split|cannot be opened"):
+        read("hf", folder)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "readme", ["---\nfoo: [\n---\n", "---\nfoo: !!python/name:os.system\n---\n"]
+)
+def test_a_card_of_the_hub_that_is_no_yaml_is_told(tmp_path: Path, readme: str) -> None:
+    with pytest.raises(DatasetError, match="cannot be opened"):
+        read("hf", foreign_folder(tmp_path / "set", readme, "joy"))
