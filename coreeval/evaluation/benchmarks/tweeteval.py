@@ -74,7 +74,16 @@ def folders(config: DatasetConfig) -> dict[str, Path]:
 
 
 def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
-    found = {_spell_target(folder.name): folder for folder in _subfolders(root)}
+    found = dict[str, Path]()
+    for folder in _subfolders(root):
+        target = _spell_target(folder.name)
+        if target in found:
+            raise DatasetError(
+                f"two folders have the target {target!r}: {found[target].name} and {folder.name}",
+                where=str(root),
+                hint="leave one of them, or give that folder as dataset.path",
+            )
+        found[target] = folder
     if not found:
         raise DatasetError(
             f"no folder of TweetEval: it has no *{TEXT}",

@@ -1,5 +1,6 @@
 """TweetEval's folders, whole and damaged."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,13 @@ def test_a_target_that_is_not_there(stance: Path, target: str | None) -> None:
     with pytest.raises(DatasetError) as caught:
         read("tweeteval", stance, load_task("stance", "atheism"), target=target)
     assert "climate, feminism, or all" in caught.value.hint
+
+
+def test_two_folders_of_one_target_are_not_mixed_up(stance: Path) -> None:
+    """`feminist` and `feminism` are one target: neither copy may silently be left out."""
+    shutil.copytree(stance / "climate", stance / "feminism")
+    with pytest.raises(DatasetError, match="two folders have the target 'feminism': feminis"):
+        read("tweeteval", stance, load_task("stance", "all"), target="all")
 
 
 def test_ids_without_a_target() -> None:
