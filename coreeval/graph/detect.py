@@ -20,7 +20,7 @@ from coreeval.evaluation.detectors.base import (
     SampleTexts,
     TextAnswer,
 )
-from coreeval.evaluation.detectors.documents import write_document
+from coreeval.evaluation.detectors.documents import read_document, write_document
 from coreeval.graph.campaign import Campaign, ask_text, explain_stop
 from coreeval.graph.evaluate import refuse_open
 from coreeval.graph.execute import (
@@ -86,9 +86,11 @@ def plan_detection(
 
     Raises:
         RunStateError: there is no run.
+        RunCorrupt: the detector's earlier document, which the answers would join, is damaged.
         ConfigError: the run has no such target, or none that answers in words.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
+    read_document(files, detector)
     able = {each.model: each for each in setup.config.models.targets if not each.is_embedded}
     for name in targets:
         if name not in able:

@@ -168,6 +168,14 @@ def test_a_damaged_finding_is_one_error_that_says_what_to_do(asked: Lab, text: s
     assert "delete it" in caught.value.hint
 
 
+def test_a_damaged_document_is_told_before_anything_is_asked(asked: Lab) -> None:
+    document = asked.files.detector_document("knows")
+    document.parent.mkdir(exist_ok=True)
+    document.write_text("{")
+    with pytest.raises(RunCorrupt, match="the finding of the question is damaged"):
+        plan_detection(KNOWS, asked.files.root, [], None)
+
+
 def test_recitation_of_originals_alone_is_told(asked: Lab) -> None:
     rests = dict[str, str]()
 

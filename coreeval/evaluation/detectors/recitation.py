@@ -60,17 +60,11 @@ def _score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
 
 _COLUMNS: Final = (
     texts("target", most=40),
-    texts("twins", gap=2),
-    numbers("texts", gap=2),
-    numbers("recited", gap=2),
-    numbers("of twins", gap=2),
-    texts("overlap", gap=2),
-    texts("of twins", gap=2),
-    texts("difference", gap=2),
-    numbers("p", gap=2),
+    texts("twins", gap=2, most=40),
+    *(numbers(head, gap=2, most=40) for head in ("texts", "recited", "of twins")),
+    *(texts(head, gap=2, most=40) for head in ("overlap", "of twins", "difference")),
+    numbers("p", gap=2, most=40),
 )
-
-
 _SHARES: Final = ("overlap", "overlap_twin", "overlap_difference")
 
 
@@ -79,7 +73,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
         for each in document["targets"]
     ]
-    heads = [texts("target", gap=2, most=40), texts("verdict", gap=2), texts("why", gap=2)]
+    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
     rows = [
         (
             Foreign(each["target"]),
