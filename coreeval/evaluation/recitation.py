@@ -18,7 +18,7 @@ import numpy as np
 from coreeval.evaluation.metrics.performance import count_common_words
 from coreeval.evaluation.metrics.text import find_words
 from coreeval.evaluation.scores import DRAWS, Score
-from coreeval.evaluation.statistics import LEVEL, bootstrap_sums
+from coreeval.evaluation.statistics import LEVEL, Array, bootstrap_sums, ensure_width
 from coreeval.schema import AnswerKind, Arm, Value
 
 MOST_ITEMS: Final = 300
@@ -187,12 +187,7 @@ def _compare(
     only_original = int((recited[:, 0] & ~recited[:, 1]).sum())
     only_twin = int((recited[:, 1] & ~recited[:, 0]).sum())
     columns = np.column_stack([shares, shares[:, 0] - shares[:, 1]])
-    drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / len(pairs)
-    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    means = [
-        Score(estimate=float(value), ci_low=float(low), ci_high=float(high), n=len(pairs))
-        for value, low, high in zip(columns.mean(axis=0), *ends, strict=True)
-    ]
+    overlap, overlap_twin, difference = _score_means(columns)
     return TwinComparison(
         items=len(pairs),
         original=int(recited[:, 0].sum()),
@@ -200,10 +195,24 @@ def _compare(
         only_original=only_original,
         only_twin=only_twin,
         p_value=exact_p(only_original, only_twin),
-        overlap=means[0],
-        overlap_twin=means[1],
-        overlap_difference=means[2],
+        overlap=overlap,
+        overlap_twin=overlap_twin,
+        overlap_difference=difference,
     )
+
+
+def _score_means(columns: Array) -> list[Score]:
+    """Return the mean of each column with its bootstrap interval; the last one is a difference."""
+    n, last = columns.shape[0], columns.shape[1] - 1
+    drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / n
+    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    scores = list[Score]()
+    for at, mean in enumerate(columns.mean(axis=0).tolist()):
+        low, high = float(ends[0, at]), float(ends[1, at])
+        if at < last:
+            low, high = ensure_width(mean, low, high, n)
+        scores.append(Score(estimate=mean, ci_low=low, ci_high=high, n=n))
+    return scores
 
 
 def exact_p(only_original: int, only_twin: int) -> float:

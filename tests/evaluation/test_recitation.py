@@ -121,8 +121,11 @@ def test_counts_by_hand() -> None:
     assert twin.p_value == pytest.approx(9 / 256)
     assert found.twins["updated"].items == FEWEST_ITEMS - 1
     assert (found.asked, found.unanswered, found.verdict) == (FEWEST_ITEMS, 1, "no_recitation")
+    overlap = found.twins["updated"].overlap_twin
+    assert overlap.ci_low is not None and overlap.ci_high is not None
+    assert overlap.ci_low < overlap.ci_high
     assert found.reason == "8 of 20 originals recited, 2 of their reworded twins (p = 0.035)"
-    difference = twin.overlap_difference
+    difference = found.twins["semantic"].overlap_difference
     assert difference.ci_low is not None and difference.ci_high is not None
     assert difference.ci_low < (difference.estimate or 0) < difference.ci_high
 
