@@ -29,6 +29,7 @@ DETECTORS: Final[Mapping[str, str]] = {
     "drop": "benchmarks.verdicts_drop",
     "numleak": "benchmarks.verdicts_numleak",
     "overlap": "benchmarks.verdicts_overlap",
+    "recitation": "benchmarks.verdicts_recitation",
 }
 """Each detector with the module whose `WORLDS` has its worlds."""
 REPORTED: Final = 1_000_000
