@@ -35,6 +35,7 @@ from coreeval.evaluation.detectors import DETECTORS, TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import MemoryFinding
 from coreeval.evaluation.excess import TargetStanding
 from coreeval.evaluation.numleak.memory_verdicts import VERDICTS
+from coreeval.evaluation.recitation import RecitationVerdict
 from coreeval.evaluation.report.report_document import write_items
 from coreeval.evaluation.scores import ARMS
 from coreeval.evaluation.statistics import adjust_holm
@@ -100,6 +101,7 @@ def test_each_detector_speaks_for_itself() -> None:
         "items": ("remembered", "2 of 50 flagged"),
         "panel": ("not_measured", ""),
         "numleak": ("remembered", "memorized"),
+        "recitation": ("not_measured", ""),
     }
     assert row.cells["panel"].reason == "panel too small: 4 of 5 targets"
     assert row.cells["numleak"].reason == "1 of 2 series; the memorized one: to the digit"
@@ -149,6 +151,7 @@ def test_every_verdict_has_a_meaning() -> None:
         "pcr": set(get_args(pcr.Verdict)),
         "arms": set(get_args(decomposition.Verdict)),
         "numleak": set(VERDICTS),
+        "recitation": set(get_args(RecitationVerdict)),
     }
 
 
