@@ -1,7 +1,7 @@
 """A blind reading of what runs wrote: sheets for readers, and the score of the sheets filled in.
 
     python -m benchmarks.quality sheets --out DIR RUN [RUN …]
-    python -m benchmarks.quality score DIR
+    python -m benchmarks.quality score DIR [DIR …]
     python -m benchmarks.quality records DIR RUN [RUN …]
 
 `sheets` writes `labels-a.jsonl` and `labels-b.jsonl`: every accepted sample's original stands in
@@ -12,23 +12,29 @@ is what.
 
 A reader adds a line for each line, with the same "n", to `labels-a.answers.jsonl` and so on:
 
-    labels: {"n", "label", "fluency": 1 to 3, "edited": true|false, "harmful": true|false, "note"}
+    labels: {"n", "label", "fluency": 1 to 3, "difficulty": 1 to 3, "machine": true|false,
+             "harmful": true|false, "note"}
     facts:  {"n", "claims": number, "unsupported": [text, …]}
 
-"edited" asks whether the text looks as if it had been made out of another one; "harmful" whether it
-could harm a real person or group if published as true. Fluency is the CoreEval paper's scale
-(Table 13: 1 to 3). `records` prints what `benchmarks.voice --records` reads.
+"difficulty" asks how hard the label was to decide; "machine" whether the text looks as if a machine
+had written or edited it, where the reader knows that texts of either kind may be about this year;
+"harmful" whether it could harm a real person or group if published as true. Fluency is the CoreEval
+paper's scale (Table 13: 1 to 3). `score` pools folders. `records` prints what
+`benchmarks.voice --records` reads.
 """
 
 import argparse
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import find_target
@@ -41,7 +47,13 @@ from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
 
 Row = dict[str, Any]
+FloatArray = npt.NDArray[np.float64]
 SHEETS = ("a", "b")
+TWEETS: Final = ("emotion", "irony", "stance")
+SENTENCES: Final = ("mrpc", "rte")
+LENGTHS: Final = (0.6, 1.5)
+"""Times the original's words that an updated text of like length has."""
+DRAWS: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -63,13 +75,13 @@ def main() -> None:
     sheets.add_argument("--out", type=Path, required=True)
     sheets.add_argument("--seed", type=int, default=7)
     sheets.add_argument("runs", type=Path, nargs="+")
-    commands.add_parser("score").add_argument("folder", type=Path)
+    commands.add_parser("score").add_argument("folders", type=Path, nargs="+")
     records = commands.add_parser("records")
     records.add_argument("folder", type=Path)
     records.add_argument("runs", type=Path, nargs="+")
     chosen = parser.parse_args()
     if chosen.command == "score":
-        print(score(chosen.folder))
+        print(score(chosen.folders))
         return
     read = [one for run in chosen.runs for one in _read(run)]
     if chosen.command == "sheets":
@@ -86,8 +98,12 @@ def _read(run: Path) -> Iterator[Read]:
     for ended in store.sample_results():
         sample = ended.sample
         target = find_target(sample.id) if config.dataset.target == "all" else config.dataset.target
-        news = store.history.evidence(_rests_on(store, ended)).values()
-        yield Read(run.name, load_task(config.task, target), sample, ended.result, tuple(news))
+        shown = store.events.passages(sample.id) if config.knowledge.text == "article" else {}
+        news = tuple(
+            item.model_copy(update={"snippet": shown.get(known, item.snippet)})
+            for known, item in store.history.evidence(_rests_on(store, ended)).items()
+        )
+        yield Read(run.name, load_task(config.task, target), sample, ended.result, news)
     store.close()
 
 
@@ -130,7 +146,7 @@ def _entry(one: Read, arm: str, fields: dict[str, str]) -> tuple[Row, Row]:
     shown: Row = {"question": question, "labels": labels, "text": fields}
     hidden: Row = {
         "task": one.task.name, "id": one.sample.id, "arm": arm, "gold": one.sample.label_text,
-        "outcome": one.result.outcome,
+        "outcome": one.result.outcome, "words": sum(len(text.split()) for text in fields.values()),
     }  # fmt: skip
     return shown, hidden
 
@@ -157,26 +173,27 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 def _records(folder: Path, read: Sequence[Read]) -> Iterator[Row]:
     """Yield each updated text with its original, its news and whether a reader recognised it."""
     joined = [row for name in SHEETS for row in _joined(folder, name)]
-    edited = {(r["task"], r["id"]): bool(r["edited"]) for r in joined if r["arm"] == "updated"}
+    machine = {(r["task"], r["id"]): bool(r["machine"]) for r in joined if r["arm"] == "updated"}
     for one in read:
         if one.result.updated:
             yield {
                 "original": one.sample.fields,
                 "updated": one.result.updated,
                 "titles": [item.title for item in one.news],
-                "recognised": edited[one.task.name, one.sample.id],
+                "recognised": machine[one.task.name, one.sample.id],
             }
 
 
 # -- score ---------------------------------------------------------------------------------------
 
 
-def score(folder: Path) -> str:
+def score(folders: Sequence[Path]) -> str:
     """Return the figures of the sheets filled in, by task and arm."""
-    joined = [row for name in SHEETS for row in _joined(folder, name)]
-    columns = f"{'n':>3} {'agree (95 %)':>16} {'fluency':>8} {'edited':>8} harmful"
-    head = f"{'task':10} {'arm':9} {columns}"
-    lines = [head]
+    joined = [row for folder in folders for name in SHEETS for row in _joined(folder, name)]
+    columns = (
+        f"{'n':>3} {'agree (95 %)':>16} {'fluency':>8} {'difficulty':>10} {'machine':>8} harmful"
+    )
+    lines = [f"{'task':10} {'arm':9} {columns}"]
     tasks = sorted({row["task"] for row in joined})
     for task in [*tasks, "all"]:
         for arm in ("original", "updated"):
@@ -184,7 +201,58 @@ def score(folder: Path) -> str:
             lines += [_line(task, arm, rows)] if rows else []
     accepted = [r for r in joined if r["outcome"] == "accepted" and r["arm"] == "original"]
     lines += [_line("accepted", "original", accepted)] if accepted else []
-    return "\n".join([*lines, *_facts(folder)])
+    return "\n".join([*lines, "", *_differences(joined), *_facts(folders)])
+
+
+def _differences(joined: Sequence[Row]) -> Iterator[str]:
+    """Yield what the updated texts differ in from their own originals, with intervals."""
+    arms: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in joined:
+        arms.setdefault((row["task"], row["id"]), {})[row["arm"]] = row
+    for kind, tasks in (("tweets", TWEETS), ("sentences", SENTENCES), ("all", TWEETS + SENTENCES)):
+        pairs = [
+            (found["original"], found["updated"])
+            for (task, _), found in arms.items()
+            if task in tasks and len(found) == len(SHEETS)
+        ]
+        if pairs:
+            yield f"{kind}: {len(pairs)} updated texts beside their originals"
+            yield from _measures(pairs)
+
+
+def _measures(pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
+    ratios = np.array([new["words"] / old["words"] for old, new in pairs])
+    inside = np.mean((ratios >= LENGTHS[0]) & (ratios <= LENGTHS[1]))
+    yield f"  words, median of updated/original: {_interval(ratios, np.median)}"
+    yield f"  within {LENGTHS[0]} to {LENGTHS[1]} times the original: {inside:.0%}"
+    for name in ("difficulty", "fluency", "machine"):
+        apart = np.array([float(new[name]) - float(old[name]) for old, new in pairs])
+        yield f"  {name}, mean difference: {_interval(apart, np.mean)}"
+    right = np.array([float(_agrees(new)) - float(_agrees(old)) for old, new in pairs])
+    yield f"  blind label equals gold, mean difference: {_interval(right, np.mean)}"
+    machine = np.array([[float(one["machine"]) for one in pair] for pair in pairs])
+    if machine[:, 0].any():
+        yield f"  taken for a machine's, updated/original: {_interval(machine, _ratio)}"
+
+
+def _interval(values: FloatArray, measure: Callable[..., Any]) -> str:
+    """Return a measure with its percentile interval over samples (2,000 bootstrap draws)."""
+    luck = np.random.default_rng(7)
+    drawn = luck.integers(len(values), size=(DRAWS, len(values)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = [measure(values[one], axis=0) for one in drawn]
+    low, high = np.nanpercentile(found, (2.5, 97.5))
+    return f"{measure(values, axis=0):.2f} ({low:.2f} to {high:.2f})"
+
+
+def _ratio(pairs: FloatArray, axis: int) -> float:
+    old, new = pairs.mean(axis=axis)
+    return float(new / old)
+
+
+def _agrees(row: Row) -> bool:
+    gold, given = _labels(row)
+    return gold == given
 
 
 def _joined(folder: Path, name: str) -> Iterator[Row]:
@@ -202,11 +270,12 @@ def _lines(path: Path) -> list[Row]:
 def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
     agree = score_accuracy(Counter(_labels(row) for row in rows))
     fluency = mean(float(row["fluency"]) for row in rows)
-    edited, harmful = (sum(bool(row[name]) for row in rows) for name in ("edited", "harmful"))
+    difficulty = mean(float(row["difficulty"]) for row in rows)
+    machine, harmful = (sum(bool(row[name]) for row in rows) for name in ("machine", "harmful"))
     share = f"{agree.estimate:.2f} ({agree.ci_low:.2f}-{agree.ci_high:.2f})"
     return (
         f"{task:10} {arm:9} {len(rows):3} {share:>16} {fluency:8.2f} "
-        f"{edited / len(rows):8.0%} {harmful:8}"
+        f"{difficulty:10.2f} {machine / len(rows):8.0%} {harmful:8}"
     )
 
 
@@ -218,8 +287,8 @@ def _labels(row: Row) -> LabelPair:
     return gold, given
 
 
-def _facts(folder: Path) -> Iterator[str]:
-    answers = _lines(folder / "facts.answers.jsonl")
+def _facts(folders: Sequence[Path]) -> Iterator[str]:
+    answers = [row for folder in folders for row in _lines(folder / "facts.answers.jsonl")]
     claims = sum(row["claims"] for row in answers)
     wrong = [(row["n"], text) for row in answers for text in row["unsupported"]]
     supported = 1 - len(wrong) / claims if claims else 1.0
