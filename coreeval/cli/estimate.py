@@ -1,6 +1,6 @@
 """`coreeval estimate`: what a run will cost, before it is spent.
 
-`detect pcr`, `detect numleak` and `evaluate` print their estimates with the same functions.
+`evaluate` and the commands of `detect` print their estimates with the same functions.
 """
 
 from collections.abc import Callable, Iterator, Sequence

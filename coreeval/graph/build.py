@@ -1,13 +1,16 @@
 """The wiring of the graphs, and nothing else."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 
 from coreeval.graph.state import (
+    ASKING_NODES,
     REWORDING_NODES,
-    RUN_NODES,
     SAMPLE_NODES,
+    DetectorNode,
     RunInput,
     RunState,
     SampleInput,
@@ -61,16 +64,17 @@ def build_rewording_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
 def build_run_graph(nodes: "RunNodes") -> RunGraph:
     """Return the graph of a run: plan, refresh, write the control arm, assemble, detect, report."""
     builder = StateGraph(RunState, input_schema=RunInput)
-    for name in RUN_NODES:
+    for name in ("plan", "refresh", "control", "assemble", "evaluate", "report"):
         builder.add_node(name, getattr(nodes, name))
+    for detector in get_args(DetectorNode):
+        builder.add_node(detector, nodes.detector(detector))
     builder.add_edge(START, "plan")
     builder.add_edge("plan", "refresh")
     builder.add_conditional_edges("refresh", _after_refresh, ["control", END])
     builder.add_conditional_edges("control", _after_control, ["assemble", END])
     builder.add_edge("assemble", "evaluate")
-    builder.add_conditional_edges("evaluate", _after_evaluate, ["pcr", END])
-    builder.add_conditional_edges("pcr", _after_pcr, ["numleak", END])
-    builder.add_conditional_edges("numleak", _after_numleak, ["report", END])
+    for node, following in pairwise(ASKING_NODES):
+        builder.add_conditional_edges(node, _unless_stopped(following), [following, END])
     builder.add_edge("report", END)
     return builder
 
@@ -103,16 +107,10 @@ def _after_control(state: RunState) -> str:
     return END if state["control_pending"] else "assemble"
 
 
-def _after_evaluate(state: RunState) -> str:
-    """End the graph if the run was told to stop."""
-    return END if state["stopped"] else "pcr"
+def _unless_stopped(following: str) -> Callable[[RunState], str]:
+    """Return what ends the graph if the run was told to stop, and else goes on."""
 
+    def go_on(state: RunState) -> str:
+        return END if state["stopped"] else following
 
-def _after_pcr(state: RunState) -> str:
-    """End the graph if the run was told to stop."""
-    return END if state["stopped"] else "numleak"
-
-
-def _after_numleak(state: RunState) -> str:
-    """End the graph without a report if the run was told to stop before all answers."""
-    return END if state["stopped"] else "report"
+    return go_on

@@ -1,26 +1,44 @@
-"""The detectors that nodes of the run graph ask for: their checks before a run, and their findings.
+"""The detectors that nodes of the run graph ask for: checks before a run, questions, findings.
 
 Their code is imported when it is needed.
 """
 
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from coreeval.graph.pcr.split_questions import ask_about_splits
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.setup import Setup
+from coreeval.graph.state import DetectorNode
 from coreeval.tools.workspace import Workspace
 
+if TYPE_CHECKING:
+    from coreeval.graph.setup import Setup
 
-def check_detectors(setup: Setup, *, source: Path, workspace: Workspace) -> None:
+
+def check_detectors(setup: "Setup", *, source: Path, workspace: Workspace) -> None:
     """Check what a detector asks about beyond the benchmark, such as the series of NumLeak.
 
     Raises:
         UsageError: it cannot be asked about.
     """
-    if setup.config.detect.numleak:
+    if setup.config.detect.asks_series:
         from coreeval.graph.numleak.plan import check_series
 
         check_series(setup.config, source=source, workspace=workspace, today=setup.now.date())
+
+
+async def _ask_about_series(run: RunContext) -> list[str]:
+    from coreeval.graph.numleak.run_audit import audit_series
+
+    return await audit_series(run)
+
+
+ASK: Final[Mapping[DetectorNode, Callable[[RunContext], Awaitable[list[str]]]]] = {
+    "pcr": ask_about_splits,
+    "numleak": _ask_about_series,
+}
+"""Asks the targets what a detector needs, if the config asks for it; returns those asked."""
 
 
 def score_answers(run: RunContext) -> dict[str, dict[str, Any] | None]:

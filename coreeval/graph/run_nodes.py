@@ -5,16 +5,17 @@ looking up a call by its key, an indexed read that would take twice as long in a
 """
 
 import asyncio
+from typing import Protocol
 
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.comparability.verdict import Comparability
-from coreeval.graph.pcr.split_questions import ask_about_splits
 from coreeval.graph.refresh import refresh_control, refresh_samples
 from coreeval.graph.report import gather_findings
 from coreeval.graph.run_context import RunContext
+from coreeval.graph.run_detectors import ASK
 from coreeval.graph.run_origin import open_keeper
-from coreeval.graph.state import RunState, RunUpdate
+from coreeval.graph.state import DetectorNode, RunState, RunUpdate
 from coreeval.graph.target_questions import iter_arm_chunks, put_to_targets
 from coreeval.releases.sample_tables import read_evidence_dates
 from coreeval.runs.arms import write_arms, write_control
@@ -121,6 +122,13 @@ async def evaluate_targets(run: RunContext) -> list[str]:
     return list(done["targets"])
 
 
+class RunNode(Protocol):
+    """A node of the run graph."""
+
+    async def __call__(self, state: RunState) -> RunUpdate:
+        """Do the node's part of the run, and return what it changes in the state."""
+
+
 class RunNodes:
     """The node functions, bound to one run."""
 
@@ -151,19 +159,16 @@ class RunNodes:
     async def evaluate(self, state: RunState) -> RunUpdate:
         """Ask the targets about the arms."""
         asked = await evaluate_targets(self._run)
-        return RunUpdate(evaluated=asked, stopped=self._run.stop.asked)
+        return RunUpdate(asked={"evaluate": asked}, stopped=self._run.stop.asked)
 
-    async def pcr(self, state: RunState) -> RunUpdate:
-        """Ask them about items of the train split too, where the config says so."""
-        asked = await ask_about_splits(self._run)
-        return RunUpdate(compared=asked, stopped=self._run.stop.asked)
+    def detector(self, name: DetectorNode) -> RunNode:
+        """Return the node that asks the targets what a detector needs."""
 
-    async def numleak(self, state: RunState) -> RunUpdate:
-        """Ask them about series, where the config names any."""
-        from coreeval.graph.numleak.run_audit import audit_series  # for few configs
+        async def ask(state: RunState) -> RunUpdate:
+            asked = await ASK[name](self._run)
+            return RunUpdate(asked={name: asked}, stopped=self._run.stop.asked)
 
-        audited = await audit_series(self._run)
-        return RunUpdate(audited=audited, stopped=self._run.stop.asked)
+        return ask
 
     async def report(self, state: RunState) -> RunUpdate:
         """Write the report for people and for programs."""

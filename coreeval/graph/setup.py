@@ -267,7 +267,7 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
 
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:
     """Check an embedded target: a persona if it is asked about series, else a classifier."""
-    if setup.config.detect.numleak and not is_classifier(target.model):
+    if setup.config.detect.asks_series and not is_classifier(target.model):
         from coreeval.evaluation.numleak.personas import check_persona  # numpy
 
         check_persona(target.model)

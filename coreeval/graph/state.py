@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -21,10 +21,12 @@ SAMPLE_NODES = (
     "reflect",
 )
 REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
-RUN_NODES = ("plan", "refresh", "control", "assemble", "evaluate", "pcr", "numleak", "report")
-ASKING_NODES = RUN_NODES[RUN_NODES.index("evaluate") :]
+DetectorNode = Literal["pcr", "numleak"]
+"""A node that asks targets what one detector needs, named as the detector is."""
+ASKING_NODES = ("evaluate", *get_args(DetectorNode), "report")
 """Those that ask targets, and the report of their answers."""
-SPLITS_STAGE = "pcr"
+RUN_NODES = ("plan", "refresh", "control", "assemble", *ASKING_NODES)
+SPLITS_STAGE: DetectorNode = "pcr"
 """The stage in which train items are reworded and asked about."""
 Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints can be read without its classes."""
@@ -117,12 +119,8 @@ class RunUpdate(TypedDict, total=False):
     """Number of samples without an outcome in the pass that writes the control arm."""
     assembled: dict[str, int]
     """Number of rows by arm."""
-    evaluated: list[str]
-    """Targets that were asked about the arms."""
-    compared: list[str]
-    """Targets that were also asked about train items."""
-    audited: list[str]
-    """Targets that were asked about series."""
+    asked: Annotated[dict[str, list[str]], operator.or_]
+    """Targets that were asked, by the node that asked them."""
     stopped: bool
     """Whether the run was told to stop before all targets were asked."""
     report: str

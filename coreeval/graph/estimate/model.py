@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from pydantic import ValidationError, model_validator
 
+from coreeval.graph.state import DetectorNode
 from coreeval.runs.manifest import Cost, Manifest
 from coreeval.schema import Value, Window
 from coreeval.tools.cutoffs import LatestDate
@@ -101,7 +102,7 @@ def estimate_mean(values: Sequence[float]) -> Range:
     return between(max(0.0, mean - off), mean, mean + off)
 
 
-Stage = Literal["run", "control", "pcr", "numleak"]
+Stage = Literal["run", "control", DetectorNode]
 Measure = Literal["calls", "prompt_tokens", "completion_tokens", "usd"]
 
 
@@ -116,7 +117,7 @@ class EstimateLine(Value):
     """A role, or `target`."""
     model: str
     stage: Stage = "run"
-    """`control`, `pcr` or `numleak` for calls made only for that stage."""
+    """`control`, or a detector's node, for calls made only for that stage."""
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range

@@ -26,6 +26,7 @@ from coreeval.tools.files import (
 from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.workspace import ASKED_FOLDERS
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
 """A text is replaced, a row or file is deleted, a sample is asked again, or a match is only
@@ -284,8 +285,8 @@ _KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
 _KEPT_NOTES = {
     "payers": (
         "a payer is the name of a config, which is yours, and stays, so that sums stay what they "
-        "were: give the config another name, delete its runs and its answers (pcr, numleak), then "
-        "coreeval calls gc"
+        "were: give the config another name, delete its runs and its answers "
+        f"({', '.join(ASKED_FOLDERS)}), then coreeval calls gc"
     ),
     "models": "the name of a model is yours and stays: delete the file if it must go",
 }
