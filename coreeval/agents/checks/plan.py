@@ -16,6 +16,7 @@ from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import (
     find_content_words,
+    find_mentions,
     has_span,
     mask_spans,
     normalise,
@@ -104,7 +105,8 @@ def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
 def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
     """Yield a defect for each locked span that is to be replaced or deleted.
 
-    No text could satisfy both the lock and the plan.
+    No text could satisfy both the lock and the plan. Whoever is addressed may be the head of an old
+    triple: "@user wants a coat" becomes another fact, and the text still begins with "@user".
     """
     for span, field in _removed_spans(case.plan):
         text = case.sample.fields.get(field, "")
@@ -115,8 +117,9 @@ def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
 
 def _removed_spans(plan: Plan) -> Iterator[tuple[str, str]]:
     for change in plan.replacements:
-        if change.before is not None and not has_span(change.after.head, change.before.head):
-            yield change.before.head, change.field
+        old = change.before.head if change.before else ""
+        if old and find_mentions(old) != [old] and not has_span(change.after.head, old):
+            yield old, change.field
     yield from ((gone.span, gone.field) for gone in plan.delete)
 
 

@@ -157,6 +157,19 @@ def test_locked_spans_are_neither_replaced_nor_deleted() -> None:
     assert all(defect.route == "replace" for defect in found)
 
 
+def test_whoever_is_addressed_may_be_the_head_of_an_old_fact() -> None:
+    text = "@user wants a Ford"
+    old = Triple(head="@user", relation="wants", tail="Ford")
+    plan = Plan(
+        decision="use",
+        statements=(TRUE,),
+        replacements=(CHANGE.model_copy(update={"before": old}),),
+    )
+    locked = Extraction(locked=(Lock(span="@user", field="text", why="mention"),))
+    sample = ORIGINAL.model_copy(update={"fields": {"text": text}})
+    assert names(check_plan(TWEETS, sample, locked, plan, (news(TITLE),), WINDOW)) == []
+
+
 def test_what_is_deleted_must_be_there() -> None:
     assert names(check(delete=(Deletion(span="Texas", field="text", why="old"),))) == ["delete"]
 
