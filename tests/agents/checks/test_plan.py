@@ -13,6 +13,7 @@ from coreeval.schema import (
     Plan,
     Replacement,
     Statement,
+    Triple,
 )
 
 from ..builders import STANCE, TWEETS, WINDOW, news, replacement, sample, statement
