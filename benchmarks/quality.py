@@ -1,6 +1,6 @@
 """A blind reading of what runs wrote: sheets for readers, and the score of the sheets filled in.
 
-    python -m benchmarks.quality sheets --out DIR RUN [RUN …]
+    python -m benchmarks.quality sheets --out DIR [--recent FILE] RUN [RUN …]
     python -m benchmarks.quality score DIR [DIR …]
     python -m benchmarks.quality records DIR RUN [RUN …]
 
@@ -9,6 +9,10 @@ one of them and its updated text in the other, shuffled, without gold label or p
 no reader sees both; the originals of other samples are shared out between the two. It also writes
 `facts.jsonl`, the updated texts with the news that they rest on, and `key.jsonl`, which says what
 is what.
+
+A reader who knows old benchmarks sees at once which texts are of this year. With `--recent`, texts
+of this year that people wrote stand among the others, so that this alone gives nobody away: JSON
+lines with "task" and "text" (its fields).
 
 A reader adds a line for each line, with the same "n", to `labels-a.answers.jsonl` and so on:
 
@@ -38,7 +42,7 @@ import numpy.typing as npt
 
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import find_target
-from coreeval.evaluation.scores import LabelPair, score_accuracy
+from coreeval.evaluation.scores import LabelPair, score_accuracy, score_proportion
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now
@@ -74,6 +78,7 @@ def main() -> None:
     sheets = commands.add_parser("sheets")
     sheets.add_argument("--out", type=Path, required=True)
     sheets.add_argument("--seed", type=int, default=7)
+    sheets.add_argument("--recent", type=Path)
     sheets.add_argument("runs", type=Path, nargs="+")
     commands.add_parser("score").add_argument("folders", type=Path, nargs="+")
     records = commands.add_parser("records")
@@ -85,7 +90,8 @@ def main() -> None:
         return
     read = [one for run in chosen.runs for one in _read(run)]
     if chosen.command == "sheets":
-        write_sheets(chosen.out, read, chosen.seed)
+        recent = _lines(chosen.recent) if chosen.recent else []
+        write_sheets(chosen.out, read, chosen.seed, recent)
     else:
         for row in _records(chosen.folder, read):
             print(json.dumps(row, ensure_ascii=False))
@@ -121,7 +127,7 @@ def _rests_on(store: RunStore, ended: SampleResult) -> list[str]:
 # -- sheets --------------------------------------------------------------------------------------
 
 
-def write_sheets(out: Path, read: Sequence[Read], seed: int) -> None:
+def write_sheets(out: Path, read: Sequence[Read], seed: int, recent: Sequence[Row]) -> None:
     """Write the sheets and the key."""
     out.mkdir(parents=True, exist_ok=True)
     luck, sheets = random.Random(seed), {name: list[tuple[Row, Row]]() for name in SHEETS}
@@ -130,6 +136,9 @@ def write_sheets(out: Path, read: Sequence[Read], seed: int) -> None:
         sheets[first].append(_entry(one, "original", one.sample.fields))
         if one.result.updated:
             sheets[second].append(_entry(one, "updated", one.result.updated))
+    tasks = {one.task.name: one.task for one in read}
+    for place, row in enumerate(luck.sample(recent, len(recent))):
+        sheets[SHEETS[place % 2]].append(_recent_entry(tasks[row["task"]], row["text"]))
     key = []
     for name, entries in sheets.items():
         shuffled = luck.sample(entries, len(entries))
@@ -141,14 +150,22 @@ def write_sheets(out: Path, read: Sequence[Read], seed: int) -> None:
 
 
 def _entry(one: Read, arm: str, fields: dict[str, str]) -> tuple[Row, Row]:
-    labels = {label.name: label.meaning for label in one.task.labels}
-    question = one.task.question.replace("$target", one.task.target or "")
-    shown: Row = {"question": question, "labels": labels, "text": fields}
+    shown = _question(one.task, fields)
     hidden: Row = {
         "task": one.task.name, "id": one.sample.id, "arm": arm, "gold": one.sample.label_text,
         "outcome": one.result.outcome, "words": sum(len(text.split()) for text in fields.values()),
     }  # fmt: skip
     return shown, hidden
+
+
+def _recent_entry(task: Task, fields: dict[str, str]) -> tuple[Row, Row]:
+    return _question(task, fields), {"task": task.name, "arm": "recent", "gold": "", "outcome": ""}
+
+
+def _question(task: Task, fields: dict[str, str]) -> Row:
+    labels = {label.name: label.meaning for label in task.labels}
+    question = task.question.replace("$target", task.target or "")
+    return {"question": question, "labels": labels, "text": fields}
 
 
 def _fact_entry(one: Read) -> Row:
@@ -201,14 +218,26 @@ def score(folders: Sequence[Path]) -> str:
             lines += [_line(task, arm, rows)] if rows else []
     accepted = [r for r in joined if r["outcome"] == "accepted" and r["arm"] == "original"]
     lines += [_line("accepted", "original", accepted)] if accepted else []
-    return "\n".join([*lines, "", *_differences(joined), *_facts(folders)])
+    return "\n".join([*lines, "", *_recent(joined), *_differences(joined), *_facts(folders)])
+
+
+def _recent(joined: Sequence[Row]) -> Iterator[str]:
+    """Yield how often recent texts by people are taken for a machine's, beside updated ones."""
+    for kind, tasks in (("tweets", TWEETS), ("sentences", SENTENCES)):
+        for arm in ("recent", "updated"):
+            taken = [bool(r["machine"]) for r in joined if r["arm"] == arm and r["task"] in tasks]
+            if taken:
+                share = score_proportion(sum(taken), len(taken))
+                span = f"{share.estimate:.2f} ({share.ci_low:.2f} to {share.ci_high:.2f})"
+                yield f"{kind}, {arm}: {len(taken)} texts, taken for a machine's {span}"
 
 
 def _differences(joined: Sequence[Row]) -> Iterator[str]:
     """Yield what the updated texts differ in from their own originals, with intervals."""
     arms: dict[tuple[str, str], dict[str, Row]] = {}
     for row in joined:
-        arms.setdefault((row["task"], row["id"]), {})[row["arm"]] = row
+        if "id" in row:
+            arms.setdefault((row["task"], row["id"]), {})[row["arm"]] = row
     for kind, tasks in (("tweets", TWEETS), ("sentences", SENTENCES), ("all", TWEETS + SENTENCES)):
         pairs = [
             (found["original"], found["updated"])
