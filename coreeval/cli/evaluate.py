@@ -21,9 +21,9 @@ from coreeval.cli.output import (
     brief,
     command,
     comparability_lines,
-    one_line,
     show,
 )
+from coreeval.evaluation.detectors import SUMMARIES
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price, format_interval, format_number
 from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
@@ -93,7 +93,7 @@ def _document(done: "RunSummary") -> Document:
         "cost": manifest.cost.model_dump(mode="json"),
         "comparability": found.get("comparability"),
         "arms": found.get("arms"),
-        "pcr": found.get("pcr"),
+        **{name: found.get(name) for name in SUMMARIES},
         "report": str(done.run_dir / "report.html"),
     }
 
@@ -107,7 +107,9 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     for target in document["arms"]["targets"]:
         yield from _target_lines(target)
     yield from _order_lines(document["arms"]["ranking"])
-    yield from _pcr_lines(document["pcr"])
+    for name, summarize in SUMMARIES.items():
+        if document[name] and (lines := list(summarize(document[name]))):
+            yield from ("", *lines)
     cost = document["cost"]
     usd = describe_price(cost["billed_usd"])
     yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
@@ -140,21 +142,6 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
         yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
         rows = [(name, *_figures(ranking[name], sign="+")) for name in ("kendall", "spearman")]
         yield from text_lines(Table(_COLUMNS, rows), "  ", heads=False)
-
-
-def _pcr_lines(pcr: Document | None) -> Iterator[str]:
-    """Yield the PCR difference and the verdict for each target, if the run compares it."""
-    if not pcr or not pcr["targets"]:
-        return
-    yield ""
-    beyond = f", beyond what {len(pcr['references'])} references show" if pcr["references"] else ""
-    yield f"PCR of the train split minus that of the test split{beyond}, with 95 % intervals"
-    for one in pcr["targets"]:
-        verdict, found = one["verdict"].replace("_", " "), one["adjusted"] or one["difference"]
-        known = "undefined"
-        if None not in (found["estimate"], found["ci_low"]):
-            known = "{estimate:+.3f} ({ci_low:+.3f} … {ci_high:+.3f})".format(**found)
-        yield f"  {one_line(one['name'])}: {known}: {verdict}: {one['reason']}"
 
 
 _BAD_ANSWERS = ("refused", "unparsed", "truncated")

@@ -23,6 +23,10 @@ DETECTORS: Final[Mapping[str, Detector]] = {
     )
 }
 """By name, in the order in which they are shown."""
+SUMMARIES: Final = {
+    each.report_key: each.summarize for each in DETECTORS.values() if each.summarize
+}
+"""What a terminal shows of a detector's part of report.json, by the key of that part."""
 TARGET_DETECTORS: Final = tuple(each for each in DETECTORS.values() if each.about_targets)
 """Those that say something of a target."""
 GATED: Final[Mapping[str, Detector]] = {

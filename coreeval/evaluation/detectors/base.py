@@ -67,6 +67,15 @@ class ReportSection(NamedTuple):
     """Sections are shown in the order of their places."""
 
 
+class SectionTemplates(NamedTuple):
+    """What the templates of a detector's sections use."""
+
+    package: str
+    """The package beside whose modules its own templates are."""
+    filters: Mapping[str, Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Any]]
+
+
 class AxisMarks(NamedTuple):
     """What a detector draws on an axis of its own, whose middle is 0."""
 
@@ -140,8 +149,12 @@ class Detector:
     """Returns what report.html draws on the axis of its name; None of a report without it."""
     report_key: str = ""
     """The key of its part of report.json, if that is null where it was not asked for."""
+    summarize: Callable[[Json], Iterator[str]] | None = None
+    """Yields the lines that a terminal shows of its part of report.json."""
     sections: Sequence[ReportSection] = ()
     """Its own sections of the report; a detector with a document has one without saying so."""
+    open_templates: Callable[[], SectionTemplates] | None = None
+    """Returns what the templates of its sections need beyond those of the report."""
     questions: Callable[[DetectorInputs], Iterable[DetectorQuestion]] | None = None
     """Yields what targets are asked; None if a node of the run graph asks, or nobody is asked."""
     score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None

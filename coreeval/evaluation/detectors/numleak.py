@@ -9,9 +9,12 @@ from coreeval.evaluation.detectors.base import (
     Json,
     MemoryFinding,
     ReportSection,
+    SectionTemplates,
     VerdictGate,
     iter_part,
 )
+from coreeval.tools.formatting import format_number
+from coreeval.tools.tables import Foreign, Table, numbers, text_lines, texts
 
 _VERDICTS: Final[Mapping[str, MemoryFinding]] = {
     "memorized": "remembered",
@@ -44,6 +47,43 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "parsed": ("answered", "the share of the questions to which a number could be read."),
 }
 
+_COLUMNS: Final = (
+    texts("target", 26), texts("series", 24), numbers("answered", 9), numbers("Pearson r", 11),
+    numbers("within tolerance", 17), texts("verdict", gap=2),
+)  # fmt: skip
+_FIGURES: Final = ("parse_rate", "pearson_r", "within_tolerance")
+
+
+def _summarize(part: Json) -> Iterator[str]:
+    """Yield a table of the verdict on each target and series."""
+    rows = [
+        (Foreign(one["model"]), one["series"],
+         *(format_number(one[name]["estimate"], ".2f") for name in _FIGURES),
+         one["verdict"].replace("_", " "))
+        for one in part["series"]
+    ]  # fmt: skip
+    if rows:
+        yield from text_lines(Table(_COLUMNS, rows, "NumLeak: recall of published values"))
+
+
+def _open_templates() -> SectionTemplates:
+    from markupsafe import Markup
+
+    from coreeval.evaluation.numleak.audit_page import leak_section
+    from coreeval.evaluation.numleak.defences.tradeoff import describe_agreement, tradeoff_sketches
+    from coreeval.evaluation.numleak.sketches import strip_svg
+
+    return SectionTemplates(
+        package="coreeval.evaluation.numleak",
+        filters={
+            "agreement_line": describe_agreement,
+            "strip": lambda entropy: Markup(strip_svg(entropy)),  # numbers alone
+            "tradeoffs": tradeoff_sketches,
+        },
+        functions={"leak_section": leak_section},
+    )
+
+
 NUMLEAK: Final = Detector(
     name="numleak",
     title="NumLeak",
@@ -51,6 +91,8 @@ NUMLEAK: Final = Detector(
     config_key="detect.numleak",
     access="answers",
     report_key="numleak",
+    summarize=_summarize,
+    open_templates=_open_templates,
     read=_read,
     parts="series",
     verdicts=_VERDICTS,

@@ -13,6 +13,8 @@ from coreeval.evaluation.detectors.base import (
     VerdictGate,
     iter_part,
 )
+from coreeval.tools.formatting import format_interval, format_number
+from coreeval.tools.tables import Foreign, Table, intervals, numbers, text_lines, texts
 
 Basis = Literal["references", "exchangeable_splits", "none"]
 """The argument against a gap in difficulty."""
@@ -81,6 +83,28 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 
+
+_COLUMNS: Final = (texts("target", 26), numbers("PCR train - test", 17), intervals(20),
+                   texts("verdict", gap=2))  # fmt: skip
+
+
+def _summarize(part: Json) -> Iterator[str]:
+    """Yield a table of the PCR difference and the verdict for each target."""
+    beyond = (
+        f", beyond what {len(part['references'])} references show" if part["references"] else ""
+    )
+    rows = []
+    for one in part["targets"]:
+        gap = one["adjusted"] or one["difference"]
+        span = format_interval(gap["ci_low"], gap["ci_high"], "+.3f", joint=" … ")
+        verdict = one["verdict"].replace("_", " ")
+        estimate = format_number(gap["estimate"], "+.3f")
+        rows.append((Foreign(one["name"]), estimate, span, verdict))
+    if rows:
+        title = f"PCR of the train split minus that of the test split{beyond}"
+        yield from text_lines(Table(_COLUMNS, rows, title))
+
+
 PCR: Final = Detector(
     name="pcr",
     title="PCR",
@@ -88,6 +112,7 @@ PCR: Final = Detector(
     config_key="detect.pcr",
     access="answers",
     report_key="pcr",
+    summarize=_summarize,
     read=_read,
     verdicts=_VERDICTS,
     gate=VerdictGate(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from coreeval.evaluation.benchmarks.files import BadRecord, Object, Records, read_records
 from coreeval.evaluation.metrics import Consistency, Performance, PerItem
 from coreeval.evaluation.metrics.performance import average_scores, mean_score
-from coreeval.evaluation.numleak.parsing.phrases import declines
+from coreeval.evaluation.refusals import declines
 from coreeval.evaluation.statistics import SIGNIFICANCE, Array
 
 Options = Mapping[str, str]

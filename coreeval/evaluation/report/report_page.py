@@ -17,8 +17,6 @@ from coreeval.evaluation.comparability.rows import (
 )
 from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
-from coreeval.evaluation.numleak.audit_page import leak_section
-from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import COMPARABILITY, OUTCOMES, RUNGS
@@ -210,13 +208,11 @@ def _style(name: str) -> str:
 @cache
 def _environment() -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
-    from coreeval.evaluation.numleak.defences.tradeoff import describe_agreement, tradeoff_sketches
-
+    parts = [each.open_templates() for each in TARGET_DETECTORS if each.open_templates]
     own = PackageLoader("coreeval.evaluation.report")
     made = Environment(
-        loader=ChoiceLoader([own, PackageLoader("coreeval.evaluation.numleak", "")]),
+        loader=ChoiceLoader([own, *(PackageLoader(part.package, "") for part in parts)]),
         autoescape=True,
         finalize=visible_value,
         undefined=StrictUndefined,
@@ -224,7 +220,6 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {
-        "agreement_line": describe_agreement,
         "extent": extent,
         "figure": figure,
         "figure_span": figure_span,
@@ -236,8 +231,6 @@ def _environment() -> "Environment":
         "points_span": partial(span, form=format_points),
         "share_span": partial(span, form=format_percent),
         "table": format_html,
-        "strip": lambda entropy: Markup(strip_svg(entropy)),  # numbers alone
-        "tradeoffs": tradeoff_sketches,
         "usd": format_usd,
         "words": format_name,
     }
@@ -248,5 +241,8 @@ def _environment() -> "Environment":
         "dated": DATED,
         "on_reject": ON_REJECT,
     }
-    made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
+    made.globals |= {"about": DEFINITIONS, "meanings": told}
+    for part in parts:
+        made.filters |= part.filters
+        made.globals |= part.functions
     return made

@@ -18,7 +18,6 @@ from coreeval.evaluation.numleak.parsing.answer_text import (
     split_cells,
 )
 from coreeval.evaluation.numleak.parsing.dates import parse_day
-from coreeval.evaluation.numleak.parsing.phrases import declines
 from coreeval.evaluation.numleak.parsing.probe_answers import (
     DisputeReading,
     read_choice,
@@ -46,6 +45,7 @@ from coreeval.evaluation.numleak.series.excerpt import (
     find_excerpt,
     read_line_values,
 )
+from coreeval.evaluation.refusals import declines
 from coreeval.models.answer_text import extract_final_answer, iter_objects
 
 _MARKUP: Final = " \t>*`|-"

@@ -11,7 +11,6 @@ from coreeval.evaluation.numleak.parsing.answer_text import LONGEST_ANSWER, norm
 from coreeval.evaluation.numleak.parsing.dates import find_mentions, remove_dates
 from coreeval.evaluation.numleak.parsing.phrases import (
     NUMBER,
-    declines,
     drop_retracted,
     is_cut_off,
     strike,
@@ -22,6 +21,7 @@ from coreeval.evaluation.numleak.parsing.values import ReadValue, read_value
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Side, Status
 from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.refusals import declines
 from coreeval.models.answer_text import extract_final_answer
 from coreeval.schema import AnswerKind
 

@@ -17,7 +17,6 @@ from coreeval.evaluation.numleak.parsing.dates import (
     strike_dates,
 )
 from coreeval.evaluation.numleak.parsing.phrases import (
-    declines,
     drop_retracted,
     is_cut_off,
     is_labelled,
@@ -39,6 +38,7 @@ from coreeval.evaluation.numleak.parsing.quantities import (
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import LARGEST_VALUE, Status
 from coreeval.evaluation.numleak.series.definition import Unit
+from coreeval.evaluation.refusals import declines
 from coreeval.schema import AnswerKind
 
 _BEHIND_BARE: Final = re.compile(
