@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from coreeval.agents.checks.composition import check_fields
 from coreeval.agents.checks.context import form_defect
-from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, keeps_lock
+from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, find_kept_spans, keeps_lock
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
@@ -137,8 +137,7 @@ def _check_words(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
     limits = thresholds_of(task)
-    stays = [lock.span for lock in extraction.locked if lock.field == name]
-    stays += [one.span for one in extraction.entities if one.field == name and one.kind == "named"]
+    stays = find_kept_spans(extraction, name, old)
     share = measure_containment(
         mask_spans(new, stays), mask_spans(old, stays), fewest=limits.judged_trigrams
     )

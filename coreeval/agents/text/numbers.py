@@ -144,7 +144,7 @@ _WORD_FIGURES = re.compile(
     r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
     re.IGNORECASE,
 )
-"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing new: `in two minds`."""
+"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing (`in two minds`)."""
 _SMALL = "|".join(sorted(SMALL_NUMBERS, key=len, reverse=True))
 _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE

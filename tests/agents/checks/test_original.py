@@ -108,6 +108,23 @@ def test_a_rewording_keeps_quotations_of_a_pair() -> None:
     assert "quotation" in {defect.check for defect in found}
 
 
+@pytest.mark.parametrize(
+    ("opening", "found"),
+    [
+        ("The mayor appeared to be of two minds: ", []),
+        ("The mayor seemed ambivalent to the new plan, again said ", ["copied_original"]),
+    ],
+)
+def test_what_must_stay_is_no_copy(opening: str, found: list[str]) -> None:
+    said = '"I would like to see it stay, but it is their building and they may." #a #b #c #d'
+    one = sample(f"The mayor seemed ambivalent to the new plan, saying {said}")
+    rewrite = Rewrite(fields={"text": opening + said}, reworded=True)
+    _, defects = check_rewrite(
+        PAIRS.model_copy(update={"fields": ("text",)}), one, Extraction(), rewrite
+    )
+    assert [defect.check for defect in defects] == found
+
+
 def test_a_lock_inside_a_longer_one_goes() -> None:
     one = sample("He was serious?? Serious. was he")
     long = Lock(span="He was serious??", field="text", why="label_carrier")
