@@ -180,6 +180,26 @@ def test_a_name_is_kept_in_any_grammar(span: str, new: str, named: bool) -> None
     assert ("names" not in [defect.check for defect in defects]) is named
 
 
+@pytest.mark.parametrize(
+    ("span", "name", "kept"),
+    [
+        ("nation 's highest court", "United States Supreme Court", False),
+        ("uncle joe", "Joe Biden", True),
+        ("walmart", "Walmart Inc.", True),
+        ("potus", "Donald Trump", True),
+        ("nation 's High Court", "Supreme Court", True),
+    ],
+)
+def test_a_description_may_be_reworded_and_a_name_in_lower_case_may_not(
+    span: str, name: str, kept: bool
+) -> None:
+    entity = FORD.model_copy(update={"span": span, "query_name": name})
+    rewrite = Rewrite(fields={"text": "They have to decide on it"}, reworded=True)
+    extraction = Extraction(entities=(entity,))
+    _, defects = check_rewrite(TWEETS, sample(f"It is up to the {span}"), extraction, rewrite)
+    assert ("names" in [defect.check for defect in defects]) is kept
+
+
 @pytest.mark.parametrize("new", [ORIGINAL, ORIGINAL.replace(",", " ;").upper()])
 def test_the_same_text_is_unchanged_without_a_defect(new: str) -> None:
     assert check(new) == ("unchanged", [])
