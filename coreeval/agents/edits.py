@@ -14,6 +14,7 @@ from coreeval.agents.text.words import (
     count_words,
     find_closed_quotations,
     find_emoji,
+    find_hashtags,
     find_marker,
     find_mentions,
     find_target,
@@ -168,19 +169,20 @@ def count_free_words(sample: Sample, extraction: Extraction) -> int:
     Locked spans, names, quotations, @names, hashtags, emoji and links stay.
     """
     return sum(
-        len(split_words(remove_marks(mask_spans(text, _kept_spans(extraction, name, text)))))
+        len(split_words(remove_marks(mask_spans(text, find_kept_spans(extraction, name, text)))))
         for name, text in sample.fields.items()
     )
 
 
-def _kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
+def find_kept_spans(extraction: Extraction, field: str, text: str) -> list[str]:
+    """Return the spans of a field that no rewording changes: locks, names, quotations, tags."""
     locked = [lock.span for lock in extraction.locked if lock.field == field]
     names = [
         entity.span
         for entity in extraction.entities
         if entity.field == field and entity.kind == "named"
     ]
-    return [*locked, *names, *find_closed_quotations(text)]
+    return [*locked, *names, *find_closed_quotations(text), *find_hashtags(text)]
 
 
 def keeps_lock(text: str, lock: Lock) -> bool:

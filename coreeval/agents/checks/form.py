@@ -140,12 +140,24 @@ def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each headline that is copied almost whole."""
     limits = case.limits
     for name, _, new in case.pairs():
+        own = mask_spans(new, case.locked_spans(name))
         for item in case.request.evidence:
-            share = measure_containment(
-                mask_spans(new, case.locked_spans(name)), item.title, fewest=limits.judged_trigrams
-            )
+            share = measure_containment(own, item.title, fewest=limits.judged_trigrams)
             if share > limits.copied_title:
-                yield form_defect("copied_headline", f"{name} repeats the headline {item.title!r}")
+                run = _quote_run(voice.find_shared_run(own, item.title))
+                yield form_defect(
+                    "copied_headline",
+                    f"{name} has {share:.0%} of its phrases from a headline, such as {run!r}",
+                )
+
+
+MOST_QUOTED = 16
+"""Most words of a copied run that a message shows (own choice: enough to find it)."""
+
+
+def _quote_run(run: Sequence[str]) -> str:
+    """Return a run of words for a message, a long one cut short."""
+    return " ".join(run[:MOST_QUOTED]) + (" ..." if len(run) > MOST_QUOTED else "")
 
 
 def check_profanity(case: CheckContext) -> Iterator[Defect]:
@@ -173,9 +185,10 @@ def check_headline_run(case: CheckContext) -> Iterator[Defect]:
             run = voice.find_shared_run(mask_spans(new, kept), item.title)
             fixed = [word for word in run if word in names or word[0].isdigit()]
             if len(run) - len(fixed) > case.limits.headline_run:
-                said = " ".join(run)
                 yield form_defect(
-                    "headline_run", f"{name} repeats a headline: {said!r}; say it otherwise"
+                    "headline_run",
+                    f"{name} repeats {len(run)} words of a headline: {_quote_run(run)!r}; "
+                    "say it otherwise",
                 )
 
 

@@ -9,18 +9,20 @@ from collections.abc import Callable, Collection, Iterator
 
 from coreeval.agents.checks.composition import check_fields
 from coreeval.agents.checks.context import form_defect
-from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, keeps_lock
+from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, find_kept_spans, keeps_lock
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
     count_marker,
     find_closed_quotations,
+    find_content_words,
     find_mentions,
     find_span,
     has_span,
     is_same_text,
     mask_spans,
     measure_containment,
+    split_words,
 )
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.schema import (
@@ -137,8 +139,7 @@ def _check_words(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
     limits = thresholds_of(task)
-    stays = [lock.span for lock in extraction.locked if lock.field == name]
-    stays += [one.span for one in extraction.entities if one.field == name and one.kind == "named"]
+    stays = find_kept_spans(extraction, name, old)
     share = measure_containment(
         mask_spans(new, stays), mask_spans(old, stays), fewest=limits.judged_trigrams
     )
@@ -184,12 +185,22 @@ def _check_names(
 ) -> Iterator[Defect]:
     for entity in extraction.entities:
         spellings = (entity.span, entity.query_name, *entity.aliases)
-        wanted = entity.kind == "named" and entity.field == name
+        wanted = entity.kind == "named" and entity.field == name and not _is_description(entity)
         if wanted and not any(_is_still_named(spelling, new) for spelling in spellings):
             yield form_defect("names", f"{name} lost {entity.span!r}")
     known = _known_words(extraction, old, task.language)
     for unknown in find_unknown_names(new, like=old, known=known, language=task.language):
         yield form_defect("names", f"{name} gained {unknown!r}")
+
+
+def _is_description(entity: Entity) -> bool:
+    """Return whether a span describes what it means, as `the nation 's highest court` does.
+
+    It has no capital, and most of its words are in none of the names; a nickname is one word.
+    """
+    words = set(find_content_words(entity.span))
+    named = set(split_words(" ".join([entity.query_name, *entity.aliases])))
+    return entity.span.islower() and len(words) > 1 and len(words - named) > len(words) / 2
 
 
 def _is_still_named(spelling: str, text: str) -> bool:

@@ -116,6 +116,10 @@ DEMONYMS = {
     "norwegian": "norway", "filipino": "philippines", "chinese": "china", "canadian": "canada",
     "mexican": "mexico", "german": "germany", "italian": "italy", "japanese": "japan",
     "russian": "russia", "indian": "india", "israeli": "israel", "european": "europe",
+    "spaniard": "spain", "dane": "denmark", "swede": "sweden", "finn": "finland",
+    "turk": "turkey", "scot": "scotland", "briton": "britain", "portuguese": "portugal",
+    "ukrainian": "ukraine", "hungarian": "hungary", "belgian": "belgium", "afghan": "afghanistan",
+    "lebanese": "lebanon", "peruvian": "peru",
 }  # fmt: skip
 """Peoples and their places; either form supports the other."""
 

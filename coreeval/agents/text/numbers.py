@@ -129,19 +129,22 @@ SCALES = {
 _SCALE_LETTERS = {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _SCALE = "|".join(SCALES)
 _DIGITS = re.compile(
-    r"(?<![\w@#])(?P<value>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d+(?:\.\d+)?"
+    rf"(?<![\w@#])(?P<value>(?P<year>[12]\d{{3}}(?= (?:{_SCALE})s\b))"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d+(?:\.\d+)?"
     r"|(?<![\w.])\.\d+)(?P<suffix>[^\W\d_]*)"
-    rf"(?:[ -](?P<scale>{_SCALE})s?\b)?",
+    rf"(?(year)|(?:[ -](?P<scale>{_SCALE})s?\b)?)",
     re.IGNORECASE,
 )
+"""A year may stand before a vague number: `in 1999 hundreds of whales` is no 199,900."""
 _WORD_FIGURES = re.compile(
     r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
     r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)"
-    r"|(?<=\bthe )two(?= (?:are|were|have|had|will|would|can|could|may|might|plan|want|agreed)\b)"
+    r"|(?<=\bthe )two(?= (?:is|are|was|were|has|have|had|will|would|can|could|may|might|plan|want"
+    r"|agreed)\b)|(?<=\b(?:in|of) )two(?= minds\b)"
     r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
     re.IGNORECASE,
 )
-"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing new."""
+"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing (`in two minds`)."""
 _SMALL = "|".join(sorted(SMALL_NUMBERS, key=len, reverse=True))
 _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE

@@ -5,6 +5,7 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise, takewhile
 
@@ -34,6 +35,7 @@ from coreeval.languages import ENGLISH
 from coreeval.schema import Evidence
 
 _TOKEN = re.compile(r"(?<!\w)[^\W\d_][^\W_]*(?:['.-][^\W_]+)*")
+_PASSED_ON = re.compile(r"(?<!\w)RT(?: @\w+)+")
 _TITLE = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|gov|sen|rep|gen|sgt|lt|col|capt|prof|rev|jr|sr|inc|corp|co|ltd|no|vs)"
     r"|\b[A-Z])\.$",
@@ -45,6 +47,10 @@ _BEFORE_MONTH = re.compile(
 )
 _SHOUTED_WORDS = FUNCTION_WORDS - {"us", "it", "am"}
 _DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians")
+
+
+_ACRONYMS = re.compile(r"[A-Z]{2,}s")
+_CONTRACTED = frozenset(["t", "re", "ve", "ll", "d", "m", "s"])
 
 
 @cache
@@ -59,10 +65,11 @@ def _ordinary_words(language: str) -> frozenset[str]:
 def find_names(text: str, language: str = ENGLISH) -> list[str]:
     """Return the capitalised words inside sentences, which look like names.
 
-    The first word of a sentence is left out, because any word has a capital there. Months and
-    weekdays, which `find_calendar_words` returns, are left out too.
+    The first word of a sentence is left out, because any word has a capital there: so it has after
+    the `RT @name` of a passed-on text. Months and weekdays, which `find_calendar_words` returns,
+    are left out too.
     """
-    plain = remove_acronym_dots(remove_marks(normalise(text)))
+    plain = remove_acronym_dots(remove_marks(_PASSED_ON.sub(" . ", normalise(text))))
     return [
         found.group()
         for found in _TOKEN.finditer(plain)
@@ -111,7 +118,7 @@ def is_title_case(text: str) -> bool:
 
 
 def find_unknown_names(
-    text: str, *, like: str, known: Collection[str], language: str = ENGLISH
+    text: str, *, like: str, known: AbstractSet[str], language: str = ENGLISH
 ) -> list[str]:
     """Return the names of a text that are not among the known words; none if nothing tells names.
 
@@ -128,13 +135,36 @@ def find_unknown_names(
     ]
 
 
-def _is_known(name: str, known: Collection[str]) -> bool:
-    """Look up the capitalised parts of a name: `Depression-era` names the Depression."""
-    parts = [word for part in name.split("-") if part[:1].isupper() for word in split_words(part)]
+def _is_known(name: str, known: AbstractSet[str]) -> bool:
+    """Look up the capitalised parts of a name: `Depression-era` names the Depression.
+
+    An acronym is known by its plural, and the other way round.
+    """
+    capitals = (part for part in name.split("-") if part[:1].isupper())
     return all(
-        part == "s" or part in known or any(is_same_name(part, other) for other in known)
-        for part in parts
+        word == "s"
+        or not known.isdisjoint((word, *_other_number(part)))
+        or known.issuperset(_split_elision(word))
+        or any(is_same_name(word, other) for other in known)
+        for part in capitals
+        for word in split_words(part)
     )
+
+
+def _other_number(name: str) -> list[str]:
+    """Return the plural of an acronym, or the acronym of a plural; nothing for other words."""
+    if _ACRONYMS.fullmatch(name):
+        return [name.removesuffix("s").casefold()]
+    return [f"{name}s".casefold()] if len(name) > 2 and name.isupper() else []
+
+
+def _split_elision(word: str) -> list[str]:
+    """Return the parts of a word around an apostrophe, as tokenised texts write it: `d 'Apollon`.
+
+    A word without one, and one that stands for two words, is left whole.
+    """
+    start, mark, rest = word.partition("'")
+    return [start, rest] if mark and rest not in _CONTRACTED else [word]
 
 
 def is_same_name(one: str, other: str) -> bool:
@@ -291,11 +321,13 @@ def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     lowered = text.casefold()
     signs = [name for sign, name in vocabulary_of(language).signs.items() if sign in lowered]
     own = frozenset(split_words(" ".join([_CAMEL.sub(" ", text.replace("#", " ")), text, *signs])))
+    own = own.union(*map(_split_elision, own))
     if language != ENGLISH:
         return own
     written_out = (long for short, long in _SHORT_FORMS.items() if short in own)
+    places = (place for people, place in DEMONYMS.items() if f"{people}s" in own)
     shortened = (short for short, long in _SHORT_FORMS.items() if own.issuperset(long.split()))
-    return own.union(*(long.split() for long in written_out), shortened)
+    return own.union(*(long.split() for long in written_out), places, shortened)
 
 
 _SHORT_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT

@@ -66,6 +66,22 @@ def test_the_message_quotes_the_words() -> None:
     assert "'opens its biggest store in rome after long'" in told
 
 
+def test_a_copied_headline_is_told_by_the_run_and_not_whole() -> None:
+    (told,) = found(form.check_headline_copied, "So glad", "Hm: opens its biggest store in Rome")
+    assert "'opens its biggest store in rome'" in told
+    assert "Acme" not in told
+
+
+def test_a_long_run_is_shown_in_part() -> None:
+    words = [f"w{number}" for number in range(40)]
+    given = request(sample("So glad"), evidence=(news(" ".join(words)),))
+    fields = {"text": " ".join(words)}
+    case = CheckContext(task=TWEETS, request=given, fields=fields, window=WINDOW)
+    for check in (form.check_headline_copied, form.check_headline_run):
+        (told,) = [defect.message for defect in check(case)]
+        assert "w0 w1" in told and "w15 ..." in told and "w16" not in told
+
+
 @pytest.mark.parametrize(
     ("plain", "tokenised"),
     [

@@ -108,6 +108,23 @@ def test_a_rewording_keeps_quotations_of_a_pair() -> None:
     assert "quotation" in {defect.check for defect in found}
 
 
+@pytest.mark.parametrize(
+    ("opening", "found"),
+    [
+        ("The mayor appeared to be of two minds: ", []),
+        ("The mayor seemed ambivalent to the new plan, again said ", ["copied_original"]),
+    ],
+)
+def test_what_must_stay_is_no_copy(opening: str, found: list[str]) -> None:
+    said = '"I would like to see it stay, but it is their building and they may." #a #b #c #d'
+    one = sample(f"The mayor seemed ambivalent to the new plan, saying {said}")
+    rewrite = Rewrite(fields={"text": opening + said}, reworded=True)
+    _, defects = check_rewrite(
+        PAIRS.model_copy(update={"fields": ("text",)}), one, Extraction(), rewrite
+    )
+    assert [defect.check for defect in defects] == found
+
+
 def test_a_lock_inside_a_longer_one_goes() -> None:
     one = sample("He was serious?? Serious. was he")
     long = Lock(span="He was serious??", field="text", why="label_carrier")
@@ -161,6 +178,26 @@ def test_a_name_is_kept_in_any_grammar(span: str, new: str, named: bool) -> None
     extraction = Extraction(entities=(entity,))
     _, defects = check_rewrite(TWEETS, sample(f"It was the {span}"), extraction, rewrite)
     assert ("names" not in [defect.check for defect in defects]) is named
+
+
+@pytest.mark.parametrize(
+    ("span", "name", "kept"),
+    [
+        ("nation 's highest court", "United States Supreme Court", False),
+        ("uncle joe", "Joe Biden", True),
+        ("walmart", "Walmart Inc.", True),
+        ("potus", "Donald Trump", True),
+        ("nation 's High Court", "Supreme Court", True),
+    ],
+)
+def test_a_description_may_be_reworded_and_a_name_in_lower_case_may_not(
+    span: str, name: str, kept: bool
+) -> None:
+    entity = FORD.model_copy(update={"span": span, "query_name": name})
+    rewrite = Rewrite(fields={"text": "They have to decide on it"}, reworded=True)
+    extraction = Extraction(entities=(entity,))
+    _, defects = check_rewrite(TWEETS, sample(f"It is up to the {span}"), extraction, rewrite)
+    assert ("names" in [defect.check for defect in defects]) is kept
 
 
 @pytest.mark.parametrize("new", [ORIGINAL, ORIGINAL.replace(",", " ;").upper()])

@@ -26,6 +26,10 @@ def readings(text: str) -> list[set[str]]:
         ("COVID-19 in 2020", [{"19"}, {"2020"}]),
         ("No.1 at $.50", [{"1"}, {"0.5"}]),
         ("24/7", [{"24"}, {"7"}]),
+        ("In 1999 hundreds of whales washed up", [{"1999"}]),
+        ("By 2020 millions had left", [{"2020"}]),
+        ("5 hundred of 200 millions", [{"500"}, {"200000000"}]),
+        ("1,500 millions", [{"1500000000"}]),
     ],
 )
 def test_numbers_are_read_as_values(text: str, values: list[set[str]]) -> None:
@@ -45,6 +49,7 @@ def test_numbers_are_read_as_values(text: str, values: list[set[str]]) -> None:
         ("about 25 acres", "10 hectares"),
         ("5 metres", "a 5m wall"),
         ("10 million acres", "4 million hectares"),
+        ("washed up in 1999", "In 1999 hundreds of gray whales washed up"),
     ],
 )
 def test_a_number_is_supported_in_other_spelling_or_unit(text: str, source: str) -> None:
@@ -77,6 +82,9 @@ def test_another_number_is_missing(text: str, source: str) -> None:
         ("love you two", []),
         ("Adani and Google are partners. The two are to build it", []),
         ("the two plants", ["two"]),
+        ("comparing the two is no help", []),
+        ("He is in two minds about it", []),
+        ("two great minds", ["two"]),
         ("two of us", ["two"]),
         ("4 in all", ["4"]),
     ],

@@ -25,6 +25,10 @@ from tests.agents.builders import news
         ("We met in June on Monday", []),
         ("U.S. sales in the U.S. fell", ["USA"]),
         ("5Stars and http://bit.ly/1G9uil5", []),
+        ("RT @user Thinking of Anna", ["Anna"]),
+        ("So true, RT @user @other Thinking of it", []),
+        ("I thank @user Smith", ["Smith"]),
+        ("the nation 's highest court", []),
     ],
 )
 def test_names_are_capitals_inside_a_sentence(text: str, found: list[str]) -> None:
@@ -58,6 +62,15 @@ def test_same_name(one: str, other: str, same: bool) -> None:
         ("the USA fell", "x", "tell us", ["USA"]),
         ("a French firm", "x", "France", []),
         ("that Depression-era law", "x", "the Depression", []),
+        ("people from Canada and the Ukraine", "x", "Canadians met Ukrainians", []),
+        ("Europe and its Germans", "x", "Europeans in Germany", []),
+        ("they bought big SUVs", "x", "an SUV", []),
+        ("they bought an SUV", "x", "many SUVs", []),
+        ("they met CEOs of an AI firm", "x", "its chief", ["CEOs", "AI"]),
+        ("in the Galerie d 'Apollon", "x", "the Galerie d'Apollon", []),
+        ("in the Galerie d'Apollon of O'Neill", "x", "the Galerie d 'Apollon of O 'Neill", []),
+        ("in the Galerie of O'Neill", "x", "the Galerie of O 'Hara", ["O'Neill"]),
+        ("then Don left", "x", "They don't know Galeries", ["Don"]),
         ("When You Realize The Shop Is Closed", "When You Find A Big Fish", "", []),
     ],
 )
