@@ -144,7 +144,7 @@ def _strictness(name: str, texts: Sequence[str], luck: random.Random) -> None:
         "machine marks": lambda old, new: bool(
             set(voice.find_machine_marks(new)) - set(voice.find_machine_marks(old))
         ),
-        "capital start": lambda old, new: voice.starts_lower(old) and not voice.starts_lower(new),
+        "capital start": lambda old, new: voice.starts_lower(old) and voice.starts_capital(new),
         "full stop": lambda old, new: voice.ends_open(old) and voice.ends_in_stop(new),
     }
     shares = (f"{what} {sum(map(fire, *zip(*pairs, strict=True))) / len(pairs):.1%}"

@@ -221,7 +221,7 @@ def check_habits(case: CheckContext) -> Iterator[Defect]:
     if case.task.text_kind != "tweet":
         return
     for name, old, new in case.pairs():
-        if voice.starts_lower(old) and not voice.starts_lower(new):
+        if voice.starts_lower(old) and voice.starts_capital(new):
             yield form_defect("habits", f"{name} starts with a capital; its author does not")
         if voice.ends_open(old) and voice.ends_in_stop(new):
             yield form_defect("habits", f"{name} ends in a full stop; its author leaves it out")

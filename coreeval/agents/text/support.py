@@ -5,7 +5,6 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise, takewhile
 
@@ -118,7 +117,7 @@ def is_title_case(text: str) -> bool:
 
 
 def find_unknown_names(
-    text: str, *, like: str, known: AbstractSet[str], language: str = ENGLISH
+    text: str, *, like: str, known: Collection[str], language: str = ENGLISH
 ) -> list[str]:
     """Return the names of a text that are not among the known words; none if nothing tells names.
 
@@ -135,7 +134,7 @@ def find_unknown_names(
     ]
 
 
-def _is_known(name: str, known: AbstractSet[str]) -> bool:
+def _is_known(name: str, known: Collection[str]) -> bool:
     """Look up the capitalised parts of a name: `Depression-era` names the Depression.
 
     An acronym is known by its plural, and the other way round.
@@ -143,8 +142,8 @@ def _is_known(name: str, known: AbstractSet[str]) -> bool:
     capitals = (part for part in name.split("-") if part[:1].isupper())
     return all(
         word == "s"
-        or not known.isdisjoint((word, *_other_number(part)))
-        or known.issuperset(_split_elision(word))
+        or any(form in known for form in (word, *_other_number(part)))
+        or all(half in known for half in _split_elision(word))
         or any(is_same_name(word, other) for other in known)
         for part in capitals
         for word in split_words(part)

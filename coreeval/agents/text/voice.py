@@ -4,10 +4,18 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL
+from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL, WEEKDAYS
 from coreeval.agents.text.numbers import find_numbers
 from coreeval.agents.text.vocabulary import vocabulary_of
-from coreeval.agents.text.words import find_emoji, list_trigrams, remove_marks, split_words
+from coreeval.agents.text.words import (
+    count_words,
+    find_emoji,
+    list_trigrams,
+    normalise,
+    remove_marks,
+    remove_quotations,
+    split_words,
+)
 from coreeval.languages import ENGLISH
 
 MOST_HINTS = 6
@@ -19,6 +27,15 @@ _LOUD = re.compile(
     r"\b(?!(?:I|A|OK|TV|US|UK|EU|UN|AI|NFL|NBA|NHL|BBC|CNN|FBI|CIA|GOP)\b)[A-Z]{2,}\b"
 )
 _MACHINE = re.compile("\u2014|\u2013|(?<!&amp)(?<!&lt)(?<!&gt);")
+_FIRST_WORD = re.compile(r"(?!https?://|www\.|pic\.)[^\w@#]*(?P<word>[^\W\d_]\w*)")
+_CAPITAL_DUE = re.compile(
+    r"[^\W\d_]{2}\s*(?:[!?]+|\.)\s+[^\W\d_]|\bi(?:'(?:m|d|ve|ll))?(?!\w)|\b(?:im|ive)\b"
+    rf"|\b(?:{'|'.join(sorted(WEEKDAYS))})\b",
+)
+"""Where English has a capital whatever stands at the start: the next sentence, `I`, weekdays."""
+LONG_SENTENCE = 22
+"""Most words of a sentence that needs no comma (own choice; 1 in 40 tweets is a longer one)."""
+_PAUSE = re.compile(r"[,:;()]|\s-+\s|\.\.")
 _FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
 
 
@@ -65,9 +82,25 @@ def find_informal_words(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def starts_lower(text: str) -> bool:
-    """Return whether the first sentence of a text starts in lower case."""
+    """Return whether an author starts a text in lower case.
+
+    A text that starts with a figure, a tag or an @name, which may be its subject, tells so only by
+    its other sentences.
+    """
+    first = _FIRST_WORD.match(normalise(text))
+    return (first is not None and first["word"].islower()) or _writes_lower(text)
+
+
+def starts_capital(text: str) -> bool:
+    """Return whether the first word of a text, tags and @names apart, starts with a capital."""
     first = re.search(r"[^\W\d_]", plain_text(text))
-    return first is not None and first.group().islower()
+    return first is not None and first.group().isupper()
+
+
+def _writes_lower(text: str) -> bool:
+    """Return whether a text leaves out a capital that was due after its start, and has none."""
+    bare = normalise(plain_text(text.replace("\\n", " . ")))
+    return bare == bare.lower() and _CAPITAL_DUE.search(bare) is not None
 
 
 def ends_open(text: str) -> bool:
@@ -114,8 +147,9 @@ def _common_start(one: list[str], other: list[str]) -> list[str]:
 
 
 def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
-    """Return whether a text is written in the first person."""
-    return not vocabulary_of(language).first_person.isdisjoint(split_words(text))
+    """Return whether a text is written in the first person, quotations apart."""
+    own = split_words(remove_quotations(text))
+    return not vocabulary_of(language).first_person.isdisjoint(own)
 
 
 def voice_hints(text: str, language: str = ENGLISH) -> list[str]:
@@ -129,10 +163,10 @@ def _letter_habits(text: str, _language: str) -> Iterator[str]:
     loud = list(dict.fromkeys(_LOUD.findall(bare)))
     if bare and bare == bare.upper() and split_words(bare):
         yield "writes everything in capitals"
-    elif bare == bare.lower() and split_words(bare):
+    elif _writes_lower(text):
         but = "" if text == text.lower() else ", tags apart"
         yield f"writes everything in lower case{but}"
-    elif starts_lower(text) and not text.startswith("#"):
+    elif starts_lower(text):
         yield "starts in lower case"
     elif any(one and two for one, two in pairwise(word in loud for word in bare.split())):
         yield f"puts words in capitals for stress: {', '.join(loud[:3])}"
@@ -156,7 +190,11 @@ def _sentence_habits(text: str, _language: str) -> Iterator[str]:
     parts = split_sentences(text)
     if parts and ends_open(text):
         yield "leaves out the full stop at the end"
-    if len(parts) == 1 and len(split_words(parts[0])) > 18 and "," not in parts[0]:
+    if (
+        len(parts) == 1
+        and count_words(parts[0]) > LONG_SENTENCE
+        and not _PAUSE.search(normalise(text))
+    ):
         yield "runs on without a comma"
     if len(parts) >= 3 and all(len(split_words(part)) <= 6 for part in parts):
         yield "writes in very short sentences"

@@ -288,8 +288,23 @@ def find_quotations(text: str) -> list[str]:
     """
     plain = normalise(text)
     double = plain.split('"')[1::2]
-    single = [inner for inner in _SINGLE_QUOTED.findall(plain) if len(inner.split()) >= 3]
+    single = filter(_is_long_quotation, _SINGLE_QUOTED.findall(plain))
     return [part.strip() for part in (*double, *single) if re.search(r"\w", part)]
+
+
+def remove_quotations(text: str) -> str:
+    """Return a normalised text without what `find_quotations` returns."""
+    outside = " ".join(normalise(text).split('"')[::2])
+    return " ".join(_SINGLE_QUOTED.sub(_drop_quotation, outside).split())
+
+
+def _drop_quotation(found: re.Match[str]) -> str:
+    return " " if _is_long_quotation(found[1]) else found.group()
+
+
+def _is_long_quotation(inner: str) -> bool:
+    """Return whether words in single marks are a quotation; one or two may be anything."""
+    return len(inner.split()) >= 3
 
 
 _CLOSED_QUOTATION = re.compile(

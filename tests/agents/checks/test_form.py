@@ -35,6 +35,8 @@ def found(check: Check, old: str, new: str, *, task: Task = TWEETS) -> list[str]
         (form.check_machine_marks, "You &amp; me", "Me &amp; you", "Me; you"),
         (form.check_habits, "so glad about it.", "@user so sad.", "So sad."),
         (form.check_habits, "So glad about it", "So sad", "So sad."),
+        (form.check_habits, "@user is glad!", "@user They are sad!", ""),
+        (form.check_habits, "@user so glad! cant wait!", "@user so sad!", "@user So sad!"),
         (form.check_line_breaks, "So\\nglad", "So\\nvery\\nsad", "So\\nvery\\nsad\\nnow"),
         (form.check_line_breaks, "So glad", "So sad", "So\\nsad"),
         (

@@ -9,7 +9,9 @@ from coreeval.agents.text.voice import voice_hints
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("@user cant wait 4 the game", "writes everything in lower case"),
+        ("@user cant wait 4 the game. so good", "writes everything in lower case"),
+        ("@user cant wait, i am off", "writes everything in lower case"),
+        ("so happy 😊 see u on monday", "writes everything in lower case"),
         ("WHY IS THIS SO HARD", "writes everything in capitals"),
         ("so happy that Acme opened", "starts in lower case"),
         ("It was SO GOOD to see you.", "puts words in capitals for stress: SO, GOOD"),
@@ -20,6 +22,8 @@ from coreeval.agents.text.voice import voice_hints
         ("The shop is open again 😊 #happy", "leaves out the full stop at the end"),
         ("Not now. No way. Leave it.", "writes in very short sentences"),
         ("We like it.", "speaks as I or we"),
+        ('We say "they like it"', "speaks as I or we"),
+        ("so " + "very " * voice.LONG_SENTENCE + "tired", "runs on without a comma"),
     ],
 )
 def test_a_habit_is_named(text: str, hint: str) -> None:
@@ -68,8 +72,9 @@ def test_headlines_leave_out_function_words() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("so tired", "writes everything in lower case"),
-        ("so tired #Merkel", "writes everything in lower case, tags apart"),
+        ("so tired. bye", "writes everything in lower case"),
+        ("so tired! bye #Merkel", "writes everything in lower case, tags apart"),
+        ("so tired", "starts in lower case"),
         ('said it is over . "', None),
     ],
 )
@@ -79,5 +84,43 @@ def test_habits_hold_for_the_whole_text(text: str, hint: str | None) -> None:
     assert hint is None or hint in told
 
 
-def test_a_tag_in_front_says_nothing_of_the_first_letter() -> None:
-    assert "starts in lower case" not in voice.voice_hints("#TGIF oh just kidding, Anna")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#TGIF oh just kidding, Anna",
+        "@user is right about it, Anna",
+        ".@user is right about it, Anna",
+        "2 days to go, Anna",
+        "iPhone sales fell",
+        "https://t.co/x is down, Anna",
+        "@user cant wait 4 the game",
+        "3 days to go",
+    ],
+)
+def test_a_start_that_is_no_word_says_nothing_of_the_first_letter(text: str) -> None:
+    assert not [hint for hint in voice.voice_hints(text) if "lower case" in hint]
+    assert not voice.starts_lower(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Anna said " we will win my race " .',
+        "Anna said 'we will win it' today.",
+        "Anna said: \u201cI see us there\u201d.",
+    ],
+)
+def test_quoted_words_are_not_the_authors(text: str) -> None:
+    assert not voice.speaks_as_i(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One of the biggest shops of the town is to be open for all of us on Sunday at last",
+        "so " + "very " * voice.LONG_SENTENCE + "tired ... bye",
+        "so " + "very " * voice.LONG_SENTENCE + ": tired",
+    ],
+)
+def test_a_short_or_parted_sentence_does_not_run_on(text: str) -> None:
+    assert "runs on without a comma" not in voice.voice_hints(text)
