@@ -27,6 +27,14 @@ FUNCTION_WORDS = _split(
 )
 """Words that make no checkable statement."""
 
+LIGHT_VERBS = _split(
+    """
+    come comes came coming become becomes became becoming
+    """
+)
+"""Verbs that need no evidence of their own, because what they say is in the words beside them: `the
+reopening comes days after`. Verbs that may tell a deed, such as `take` and `give`, are none."""
+
 REPORTING_WORDS = _split(
     """
     said say says saying told tell tells according reported reportedly report reports find finds

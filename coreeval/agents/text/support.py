@@ -14,6 +14,7 @@ from coreeval.agents.text.lexicon import (
     CONDUCT_ALIKE,
     DEMONYMS,
     FUNCTION_WORDS,
+    LIGHT_VERBS,
     MONTH_SHORT,
     MONTHS,
     WEEKDAYS,
@@ -267,14 +268,15 @@ class Support:
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
         """Return the content words of a text that are in no evidence, numbers excluded.
 
-        Return none in a language whose function words are not known.
+        Light verbs of English need none. Return none in a language without known function words.
         """
         if not WORDS.knows(self._language):
             return []
+        free = allowed | LIGHT_VERBS if self._language == ENGLISH else allowed
         return [
             word
             for word in dict.fromkeys(find_content_words(text, self._language))
-            if word not in allowed
+            if word not in free
             and not _is_number(word, self._language)
             and not self._has_stem(stem(word, self._language))
         ]

@@ -122,6 +122,9 @@ def test_what_is_no_quotation(quote: str) -> None:
         ("the United States grows", "US growing"),
         ("the government plans", "Govt planning"),
         ("a French \u20ac5 tax", "France: a tax of five euros"),
+        ("The reopening comes days after a heist", "Reopened days after a heist"),
+        ("the ruling of a court", "Court rules on it"),
+        ("the ruling of a court", "A court ruled on it"),
     ],
 )
 def test_inflection_signs_and_short_forms_are_no_new_words(text: str, title: str) -> None:
@@ -135,6 +138,7 @@ def test_new_words_and_numbers_are_named() -> None:
     assert support.missing_words("Chevron cuts 800 jobs in Texas, sadly") == ["texas", "sadly"]
     assert support.missing_numbers("Chevron cuts 900 jobs") == ["900"]
     assert support.missing_words("my family", allowed=frozenset({"family"})) == []
+    assert support.missing_words("a ruling comes, Chevron takes jobs") == ["ruling", "takes"]
 
 
 def test_the_pronoun_us_is_not_a_country() -> None:
