@@ -33,6 +33,8 @@ choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."
 LONGEST_ANSWER: Final = 1.5
 """Words of an answer that are looked at, for each missing word: a longer text has more by chance
 (own choice)."""
+LONGEST_INTRODUCTION: Final = 200
+"""Characters at the start of an answer in which words before the text may end (own choice)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
 MOST_REFUSED: Final = 0.5
@@ -41,6 +43,7 @@ TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
 """The closest one first: its facts are those of the original."""
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
+_INTRODUCTION_END = re.compile(r"[:\n.!]\s+")
 
 
 class HalvedText(NamedTuple):
@@ -135,14 +138,19 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     """Return the share of the missing words that an answer has in their order, from 0 to 1.
 
     The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). An
-    answer that repeats the beginning is read from its end.
+    answer that repeats the beginning is read from its end, and one with words of its own before it,
+    such as "Here is the rest:", from where they end.
     """
-    missing, said = find_words(text.rest), find_words(answer)
-    shown = find_words(text.beginning)
-    if said[: len(shown)] == shown:
-        said = said[len(shown) :]
+    missing, shown = find_words(text.rest), find_words(text.beginning)
     most = int(LONGEST_ANSWER * len(missing))
-    return count_common_words(missing, said[:most]) / len(missing)
+    ends = (found.end() for found in _INTRODUCTION_END.finditer(answer, 0, LONGEST_INTRODUCTION))
+    common = 0
+    for start in (0, *ends):
+        said = find_words(answer[start:])
+        if said[: len(shown)] == shown:
+            said = said[len(shown) :]
+        common = max(common, count_common_words(missing, said[:most]))
+    return common / len(missing)
 
 
 def judge_recitation(

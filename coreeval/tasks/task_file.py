@@ -110,7 +110,7 @@ def mentions_target(task: Task) -> bool:
 
 RESERVED_NAMES = frozenset(
     ("id", "split", "label", "label_text", "labels", "target", "outcome", "attempts",
-     "semantic_status", "field")
+     "semantic_status", "field", "number")
 )  # fmt: skip
 """Names that templates or dataset columns already use for something else."""
 

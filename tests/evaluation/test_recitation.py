@@ -50,6 +50,21 @@ def answer_all(items: list[RecitationItem], recited: Mapping[Arm, float], seed: 
     return said
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Sure, here is the rest of the text:\n",
+        "Here it is: {beginning} ",
+        "Of course! The text goes on as follows:\n\n",
+        "I know this one. It goes on: {beginning}\n",
+    ],
+)
+def test_words_before_the_text_hide_no_recitation(before: str) -> None:
+    text = halve_text(make_text("introduced", 18))
+    assert text is not None
+    assert measure_recited(text, before.format(beginning=text.beginning) + text.rest) == 1
+
+
 def test_a_text_is_halved_between_words() -> None:
     text = "One two  three, four five six #seven eight nine ten eleven twelve. "
     assert halve_text(text) == HalvedText(

@@ -47,7 +47,8 @@ _WALL = re.compile(
 )
 """Phrases of paywalls, captchas and block pages."""
 _FORBIDDING = re.compile(
-    r"no[ -]?deriv|\bby(?:-nc)?-nd\b|all rights reserved|no[ -]?reuse|proprietary", re.IGNORECASE
+    r"no[\W_]?deriv|\bby(?:[\W_]nc)?[\W_]nd\b|all[\W_]rights[\W_]reserved|no[\W_]?reuse|proprietary",
+    re.IGNORECASE,
 )
 """Licences that forbid derived works."""
 _NEAR: Final = (
@@ -167,7 +168,7 @@ def _to_article(found: FoundText, wanted: WantedText) -> ArticleText | NoText:
         published_precision="exact" if sure else wanted.precision,
         language=found.language,
         source=found.source,
-        licence=found.licence,
+        licence=found.licence[:200],
         was_cut=found.was_cut,
         instruction_like=is_instruction_like(found.title, found.text),
     )

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -53,9 +54,20 @@ def is_web_address(url: str) -> bool:
     """Return whether a URL is http or https, has a host and holds no password."""
     try:
         found = URL(url)
-    except (ValueError, TypeError):
+        url.encode()
+        urlsplit(url)
+        has_host = bool(found.host)  # decodes a name in another script
+    except (ValueError, TypeError, IndexError):  # also UnicodeError; yarl looks behind a last @
         return False
-    return found.scheme in ("http", "https") and bool(found.host) and "@" not in found.raw_authority
+    return found.scheme in ("http", "https") and has_host and "@" not in found.raw_authority
+
+
+def join_address(base: str, reference: str) -> str:
+    """Return the address that a page names; "" if it is none, which `is_web_address` refuses."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return ""
 
 
 def new_connector(

@@ -51,10 +51,13 @@ def scan_records(path: Path, tally: FileTally) -> Iterator[Entry]:
             for record in ArchiveIterator(
                 file, record_types=WarcRecordType.response, parse_http=False
             ):
-                last = _to_entry(record)
-                if last:
-                    tally.rows += 1
-                    yield last
+                entry = _to_entry(record)
+                if entry is None:
+                    tally.bad["no address or date"] += 1
+                    continue
+                last = entry
+                tally.rows += 1
+                yield entry
         except (OSError, ValueError) as error:
             tally.damage = str(error)
     if last is None:

@@ -18,7 +18,7 @@ import aiohttp
 from yarl import URL
 
 from coreeval.config.knowledge import ArticlesConfig
-from coreeval.tools.articles.addresses import NotPublic, is_web_address
+from coreeval.tools.articles.addresses import NotPublic, is_web_address, join_address
 from coreeval.tools.articles.article_text import WhyNoText
 from coreeval.tools.articles.pacing import PATIENCE_S, HostPaces
 from coreeval.tools.articles.page import MOST_PAGE_BYTES, headers_forbid_mining
@@ -131,7 +131,7 @@ class LivePages:
             reply = await self._visit(url, until)
             if reply.status not in _REDIRECTS:
                 return WebPage(url, reply.body)
-            url = urljoin(url, reply.header("location"))
+            url = join_address(url, reply.header("location"))
         raise NotFetched("redirects", f"more than {MOST_REDIRECTS}")
 
     async def _visit(self, url: str, until: float) -> _Reply:
@@ -184,7 +184,7 @@ class LivePages:
                 return RobotsFile(state="unknown")
             if reply.status not in _REDIRECTS:
                 return _to_robots(reply)
-            at = urljoin(at, reply.header("location"))
+            at = join_address(at, reply.header("location"))
             if not is_web_address(at):
                 return RobotsFile(state="unknown")
         return RobotsFile(state="none")

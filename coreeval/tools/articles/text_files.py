@@ -29,6 +29,8 @@ from coreeval.tools.gdelt.words import language_code
 
 MOST_LINE: Final = 16 << 20
 """The most bytes of a line; a longer one is counted and skipped (own choice)."""
+LONGEST_LICENCE: Final = 10_000
+"""The most characters of a licence: a whole text of terms may stand there (own choice)."""
 FORM: Final = '{"url": "https://…", "text": "…", "title": "…", "published_at": "2026-10-05"}'
 """The form of a line, as named in messages."""
 _GZIP: Final = b"\x1f\x8b"
@@ -65,8 +67,9 @@ def scan_rows(path: Path, tally: FileTally) -> Iterator[Entry]:
         except _DAMAGE as error:
             tally.damage = str(error) or type(error).__name__
     if not tally.rows:
+        problem = f"; it is damaged: {tally.damage}" if tally.damage else ""
         raise KnowledgeError(
-            "this file holds no articles",
+            f"this file holds no articles{problem}",
             where=str(path),
             hint=f"knowledge.articles.files names JSON lines of this form: {FORM}",
         )
@@ -105,8 +108,15 @@ def _parse_row(line: bytes) -> FileRow | str:
         published_at=parse_time(_words(row, "published_at", "date")),
         language=language_code(_words(row, "language", "lang")),
         publisher=clean_text(_words(row, "publisher"), 200),
-        licence=clean_text(_words(row, "licence", "license"), 200),
+        licence=clean_text(_licence(row), LONGEST_LICENCE),
     )
+
+
+def _licence(row: dict[str, object]) -> str:
+    """Return all that a row says of its licence, under either spelling and in lists."""
+    told = (row.get(name) for name in ("licence", "license"))
+    values = (one for each in told for one in (each if isinstance(each, list) else (each,)))
+    return "; ".join(value for value in values if isinstance(value, str) and value)
 
 
 def _words(row: dict[str, object], *names: str) -> str:

@@ -156,7 +156,10 @@ def host_of(url: str) -> str:
 
 def is_front_page(url: str) -> bool:
     """Return whether a URL is the front page of a site, not an article."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     return parts.path.strip("/") in ("", "index.html", "index.php") and not parts.query
 
 
@@ -169,7 +172,10 @@ def canonical(url: str) -> str:
 
     Of the fragment of a fact, the part that names the fact is kept.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # as http://[:]/, which nobody can fetch; it is still told from others
+        return url
     host = _MIRRORS.sub("", host_of(url))
     path = re.sub(r"^/amp(?=/)|/amp(?:\.html)?$", "", parts.path.rstrip("/")).rstrip("/")
     kept = sorted(
@@ -178,7 +184,12 @@ def canonical(url: str) -> str:
         if not _TRACKING.fullmatch(key.lower())
     )
     fact = _FACT.match(parts.fragment)
-    return host + path + (f"?{urlencode(kept)}" if kept else "") + (f"#{fact[0]}" if fact else "")
+    return (
+        host
+        + path
+        + (f"?{urlencode(kept, errors='surrogatepass')}" if kept else "")
+        + (f"#{fact[0]}" if fact else "")
+    )
 
 
 def evidence_id(url: str) -> str:

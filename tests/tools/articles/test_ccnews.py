@@ -52,6 +52,11 @@ def only(found: TextRetrieval) -> ArticleText | NoText:
     return result
 
 
+async def test_a_last_record_with_an_odd_address_refuses_no_archive(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.warc.gz", record(), record("https://x.example/\x7f", seen="never"))
+    assert isinstance(only(await found_in(tmp_path, file)), ArticleText)
+
+
 async def test_a_page_is_found_among_others(tmp_path: Path) -> None:
     others = [record(f"https://other.example/{number}", "x") for number in range(50)]
     file = write(tmp_path / "a.warc.gz", *others[:20], record(), *others[20:])

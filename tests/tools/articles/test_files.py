@@ -96,6 +96,24 @@ async def test_a_damaged_file_gives_what_it_has(tmp_path: Path) -> None:
     assert len(found.notes) == 1 and "read as far as it goes" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://[:]/x", "https://xn--axn--/x", "https://a.example?\ud800q", "http://[::1]\u2100@"],
+)
+async def test_a_row_with_an_odd_address_is_counted(url: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", {**ROW, "url": url}, ROW)
+    assert only(await found_in(tmp_path, file)).depth == "article"
+
+
+async def test_a_damaged_file_without_articles_is_called_damaged(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(json.dumps(ROW).encode()))
+    packed[-8] ^= 1  # the checksum
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(packed)
+    with pytest.raises(KnowledgeError, match="damaged"):
+        await found_in(tmp_path, file)
+
+
 async def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", {**ROW, "url": "https://other.example/x"})
     assert only(await found_in(tmp_path, file)).depth == "headline"
@@ -113,10 +131,15 @@ async def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         ({"published_at": "2026-09-01"}, "other_date"),
         ({"licence": "CC BY-NC-ND 4.0"}, "licence"),
         ({"licence": "All rights reserved"}, "licence"),
+        ({"licence": "", "license": "CC BY-ND 4.0"}, "licence"),
+        ({"licence": ["CC BY 4.0", "CC BY-ND 4.0"]}, "licence"),
+        ({"licence": "CC BY ND 4.0"}, "licence"),
+        ({"licence": "CC BY\u2011NC\u2011ND"}, "licence"),
+        ({"licence": "x" * 300 + " All rights reserved"}, "licence"),
     ],
 )
 async def test_a_text_that_does_not_fit_has_a_reason(
-    change: dict[str, str], reason: str, tmp_path: Path
+    change: dict[str, object], reason: str, tmp_path: Path
 ) -> None:
     file = write(tmp_path / "a.jsonl", {**ROW, **change})
     result = only(await found_in(tmp_path, file, snippet="The ferry is back."))

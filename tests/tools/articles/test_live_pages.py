@@ -291,6 +291,7 @@ async def test_redirects_end(site: NewsSite, reader: Reader) -> None:
         "http://127.0.0.1:{port}/", "http://169.254.169.254/latest/meta-data/", "http://[::1]/",
         "http://[::ffff:127.0.0.1]:{port}/", "http://2130706433/", "http://inside.test:{port}/",
         "http://inside6.test/", "file:///etc/passwd", "http://user:word@open.test:{port}/",
+        "https://xn--axn--/x", "http://[:]/x", "//[", "http://[::1]\u2100@",
     ],
 )  # fmt: skip
 async def test_a_redirect_into_this_network_is_not_followed(
