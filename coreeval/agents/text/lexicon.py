@@ -157,7 +157,15 @@ IRREGULAR = {
     "struck": "strike", "took": "take", "taken": "take", "told": "tell", "went": "go",
     "wrote": "write", "written": "write", "gave": "give", "given": "give", "broke": "break",
     "broken": "break", "built": "build", "came": "come", "drew": "draw", "found": "find",
-    "threw": "throw", "children": "child", "men": "man", "women": "woman", "lives": "life",
+    "threw": "throw", "thrown": "throw", "drawn": "draw", "spoke": "speak", "spoken": "speak",
+    "drove": "drive", "driven": "drive", "froze": "freeze", "frozen": "freeze", "stole": "steal",
+    "stolen": "steal", "chose": "choose", "chosen": "choose", "shook": "shake", "shaken": "shake",
+    "knew": "know", "known": "know", "flew": "fly", "flown": "fly", "sank": "sink", "sunk": "sink",
+    "shot": "shoot", "sought": "seek", "caught": "catch", "taught": "teach", "thought": "think",
+    "brought": "bring", "fought": "fight", "felt": "feel", "heard": "hear", "stood": "stand",
+    "understood": "understand", "hid": "hide", "hidden": "hide", "withdrew": "withdraw",
+    "withdrawn": "withdraw", "undertook": "undertake", "undertaken": "undertake",
+    "children": "child", "men": "man", "women": "woman", "lives": "life",
 }  # fmt: skip
 """Forms of common news words that no rule for endings finds."""
 

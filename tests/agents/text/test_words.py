@@ -98,6 +98,8 @@ def test_content_words_leave_out_what_states_nothing() -> None:
         ("price", "prices", "pricing", "priced"),
         ("launch", "launches", "launched"),
         ("say", "said", "says", "saying"),
+        ("speak", "spoke", "spoken"),
+        ("withdraw", "withdrew", "withdrawn"),
     ],
 )
 def test_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
