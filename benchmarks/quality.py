@@ -234,14 +234,14 @@ def _recent(joined: Sequence[Row]) -> Iterator[str]:
 
 def _differences(joined: Sequence[Row]) -> Iterator[str]:
     """Yield what the updated texts differ in from their own originals, with intervals."""
-    arms: dict[tuple[str, str], dict[str, Row]] = {}
+    arms: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in joined:
         if "id" in row:
-            arms.setdefault((row["task"], row["id"]), {})[row["arm"]] = row
+            arms.setdefault((row["folder"], row["task"], row["id"]), {})[row["arm"]] = row
     for kind, tasks in (("tweets", TWEETS), ("sentences", SENTENCES), ("all", TWEETS + SENTENCES)):
         pairs = [
             (found["original"], found["updated"])
-            for (task, _), found in arms.items()
+            for (_, task, _), found in arms.items()
             if task in tasks and len(found) == len(SHEETS)
         ]
         if pairs:
@@ -289,7 +289,7 @@ def _joined(folder: Path, name: str) -> Iterator[Row]:
     answers = {row["n"]: row for row in _lines(folder / f"labels-{name}.answers.jsonl")}
     if key.keys() != answers.keys():
         raise SystemExit(f"labels-{name}: not answered: {sorted(key.keys() - answers.keys())}")
-    return (key[number] | answers[number] for number in key)
+    return ({"folder": str(folder)} | key[number] | answers[number] for number in key)
 
 
 def _lines(path: Path) -> list[Row]:
