@@ -1,6 +1,7 @@
 """Files from a folder: read once, every row accounted for, bad ones aside."""
 
 import gzip
+import os
 from collections import Counter
 from contextlib import closing
 from datetime import timedelta
@@ -12,6 +13,7 @@ from filelock import FileLock
 
 from coreeval.errors import KnowledgeError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.sync import feeds, file_reader, intake
 from coreeval.tools.gdelt.sync.segment_rows import LONGEST_KEPT, MOST_KEPT
 from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult, sync_folder
@@ -180,6 +182,17 @@ def test_a_name_that_would_be_a_path_stays_in_the_store(tmp_path: Path) -> None:
     synced(tmp_path / "store", tmp_path / "news")
     kept = sorted(path.name for path in (tmp_path / "store" / "aside").iterdir())
     assert len(kept) == 2 and all(len(name) < 200 and "/" not in name for name in kept)
+
+
+def test_names_that_are_not_utf_8_are_kept_escaped(tmp_path: Path, news: Path) -> None:
+    (news / os.fsdecode(b"K\xf6ln.txt")).write_text("nothing")
+    write(news / os.fsdecode(b"M\xfcnchen.csv"), gkg_line(url="https://m.example/1"), "bad")
+    store = tmp_path / "store"
+    done = synced(store, news)
+    assert (done.counts.files, done.counts.ignored[r"K\xf6ln.txt"]) == (5, "holds no news")
+    assert asked(store, "SELECT name FROM files WHERE bad <> '{}'") == [(r"M\xfcnchen.csv",)]
+    aside = StoreLayout(store).aside(r"M\xfcnchen.csv").name.removesuffix(".jsonl.gz")
+    assert [row["line"] for row in aside_of(store, aside)] == [2]
 
 
 def test_many_files_are_committed_some_at_a_time(
