@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from coreeval.errors import KnowledgeError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.news_index import NewsIndex
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.sync import feeds, file_reader, intake
 from coreeval.tools.gdelt.sync.segment_rows import LONGEST_KEPT, MOST_KEPT
@@ -252,6 +253,20 @@ def test_a_damaged_ledger_is_told(tmp_path: Path, news: Path) -> None:
     (store / "store.db").write_bytes(b"no database" * 1000)
     with pytest.raises(RunError, match=r"news store is damaged[\s\S]*sync again"):
         synced(store, news)
+
+
+def test_a_reader_leaves_a_store_that_was_only_begun_to_the_next_sync(
+    tmp_path: Path, news: Path
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "store.db").touch()  # as a full disk leaves it
+    with pytest.raises(KnowledgeError, match=r"begun[\s\S]*coreeval gdelt sync` again"):
+        NewsIndex(store)
+    assert synced(store, news).counts.files == 4
+    with pytest.raises(KnowledgeError):
+        NewsIndex(store)
+    assert asked(store, "SELECT name FROM sqlite_master WHERE name = 'parts'") == []
 
 
 def test_leftovers_are_removed(tmp_path: Path, news: Path) -> None:
