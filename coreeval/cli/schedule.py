@@ -158,7 +158,8 @@ def install(
         units = make_units(looks, way) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
     if not print_only:
-        write_units(units, force=force, crontab_copy=looks.crontab_copy)
+        for other in write_units(units, force=force, crontab_copy=looks.crontab_copy):
+            note(f"replaced another unit of this name: {one_line(other)}")
     document = {
         "way": way,
         "unit": looks.unit_name,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Annotated, Self
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -146,12 +146,20 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _FIRST_DAY = date(2024, 1, 1)
 _DAYS = 12 * 366
 """The number of days searched for equal versions: each date falls on every weekday in them."""
+_MOST_TIMES = 20_000
+"""The most times of a year that are searched: each hour of it, or thirteen days of minutes, in
+which an hour of the 11th can look like one of the 1st."""
 
 
 def choose_version_pattern(cron: Cron) -> str:
     """Return the coarsest usual pattern that distinguishes all times: week, day or minute."""
     fitting = (each for each in (BY_WEEK, BY_DAY) if not find_version_clash(cron, each))
     return next(fitting, BY_MINUTE)
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text can be the version of a release."""
+    return bool(_VERSION.fullmatch(text))
 
 
 def check_version_pattern(cron: Cron, pattern: str) -> None:
@@ -165,10 +173,11 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
             f"{pattern[:_LONGEST_PATTERN]!r}... has {len(pattern):,} characters, more than "
             f"{_LONGEST_PATTERN}"
         )
-    version = datetime.combine(_FIRST_DAY, time(), cron.zone).strftime(pattern)
-    if not _VERSION.fullmatch(version):
+    versions = (moment.strftime(pattern) for times in _list_samples(cron) for moment in times)
+    wrong = next((version for version in versions if not is_version(version)), None)
+    if wrong is not None:
         raise ValueError(
-            f"{pattern!r} gives {version!r}, which is no version: up to 64 letters, digits and "
+            f"{pattern!r} gives {wrong!r}, which is no version: up to 64 letters, digits and "
             ". _ + -, the first a letter or a digit"
         )
     if twice := find_version_clash(cron, pattern):
@@ -185,18 +194,25 @@ def format_version(moment: datetime, cron: Cron, pattern: str) -> str:
 
 
 def find_version_clash(cron: Cron, pattern: str) -> tuple[datetime, datetime, str] | None:
-    """Return two local times with the same version, and the version; None if there are none.
+    """Return two local times with the same version, and the version; None if there are none."""
+    found = (_find_repeat(sample, pattern) for sample in _list_samples(cron))
+    return next((pair for pair in found if pair), None)
 
-    All days at one time, all times of one day, and the hour that occurs twice are checked.
+
+def _list_samples(cron: Cron) -> tuple[Iterable[datetime], ...]:
+    """Return the local times at which patterns are tried.
+
+    These are all days at one time, all times of one day, the hour that occurs twice, and the times
+    of a year, or the first `_MOST_TIMES` of them.
     """
     times = [time(*each) for each in cron.times_of_day]
-    samples = (
+    year = (_to_local(day, each, cron) for day in cron.iter_days(_FIRST_DAY, 366) for each in times)
+    return (
         (_to_local(day, times[0], cron) for day in cron.iter_days(_FIRST_DAY, _DAYS)),
         (_to_local(_FIRST_DAY, each, cron) for each in times),
         (moment.astimezone(cron.zone) for moment in _iter_repeated_hours(cron)),
+        islice(year, _MOST_TIMES),
     )
-    found = (_find_repeat(sample, pattern) for sample in samples)
-    return next((pair for pair in found if pair), None)
 
 
 def _to_local(day: date, at: time, cron: Cron) -> datetime:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from coreeval.config.schedule import HookConfig
+from coreeval.config.schedule import HookConfig, format_version, is_version
 from coreeval.errors import (
     GateNotMet,
     Interrupted,
@@ -205,11 +205,17 @@ class ScheduleCheck:
         )
 
     def _try_period(self, begun: OpenPeriod) -> ScheduleResult:
-        """Bring a period as far towards its release as possible, and record the progress."""
+        """Bring a period as far towards its release as possible, and record the progress.
+
+        A version of an earlier pattern is kept, unless no release can have it.
+        """
+        plan = self.plan
+        version = format_version(begun.due_at, plan.times, plan.schedule.version_pattern)
         begun = begun.model_copy(
             update={
                 "tried_at": self.dependencies.now(),
                 "tries": begun.tries + 1,
+                "version": begun.version if is_version(begun.version) else version,
                 "outcome": "running",
                 **describe_process(),
             }

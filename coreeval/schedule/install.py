@@ -94,14 +94,40 @@ def make_cron_line(looks: ScheduleGroup) -> str:
 
 
 def replace_cron_line(crontab: str, line: str) -> str:
-    """Return a crontab with a line in place of any earlier line of the same unit.
+    """Return a crontab with a line in place of any earlier line of the same name.
 
     Cron ends lines only at line feeds; other separators of `str.splitlines` are left alone.
     """
-    mark = line[line.rindex(" # ") :]
-    others = crontab.removesuffix("\n").split("\n") if crontab else []
-    kept = [each for each in others if not each.endswith(mark)]
+    kept = [each for each in _split_crontab(crontab) if not each.endswith(_name_mark(line))]
     return "\n".join([*kept, line, ""])
+
+
+def list_other_units(crontab: str, line: str) -> list[str]:
+    """Return the lines of a crontab with the name of a unit that check other configs than it."""
+    return [
+        each
+        for each in _split_crontab(crontab)
+        if each.endswith(_name_mark(line)) and _checked_configs(each) != _checked_configs(line)
+    ]
+
+
+def _split_crontab(crontab: str) -> list[str]:
+    return crontab.removesuffix("\n").split("\n") if crontab else []
+
+
+def _name_mark(line: str) -> str:
+    """Return the comment at the end of a unit's line, which names it."""
+    return line[line.rindex(" # ") :]
+
+
+def _checked_configs(line: str) -> list[str] | None:
+    """Return the configs that the line of a unit checks; None if it is not written like one."""
+    command = line.removesuffix(_name_mark(line)).partition(" schedule due ")[2]
+    try:
+        words = shlex.split(command.replace("\\%", "%"))
+    except ValueError:
+        return None
+    return [word for word in words if not word.startswith("-")]
 
 
 def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
@@ -279,8 +305,10 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
     return {str(path): make_workflow(looks, root)}
 
 
-def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> None:
-    """Write units to their paths; a crontab line replaces the earlier line of the same unit.
+def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
+    """Write units to their paths, and return the other units of the same name that are replaced.
+
+    A crontab line replaces the earlier line of the same configs without `force`.
 
     Args:
         units: The texts to write, by path.
@@ -291,23 +319,31 @@ def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) ->
         UsageError: other units exist there, or there is no cron on this machine.
         RunError: cron does not show its table, or refuses the line.
     """
-    for name, text in units.items():
-        path = Path(name)
-        if name != CRONTAB and path.exists() and path.read_bytes() != text.encode() and not force:
-            raise UsageError(
-                "there is another unit of this name",
-                where=name,
-                hint="compare it with --print; --force replaces it",
-            )
+    crontab = _read_crontab() if CRONTAB in units else ""
+    others = [each for name, text in units.items() for each in _find_others(name, text, crontab)]
+    if others and not force:
+        raise UsageError(
+            "there is another unit of this name",
+            where=others[0],
+            hint="compare it with --print; --force replaces it",
+        )
     for name, text in units.items():
         if name == CRONTAB:
-            _write_cron_line(text, crontab_copy)
+            _write_cron_line(text, crontab, crontab_copy)
         else:
             write_text(Path(name), text)
+    return others
 
 
-def _write_cron_line(line: str, copy: Path) -> None:
-    before = _read_crontab()
+def _find_others(name: str, text: str, crontab: str) -> list[str]:
+    """Return the other units in the place of a unit: lines of the crontab, or its file."""
+    if name == CRONTAB:
+        return list_other_units(crontab, text)
+    path = Path(name)
+    return [name] if path.exists() and path.read_bytes() != text.encode() else []
+
+
+def _write_cron_line(line: str, before: str, copy: Path) -> None:
     after = replace_cron_line(before, line)
     if after == before:
         return

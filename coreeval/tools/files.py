@@ -355,6 +355,11 @@ def _group_rows(rows: Iterable[ParquetRow]) -> Iterator[list[ParquetRow]]:
         yield chunk
 
 
+def path_to_text(path: PurePath | str) -> str:
+    r"""Return a path as text that can be stored: a byte that is not UTF-8 becomes `\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def is_inside(name: str) -> bool:
     """Return whether a path is relative and has no `..` that leads out of its folder."""
     path = PurePath(name)

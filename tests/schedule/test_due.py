@@ -87,6 +87,19 @@ def test_a_run_that_fails_is_gone_on_with(office: FakeSchedule) -> None:
     assert [news.outcome for news in office.told] == ["failed", "released"]
 
 
+def test_a_version_that_no_release_can_have_is_made_anew(office: FakeSchedule) -> None:
+    """A pattern of before blank-padded hours were refused may have given one."""
+    office.error = ModelUnusable("no quota")
+    office.check()
+    state, file = office.state, office.workspace.root / "schedule" / "n.json"
+    assert state.begun
+    wrong = state.begun.model_copy(update={"version": "2026-11-16T 3"})
+    file.write_text(state.model_copy(update={"begun": wrong}).model_dump_json())
+    office.error = None
+    assert office.check_once().ending == "released"
+    assert office.did == ["resume", "release 2026.47"]
+
+
 def test_another_kind_of_trouble_is_told_again(office: FakeSchedule) -> None:
     for error in (ModelUnusable("a"), ModelUnusable("b"), BudgetSpent("c"), ModelUnusable("d")):
         office.error = error

@@ -165,6 +165,28 @@ def test_a_crontab_that_is_not_shown_is_not_replaced(
     assert crontab.table.read_text() == "0 1 * * * backup\n"
 
 
+def test_a_line_of_other_configs_is_kept(tmp_path: Path, crontab: FakeCrontab) -> None:
+    """The name alone may be that of another workspace's unit, or of two configs: a-b and a, b."""
+    with looks(tmp_path / "100% one") as given:
+        first, copy = make_units(given, "cron"), given.crontab_copy
+    with looks(tmp_path / "two") as given:
+        second = make_units(given, "cron")
+    one, two = first["crontab"], second["crontab"]
+    crontab.table.touch()
+    assert write_units(first, force=False, crontab_copy=copy) == []
+    with pytest.raises(UsageError, match="another unit of this name") as refused:
+        write_units(second, force=False, crontab_copy=copy)
+    assert refused.value.where == one and crontab.table.read_text() == f"{one}\n"
+    assert write_units(second, force=True, crontab_copy=copy) == [one]
+    assert crontab.table.read_text() == f"{two}\n"
+    crontab.table.write_text(two.replace(sys.executable, "/usr/bin/python3") + "\n")
+    assert write_units(second, force=False, crontab_copy=copy) == []
+    assert crontab.table.read_text() == f"{two}\n"
+    crontab.table.write_text(f'0 1 * * * echo "mine {two[two.rindex(" # ") :]}\n')
+    with pytest.raises(UsageError, match="another unit of this name"):
+        write_units(second, force=False, crontab_copy=copy)
+
+
 def test_a_crontab_keeps_its_bytes(tmp_path: Path, crontab: FakeCrontab) -> None:
     before = b"# K\xf6ln\r\n# a\rb\x0c0 1 * * * wipe\n0 1 * * * backup\n"
     crontab.table.write_bytes(before)

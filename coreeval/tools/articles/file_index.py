@@ -15,6 +15,7 @@ from typing import Final
 from filelock import FileLock
 
 from coreeval.errors import KnowledgeError
+from coreeval.tools.files import path_to_text
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS files (
@@ -93,11 +94,11 @@ class FileIndex:
                 rows = database.execute(_FIND, (json.dumps(list(keys)),)).fetchall()
         except sqlite3.Error as error:
             raise self._unusable(error) from None
-        found = dict[Path, list[Entry]]((file, []) for file in files)
+        found = dict[str, list[Entry]]((path_to_text(file), []) for file in files)
         for path, *entry in rows:
-            if Path(path) in found:
-                found[Path(path)].append(Entry(*entry))
-        return {file: entries for file, entries in found.items() if entries}
+            if path in found:
+                found[path].append(Entry(*entry))
+        return {file: entries for file in files if (entries := found[path_to_text(file)])}
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -118,17 +119,18 @@ class FileIndex:
     def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
         found = database.execute(
             "SELECT rows, bad, damage FROM files WHERE path = ? AND state = ?",
-            (str(file), _state(file)),
+            (path_to_text(file), _state(file)),
         ).fetchone()
         return FileTally(found[0], Counter(json.loads(found[1])), found[2]) if found else None
 
     def _add(self, database: sqlite3.Connection, file: Path, scan: Scan) -> FileTally:
+        path = (path_to_text(file),)
         database.execute(
-            "DELETE FROM entries WHERE file = (SELECT id FROM files WHERE path = ?)", (str(file),)
+            "DELETE FROM entries WHERE file = (SELECT id FROM files WHERE path = ?)", path
         )
-        database.execute("DELETE FROM files WHERE path = ?", (str(file),))
+        database.execute("DELETE FROM files WHERE path = ?", path)
         state, tally = _state(file), FileTally()
-        number = database.execute("INSERT INTO files (path) VALUES (?)", (str(file),)).lastrowid
+        number = database.execute("INSERT INTO files (path) VALUES (?)", path).lastrowid
         database.executemany(
             "INSERT INTO entries VALUES (?, ?, ?, ?)",
             ((number, each.key, each.at, each.seen) for each in scan(file, tally)),

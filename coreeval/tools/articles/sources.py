@@ -40,6 +40,7 @@ from coreeval.tools.articles.page import PageReading
 from coreeval.tools.articles.robots import RobotsFiles
 from coreeval.tools.articles.text_files import read_rows, scan_rows
 from coreeval.tools.extras import check_extra
+from coreeval.tools.files import path_to_text
 from coreeval.tools.gdelt.rows import find_files, host_of
 from coreeval.tools.json_cache import JsonCache
 
@@ -331,12 +332,13 @@ def _expand(paths: Sequence[str], endings: tuple[str, ...]) -> list[Path]:
 
 
 def _describe_tally(file: Path, tally: FileTally, rows: str) -> Iterator[str]:
+    name = path_to_text(file)
     if tally.bad:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.bad.most_common())
         bad = tally.bad.total()
-        yield f"{file}: {bad:,} of {bad + tally.rows:,} {rows} left out: {reasons}."
+        yield f"{name}: {bad:,} of {bad + tally.rows:,} {rows} left out: {reasons}."
     if tally.damage:
-        yield f"{file}: read as far as it goes, {tally.rows:,} {rows}: {tally.damage}."
+        yield f"{name}: read as far as it goes, {tally.rows:,} {rows}: {tally.damage}."
 
 
 def check_packages() -> None:

@@ -7,6 +7,7 @@ store holds nothing inside a window, the error tells what it does hold.
 import asyncio
 import hashlib
 import itertools
+import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
@@ -87,7 +88,7 @@ def _folder_fingerprint(path: Path, files: Sequence[Path]) -> str:
     for file in files:
         found = file.stat()
         name = file.name if file == path else file.relative_to(path).as_posix()
-        digest.update(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
+        digest.update(os.fsencode(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\n"))
     return digest.hexdigest()[:16]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -69,6 +70,15 @@ async def test_bad_lines_are_counted_and_told_once(tmp_path: Path) -> None:
     )
     assert second.notes == ()
     assert second.count_sources() == {"file": 1}
+
+
+async def test_a_file_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    write(folder / os.fsdecode(b"K\xf6ln.jsonl"), "{", ROW)
+    found = await found_in(tmp_path, folder)
+    assert isinstance(only(found), ArticleText)
+    assert found.notes == (rf"{folder}/K\xf6ln.jsonl: 1 of 2 lines left out: 1 not JSON.",)
 
 
 async def test_a_body_of_ten_megabytes_is_cut_and_a_longer_line_refused(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
         OSError: the disk is full or not writable.
         KnowledgeError: there is a link in the store, or a listed path leads out of it.
     """
-    with open_catalog(store) as database:
+    with open_catalog(store, create=True) as database:
         _clear(store, database)
         if languages:
             set_languages(database, languages)

@@ -154,14 +154,16 @@ def hash_code() -> str:
 
 
 DATABASE = "store.db"
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS parts (
-    id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
-    stories INTEGER NOT NULL, precision TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS languages (code TEXT PRIMARY KEY);
-"""
+_OF_INTAKE = {"files", "segments", "ignored"}
+"""The tables of `sync/store_ledger.py` that are read here."""
+_OF_SEARCH = {
+    "parts": """
+        id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
+        rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
+        stories INTEGER NOT NULL, precision TEXT NOT NULL""",
+    "languages": "code TEXT PRIMARY KEY",
+}
+"""The columns of the tables of what is searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,25 +190,42 @@ class StorePart:
 
 
 @contextmanager
-def open_catalog(store: Path) -> Iterator[sqlite3.Connection]:
+def open_catalog(store: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     """Open the catalog of a store that the intake (sync/store_ledger.py) has made.
 
+    The tables of what is searched are created in it only if `create`. If they are missing, the
+    connection has empty ones of its own, so that whoever reads changes nothing.
+
     Raises:
-        KnowledgeError: there is a link in the store.
+        KnowledgeError: there is a link in the store, or its first sync ended before it was made.
         RunError: the catalog cannot be opened.
     """
     refuse_special_files(store)
     path = store / DATABASE
     try:
-        database = sqlite3.connect(path, timeout=60)
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=60, uri=True)
     except sqlite3.OperationalError as error:
         raise _unusable(path, error) from None
     with closing(database):
         try:
-            database.executescript(_SCHEMA)
+            _prepare_tables(store, database, create=create)
         except sqlite3.OperationalError as error:
             raise _unusable(path, error) from None
         yield database
+
+
+def _prepare_tables(store: Path, database: sqlite3.Connection, *, create: bool) -> None:
+    listed = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    there = {name for (name,) in listed}
+    if not there >= _OF_INTAKE:
+        raise KnowledgeError(
+            "this news store was begun, and there is nothing in it yet",
+            where=str(store),
+            hint="give the same `coreeval gdelt sync` again: it makes the store",
+        )
+    for name, columns in _OF_SEARCH.items():
+        if name not in there:
+            database.execute(f"CREATE {'' if create else 'TEMP '}TABLE {name} ({columns})")
 
 
 def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:

@@ -17,7 +17,7 @@ from types import FrameType
 
 from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.files import hold_lock
+from coreeval.tools.files import hold_lock, path_to_text
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.sync.batches import (
@@ -330,7 +330,7 @@ def _resume_from(ledger: StoreLedger, feeds: Sequence[Feed], store: Path) -> dat
 
 
 def _name_below(file: Path, source: Path) -> str:
-    return file.name if file == source else file.relative_to(source).as_posix()
+    return path_to_text(file.name if file == source else file.relative_to(source).as_posix())
 
 
 def _require_news(source: Path, counts: IntakeCounts) -> None:

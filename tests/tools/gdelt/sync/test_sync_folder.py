@@ -1,6 +1,7 @@
 """Files from a folder: read once, every row accounted for, bad ones aside."""
 
 import gzip
+import os
 from collections import Counter
 from contextlib import closing
 from datetime import timedelta
@@ -12,6 +13,8 @@ from filelock import FileLock
 
 from coreeval.errors import KnowledgeError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.news_index import NewsIndex
+from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.sync import feeds, file_reader, intake
 from coreeval.tools.gdelt.sync.segment_rows import LONGEST_KEPT, MOST_KEPT
 from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult, sync_folder
@@ -182,6 +185,17 @@ def test_a_name_that_would_be_a_path_stays_in_the_store(tmp_path: Path) -> None:
     assert len(kept) == 2 and all(len(name) < 200 and "/" not in name for name in kept)
 
 
+def test_names_that_are_not_utf_8_are_kept_escaped(tmp_path: Path, news: Path) -> None:
+    (news / os.fsdecode(b"K\xf6ln.txt")).write_text("nothing")
+    write(news / os.fsdecode(b"M\xfcnchen.csv"), gkg_line(url="https://m.example/1"), "bad")
+    store = tmp_path / "store"
+    done = synced(store, news)
+    assert (done.counts.files, done.counts.ignored[r"K\xf6ln.txt"]) == (5, "holds no news")
+    assert asked(store, "SELECT name FROM files WHERE bad <> '{}'") == [(r"M\xfcnchen.csv",)]
+    aside = StoreLayout(store).aside(r"M\xfcnchen.csv").name.removesuffix(".jsonl.gz")
+    assert [row["line"] for row in aside_of(store, aside)] == [2]
+
+
 def test_many_files_are_committed_some_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +253,20 @@ def test_a_damaged_ledger_is_told(tmp_path: Path, news: Path) -> None:
     (store / "store.db").write_bytes(b"no database" * 1000)
     with pytest.raises(RunError, match=r"news store is damaged[\s\S]*sync again"):
         synced(store, news)
+
+
+def test_a_reader_leaves_a_store_that_was_only_begun_to_the_next_sync(
+    tmp_path: Path, news: Path
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "store.db").touch()  # as a full disk leaves it
+    with pytest.raises(KnowledgeError, match=r"begun[\s\S]*coreeval gdelt sync` again"):
+        NewsIndex(store)
+    assert synced(store, news).counts.files == 4
+    with pytest.raises(KnowledgeError):
+        NewsIndex(store)
+    assert asked(store, "SELECT name FROM sqlite_master WHERE name = 'parts'") == []
 
 
 def test_leftovers_are_removed(tmp_path: Path, news: Path) -> None:
