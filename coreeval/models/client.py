@@ -13,12 +13,12 @@ answer, now and later.
 """
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -30,7 +30,7 @@ from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
-from coreeval.tools.stores.call_store import CallStore, Origin
+from coreeval.tools.stores.call_store import CallStore
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -204,7 +204,8 @@ class ModelClient:
             key = call_key(request)
             send = partial(self._send, key, request, draw, output_schema, check)
             try:
-                record, origin = await self._find_answer(key, send)
+                with self._pause_if_sent(key):
+                    record, origin = await self._store.answer(key, send)
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise
@@ -229,16 +230,9 @@ class ModelClient:
             said=record.response,
         )
 
-    async def _find_answer(
-        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]]
-    ) -> tuple[CallRecord, Origin]:
-        """Return the stored call, or send it.
-
-        Where another sample has sent it, this one only waits: its clock stands still.
-        """
-        waits = pause_sample_clock() if self._store.is_in_flight(key) else nullcontext()
-        with waits:
-            return await self._store.answer(key, send)
+    def _pause_if_sent(self, key: str) -> AbstractContextManager[None]:
+        """Stop the sample's clock while it only waits for a call that another sample has sent."""
+        return pause_sample_clock() if self._store.is_in_flight(key) else nullcontext()
 
     async def _send(
         self,
