@@ -1,19 +1,22 @@
 """`coreeval detect finetune`: what is a leak of the benchmark worth, before and after a refresh?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from coreeval.cli.options import LARGEST_COUNT, RunArgument
 from coreeval.cli.output import AsJson, brief, one_line, show
+from coreeval.errors import UsageError
 from coreeval.evaluation.whitebox.cells import Leak
 from coreeval.schema import Arm
 
 if TYPE_CHECKING:
     from coreeval.graph.detect import Detection
     from coreeval.graph.finetune_plan import FinetunePlan
+
+Name = TypeVar("Name", bound=str)
 
 
 def finetune(
@@ -27,13 +30,19 @@ def finetune(
         ),
     ],
     arm: Annotated[
-        list[Arm] | None,
-        typer.Option("--arm", help="An arm beside the originals; repeatable. By default all."),
+        list[str] | None,
+        typer.Option(
+            "--arm",
+            metavar="NAME",
+            help="An arm beside the originals: semantic, updated, control; repeatable. By default "
+            "all that the run has.",
+        ),
     ] = None,
     leak: Annotated[
-        list[Leak] | None,
+        list[str] | None,
         typer.Option(
             "--leak",
+            metavar="WHAT",
             help="test: the test part (delta 1); both: train and test (delta 2); text: texts "
             "without labels; repeatable. By default test and both.",
         ),
@@ -96,8 +105,8 @@ def finetune(
     request = FinetuneRequest(
         run_dir=run,
         model=model,
-        arms=tuple(arm or ()),
-        leaks=tuple(leak or ("test", "both")),
+        arms=_parse_names(arm or [], get_args(Arm), "--arm"),
+        leaks=_parse_names(leak or ["test", "both"], get_args(Leak), "--leak"),
         percents=tuple(percent or (100,)),
         seeds=seeds,
         samples=samples,
@@ -113,6 +122,20 @@ def finetune(
         show(document, as_json, lambda: "\n".join(_estimate_lines(document)))
         return
     _train(plan, plot, as_json)
+
+
+def _parse_names(given: Sequence[str], known: Sequence[Name], option: str) -> tuple[Name, ...]:
+    """Return the values of an option that takes names.
+
+    Raises:
+        UsageError: a name is not known.
+    """
+    found = {str(name): name for name in known}
+    for name in given:
+        if name not in found:
+            hint = f"one of {', '.join(found)}"
+            raise UsageError(f"there is no {name!r}", where=option, hint=hint)
+    return tuple(found[name] for name in dict.fromkeys(given))
 
 
 def _train(plan: "FinetunePlan", plot: Path | None, as_json: bool) -> None:

@@ -49,12 +49,12 @@ def choose_device(asked: str) -> str:
 
     if asked == "auto":
         return "cuda:0" if torch.cuda.is_available() else "cpu"
-    kind, _, number = asked.partition(":")
-    there = {"cpu": 1, "cuda": torch.cuda.device_count()}
-    if kind not in there or int(number or 0) >= there[kind]:
-        have = ", ".join(["cpu", *(f"cuda:{at}" for at in range(there["cuda"]))])
-        raise UsageError(f"there is no device {asked!r}", where="--device", hint=f"one of {have}")
-    return asked if kind == "cpu" or number else "cuda:0"
+    there = ["cpu", *(f"cuda:{at}" for at in range(torch.cuda.device_count()))]
+    wanted = "cuda:0" if asked == "cuda" else asked
+    if wanted not in there:
+        hint = f"one of {', '.join(there)}"
+        raise UsageError(f"there is no device {asked!r}", where="--device", hint=hint)
+    return wanted
 
 
 def free_device_memory(device: str) -> int | None:
