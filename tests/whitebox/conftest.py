@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.graph.conftest import lab, make_lab, undisturbed  # noqa: F401 - fixtures
+from tests.graph.conftest import finished, make_lab, undisturbed  # noqa: F401 - fixtures
 from tests.whitebox.kit import save_model
 
 
