@@ -108,9 +108,10 @@ class _Worker:
             plan.data.labels,
             settings,
             seed=cell.seed,
-            on_batch=self._watch_batches(cell),
+            on_batch=self._watch(f"training {cell.key}"),
         ):
-            answers = ask_parts(self.model, plan, batch=settings.batch)
+            asking = self._watch(f"asking after {cell.key}")
+            answers = ask_parts(self.model, plan, batch=settings.batch, on_part=asking)
         return CellResult(
             cell=cell,
             answers=answers,
@@ -118,9 +119,8 @@ class _Worker:
             work=plan.workload.of_cell(cell),
         )
 
-    def _watch_batches(self, cell: Cell) -> Callable[[int, int], None]:
+    def _watch(self, stage: str) -> Callable[[int, int], None]:
         def watch(done: int, total: int) -> None:
-            stage = f"{STAGE} {cell.key}"
             self.around.watch(Progress(stage=stage, done=done, total=total))
 
         return watch
@@ -135,9 +135,20 @@ class _Worker:
 
 
 def ask_parts(
-    model: LocalModel, plan: FinetunePlan, *, batch: int
+    model: LocalModel,
+    plan: FinetunePlan,
+    *,
+    batch: int,
+    on_part: Callable[[int, int], None],
 ) -> dict[str, tuple[tuple[int, ...], ...]]:
-    """Return the number of the most probable label of each sample, by part and template."""
+    """Return the number of the most probable label of each sample, by part and template.
+
+    Args:
+        model: The model, as it is now.
+        plan: The samples.
+        batch: The number of questions at a time.
+        on_part: Receives the number of parts that were asked about and their total.
+    """
     labels, found = plan.data.labels, dict[str, tuple[tuple[int, ...], ...]]()
     for name, part in plan.data.parts.items():
         number = len(part[0].prompts)
@@ -145,4 +156,5 @@ def ask_parts(
         scores = model.score_labels(prompts, labels, batch=batch)
         said = np.argmax(scores, axis=1).reshape(number, len(part))
         found[name] = tuple(tuple(map(int, line)) for line in said)
+        on_part(len(found), len(plan.data.parts))
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import DatasetError, Interrupted, UsageError
-from coreeval.evaluation.whitebox import study_data
+from coreeval.evaluation.whitebox import study_data, training
 from coreeval.evaluation.whitebox.cells import Cell
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.graph import finetune
@@ -45,13 +45,13 @@ def request_of(finished: Lab, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Fi
 
 def counted(monkeypatch: pytest.MonkeyPatch, *, stop_at: int = 0) -> list[int]:
     """Count the trainings, and press Ctrl-C in one of them."""
-    seen, train = list[int](), finetune.trained
+    seen = list[int]()
 
     def trained(*given: object, **more: object) -> AbstractContextManager[None]:
         seen.append(len(seen) + 1)
         if len(seen) == stop_at:
             raise KeyboardInterrupt
-        return train(*given, **more)  # type: ignore[arg-type]
+        return training.trained(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(finetune, "trained", trained)
     return seen

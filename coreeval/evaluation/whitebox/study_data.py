@@ -68,9 +68,12 @@ class StudyData:
 
 
 def _make_part(found: Sequence[LabelledText]) -> MeasuredPart:
-    numbers = {name: at for at, name in enumerate(dict.fromkeys(one.cluster for one in found))}
-    clusters = tuple(numbers[one.cluster] for one in found) if any(numbers) else None
-    return MeasuredPart(tuple(one.label for one in found), clusters)
+    due = tuple(one.label for one in found)
+    if not any(one.cluster for one in found):
+        return MeasuredPart(due)
+    names = [("cluster", one.cluster) if one.cluster else ("sample", one.id) for one in found]
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    return MeasuredPart(due, tuple(numbers[name] for name in names))
 
 
 def make_text(sample: Sample, task: Task) -> LabelledText:

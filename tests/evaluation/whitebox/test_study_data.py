@@ -1,5 +1,7 @@
 """What is leaked and measured: shares, clean samples, and samples that cannot be used."""
 
+from dataclasses import replace
+
 import pytest
 
 from coreeval.errors import DatasetError, UsageError
@@ -78,6 +80,14 @@ def test_a_share_is_of_the_test_part_alone_or_of_the_train_part_beside_it() -> N
     assert choose_training(data, Cell(scenario="zero")) == []
     hidden = choose_training(data, Cell(scenario="train_text", arm="original"))
     assert [item.with_label for item in hidden] == [True] * 6 + [False] * 10
+
+
+def test_samples_of_a_cluster_are_counted_as_one_and_others_for_themselves() -> None:
+    data = study(10)
+    assert data.measured_parts["original"].clusters is None
+    some = [replace(one, cluster="d" if at < 3 else "") for at, one in enumerate(data.train)]
+    part = replace(data, held_out=some).measured_parts["held_out"]
+    assert part.clusters == (0, 0, 0, 1, 2, 3)
 
 
 def test_without_a_train_part_delta_2_is_refused() -> None:
