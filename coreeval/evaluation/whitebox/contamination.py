@@ -171,8 +171,8 @@ def _score_zero(
     for part in table.parts:
         yield PlainPerformance(
             measured=part,
-            macro_f1=table.score(table.performance(zero, part, "macro_f1"), part),
-            accuracy=table.score(table.performance(zero, part, "accuracy"), part),
+            macro_f1=table.score(table.performance(zero, part, "macro_f1"), part, answers=0),
+            accuracy=table.score(table.performance(zero, part, "accuracy"), part, answers=0),
         )
 
 

@@ -112,17 +112,18 @@ class PerformanceTable:
         """Return the scores after several trainings, of shape (cells, 1 + draws)."""
         return np.stack([self._values[metric, part, cell] for cell in cells])
 
-    def score(self, values: Floats, part: str) -> Score:
+    def score(self, values: Floats, part: str, *, answers: int = 1) -> Score:
         """Return the mean over seeds, with its interval over samples and seeds.
 
         Args:
             values: Scores or differences, of shape (seeds, 1 + draws).
             part: The part that they were measured on.
+            answers: How often one sample's answer counts in a difference; 0 for plain scores.
         """
         measured = self.parts[part]
         units = None if measured.clusters is None else len(set(measured.clusters))
         mean = average_seeds(values, seed=self._seed)
-        return expand_interval(mean, len(measured.due), units=units, answers=1)
+        return expand_interval(mean, len(measured.due), units=units, answers=answers)
 
     def rises(self, leak: Leakage, delta: Delta, metric: Metric = "macro_f1") -> Floats | None:
         """Return delta 1 or 2 by seed, of shape (seeds, 1 + draws); None if a cell is missing."""

@@ -64,6 +64,8 @@ def test_a_leak_that_pays_on_originals_alone_is_resisted() -> None:
     (worth,) = found.worth
     assert worth.beyond.estimate == pytest.approx(0.4)
     assert [each.macro_f1.estimate for each in found.zero] == pytest.approx([0.5] * 3)
+    wrong = judge(result("zero", 0, 1, 0.5), result("test", 1, 1, 1, arm="original")).zero
+    assert (wrong[0].accuracy.ci_low, wrong[1].accuracy.ci_high) == (0, 1)
     assert any("no control arm" in note for note in found.notes)
     assert any("one seed" in note for note in found.notes)
 
