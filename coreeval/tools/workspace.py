@@ -284,6 +284,10 @@ class RunFiles:
         """Return the file of a detector's finding; only detectors without a node have one."""
         return self.root / "detectors" / f"{name}.json"
 
+    def detector_folder(self, name: str) -> Path:
+        """Return the folder of what a detector has measured so far, of which it is made."""
+        return self.root / "detectors" / name
+
     @property
     def report_json(self) -> Path:
         """The report for programs."""

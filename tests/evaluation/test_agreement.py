@@ -39,6 +39,7 @@ from coreeval.evaluation.recitation import RecitationVerdict
 from coreeval.evaluation.report.report_document import write_items
 from coreeval.evaluation.scores import ARMS
 from coreeval.evaluation.statistics import adjust_holm
+from coreeval.evaluation.whitebox import contamination
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_tables import TargetAnswer
 from tests.support.planted import Marks, coded, first, some
@@ -152,6 +153,7 @@ def test_every_verdict_has_a_meaning() -> None:
         "arms": set(get_args(decomposition.Verdict)),
         "numleak": set(VERDICTS),
         "recitation": set(get_args(RecitationVerdict)),
+        "finetune": set(get_args(contamination.Verdict)),
     }
 
 

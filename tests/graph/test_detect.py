@@ -59,10 +59,10 @@ def asked(finished: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     finished.forget()
     finished.server.answers = _say_yes
     for module in (detectors.documents, report_page):
-        for name in ("ASKED", "TARGET_DETECTORS"):
+        for name in ("DOCUMENTED", "TARGET_DETECTORS"):
             if hasattr(module, name):
                 known = getattr(detectors, name)
-                more = {**known, "knows": KNOWS} if name == "ASKED" else (*known, KNOWS)
+                more = {**known, "knows": KNOWS} if name == "DOCUMENTED" else (*known, KNOWS)
                 monkeypatch.setattr(module, name, more)
     monkeypatch.setattr(quality, "GATED", {**detectors.GATED, "knows": KNOWS})
     return finished

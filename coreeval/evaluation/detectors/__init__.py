@@ -5,6 +5,7 @@ from typing import Final
 
 from coreeval.evaluation.detectors.arms import ARMS, ITEMS, PANEL
 from coreeval.evaluation.detectors.base import Detector
+from coreeval.evaluation.detectors.finetune import FINETUNE
 from coreeval.evaluation.detectors.numleak import NUMLEAK
 from coreeval.evaluation.detectors.overlap import OVERLAP
 from coreeval.evaluation.detectors.pcr import PCR
@@ -20,6 +21,7 @@ DETECTORS: Final[Mapping[str, Detector]] = {
         NUMLEAK,
         RECITATION,
         OVERLAP,
+        FINETUNE,
     )
 }
 """By name, in the order in which they are shown."""
@@ -29,6 +31,8 @@ SUMMARIES: Final = {
 """What a terminal shows of a detector's part of report.json, by the key of that part."""
 TARGET_DETECTORS: Final = tuple(each for each in DETECTORS.values() if each.about_targets)
 """Those that say something of a target."""
+BENCHMARK_DETECTORS: Final = tuple(each for each in DETECTORS.values() if not each.about_targets)
+"""Those that say something of a benchmark."""
 GATED: Final[Mapping[str, Detector]] = {
     each.verdict_gate.name: each for each in TARGET_DETECTORS if each.verdict_gate
 }
@@ -37,3 +41,7 @@ ASKED: Final[Mapping[str, Detector]] = {
     each.name: each for each in TARGET_DETECTORS if each.questions
 }
 """Those that `coreeval detect NAME RUN` runs, by name."""
+DOCUMENTED: Final[Mapping[str, Detector]] = {
+    each.name: each for each in DETECTORS.values() if each.has_document
+}
+"""Those of which a run keeps a document, by name."""

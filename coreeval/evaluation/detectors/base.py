@@ -160,8 +160,15 @@ class Detector:
     score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None
     """Returns the finding on one target from its answers by question key: at least `verdict`, one
     of `verdicts`, and `reason`."""
+    keeps_document: bool = False
+    """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
     """Returns the tables that show its document; None for one of targets, verdicts and reasons."""
+
+    @property
+    def has_document(self) -> bool:
+        """Whether a run keeps a document of the detector's findings."""
+        return self.keeps_document or self.questions is not None
 
     @property
     def key(self) -> str:
@@ -193,11 +200,11 @@ class Detector:
 
     def list_sections(self) -> Sequence[ReportSection]:
         """Return its sections of the report, in a page's order."""
-        if self.sections or not self.questions:
+        if self.sections or not self.has_document:
             return self.sections
-        return [ReportSection(self.name, self.title, "detector.html.jinja", self._has_document)]
+        return [ReportSection(self.name, self.title, "detector.html.jinja", self._is_documented)]
 
-    def _has_document(self, report: Json) -> bool:
+    def _is_documented(self, report: Json) -> bool:
         return self.name in (report.get(DOCUMENTS) or {})
 
     def make_tables(self, document: Json) -> Sequence[Table]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
-from coreeval.evaluation.detectors import ASKED
+from coreeval.evaluation.detectors import DOCUMENTED
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import RunFiles
@@ -17,7 +17,7 @@ def read_documents(files: RunFiles) -> dict[str, dict[str, Any]]:
     Raises:
         RunCorrupt: a document is damaged.
     """
-    found = {name: read_document(files, detector) for name, detector in ASKED.items()}
+    found = {name: read_document(files, detector) for name, detector in DOCUMENTED.items()}
     return {name: document for name, document in found.items() if document}
 
 

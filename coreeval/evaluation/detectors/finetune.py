@@ -1,0 +1,34 @@
+"""The contamination test as a detector: what is a leak of the benchmark's arms worth?
+
+It judges the arms, and no target: a model is trained on them by `coreeval detect finetune`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from coreeval.evaluation.detectors.base import Detector, Json
+from coreeval.tools.tables import Table
+
+
+def _make_tables(document: Json) -> Sequence[Table]:
+    from coreeval.evaluation.whitebox.contamination_tables import make_contamination_tables
+
+    return make_contamination_tables(document)
+
+
+FINETUNE: Final = Detector(
+    name="finetune",
+    title="contamination test",
+    question="Does a leak of the originals raise scores on them, and less on the other arms?",
+    access="weights",
+    about_targets=False,
+    keeps_document=True,
+    verdicts={
+        "resists": "not_measured",
+        "not_told_apart": "not_measured",
+        "rises_more": "not_measured",
+        "no_rise": "not_measured",
+        "too_few": "not_measured",
+    },
+    tables=_make_tables,
+)

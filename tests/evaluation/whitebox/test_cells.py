@@ -1,0 +1,89 @@
+"""The cells of a contamination test, and their file after stops and kills."""
+
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import RunCorrupt
+from coreeval.evaluation.whitebox.cells import Cell, CellFile, CellResult, plan_cells
+from coreeval.evaluation.whitebox.settings import StudyHeader, TrainingSettings
+
+HEADER = StudyHeader(
+    study="abc",
+    model="hf:m",
+    revision="sha256:0",
+    device="cpu",
+    training=TrainingSettings(),
+    samples=8,
+    train=0,
+    held_out=0,
+    fingerprint="f",
+)
+
+
+def result(cell: Cell) -> CellResult:
+    """Return a result of a cell."""
+    return CellResult(cell=cell, answers={"original": ((0, 1),)}, seconds=2.0, work=8.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> CellFile:
+    """Return a file that is not there yet."""
+    return CellFile(tmp_path / "finetune" / "abc.jsonl", HEADER)
+
+
+def test_cells_are_planned_once_each_with_what_they_are_compared_with() -> None:
+    cells = plan_cells(["original", "updated"], ["test", "both"], [20, 100, 100], 2)
+    assert len(cells) == len(set(cells)) == 1 + 2 * 2 * (1 + 2 * 2)
+    assert cells[0] == Cell(scenario="zero")
+    assert cells[1] == Cell(scenario="train", percent=100, seed=0)
+    assert [cell.scenario for cell in plan_cells(["original"], ["test"], [100], 1)] == [
+        "zero",
+        "test",
+    ]
+    texts = plan_cells(["original"], ["text", "both"], [100], 1)
+    assert {cell.scenario for cell in texts} == {
+        "zero",
+        "train",
+        "train_test",
+        "text",
+        "train_text",
+    }
+
+
+def test_a_result_is_kept_and_a_line_cut_by_a_kill_is_written_anew(file: CellFile) -> None:
+    zero, test = (Cell(scenario="zero"), Cell(scenario="test", arm="original"))
+    assert file.read() == {}
+    file.add(result(zero))
+    with file.path.open("ab") as end:
+        end.write(result(test).model_dump_json().encode()[:40])
+    assert file.read() == {zero: result(zero)}
+    file.add(result(test))
+    assert file.read() == {zero: result(zero), test: result(test)}
+    assert len(file.path.read_bytes().splitlines()) == 3
+
+
+def test_a_file_cut_within_its_first_line_has_no_results(file: CellFile) -> None:
+    file.path.parent.mkdir()
+    file.path.write_bytes(b'{"study": "a')
+    assert file.read() == {}
+    file.add(result(Cell(scenario="zero")))
+    assert StudyHeader.model_validate_json(file.path.read_bytes().splitlines()[0]) == HEADER
+
+
+def test_a_damaged_line_is_one_message_that_names_it(file: CellFile) -> None:
+    file.add(result(Cell(scenario="zero")))
+    with file.path.open("ab") as end:
+        end.write(b"{}\n")
+    with pytest.raises(RunCorrupt, match="line 3") as caught:
+        file.read()
+    assert "trained again" in caught.value.hint
+
+
+def test_a_cell_is_claimed_by_one_process_at_a_time(file: CellFile) -> None:
+    with file.claim("zero") as mine:
+        assert mine
+        with file.claim("zero") as other, file.claim("test") as another:
+            assert (other, another) == (False, True)
+    with file.claim("zero") as again:
+        assert again

@@ -1,0 +1,241 @@
+"""Local models: probabilities of labels, training that is taken back, and what cannot be loaded."""
+
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGUFWriter
+
+from coreeval.errors import RunError, UsageError
+from coreeval.evaluation.whitebox import local_model
+from coreeval.evaluation.whitebox.local_model import LocalModel, choose_device, load_model
+from coreeval.evaluation.whitebox.settings import TrainingSettings
+from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
+from coreeval.evaluation.whitebox.training import trained
+from coreeval.evaluation.whitebox.weights import find_weights, require_memory
+from tests.whitebox.kit import CHAT, save_model, states
+
+LABELS = ("anger", "joy", "sadness")
+SCORED = (*LABELS, "not joy at all")
+PROMPTS = ("I hate this so much", "what a lovely day, Answer", "my dog", "days are coming " * 9)
+
+
+def opened(folder: Path, *, most_tokens: int = 400) -> LocalModel:
+    """Load a model on the CPU."""
+    weights = find_weights(f"hf:{folder}")
+    return load_model(weights, "cpu", full=True, needed=1, most_tokens=most_tokens)
+
+
+@pytest.fixture
+def model(tiny: Path) -> LocalModel:
+    """Return the tiny model."""
+    return opened(tiny)
+
+
+def _score_alone(model: LocalModel, prompt: str, label: str) -> float:
+    question, ending = model.encode_question(prompt), model.encode_label(label)
+    with torch.inference_mode():
+        logits = model.network(torch.tensor([question + ending])).logits[0].float()
+    logs = torch.log_softmax(logits, dim=-1)
+    places = range(len(question) - 1, len(question) + len(ending) - 1)
+    return float(sum(logs[at, token] for at, token in zip(places, ending, strict=True)))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_a_label_has_the_probability_of_its_tokens_whatever_the_batch(
+    model: LocalModel, batch: int
+) -> None:
+    found = model.score_labels(PROMPTS, SCORED, batch=batch)
+    alone = [[_score_alone(model, prompt, label) for label in SCORED] for prompt in PROMPTS]
+    np.testing.assert_allclose(found, alone, atol=1e-4)
+
+
+def test_a_chat_template_is_used_where_there_is_one(tmp_path: Path, model: LocalModel) -> None:
+    chat = opened(save_model(tmp_path, chat=CHAT))
+    assert (model.chat, chat.chat) == ("plain", "chat")
+    text = chat._tokenizer.decode(chat.encode_question("my dog"))
+    assert text == "<user>my dog</user><bot>"
+    assert model._tokenizer.decode(model.encode_question("my dog")) == "my dog"
+    assert model._tokenizer.decode(model.encode_label("joy")) == " joy"
+
+
+def test_a_template_that_fails_is_one_message(tmp_path: Path) -> None:
+    chat = opened(save_model(tmp_path, chat="{{ raise_exception('no users here') }}"))
+    with pytest.raises(UsageError, match="chat template cannot be used: no users here"):
+        chat.encode_question("my dog")
+
+
+def test_a_text_that_is_too_long_is_told_not_cut(tiny: Path) -> None:
+    with pytest.raises(UsageError, match=r"a text has \d+ tokens, and 16 are allowed"):
+        opened(tiny, most_tokens=16).score_labels(["days " * 40], LABELS, batch=1)
+
+
+def _items(*, with_label: bool = True) -> list[TrainingItem]:
+    return [
+        TrainingItem(LabelledText(str(at), (prompt,), prompt, at % 3), with_label)
+        for at, prompt in enumerate(PROMPTS)
+    ]
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_a_trained_model_knows_the_labels_and_is_as_before_afterwards(
+    model: LocalModel, method: Literal["lora", "full"]
+) -> None:
+    before = [*states(model.network)]
+    zero = model.score_labels(PROMPTS, LABELS, batch=4)
+    rate = 1e-2 if method == "lora" else 2e-3
+    settings = TrainingSettings(method=method, epochs=30, learning_rate=rate, batch=3)
+    steps = list[tuple[int, int]]()
+    for _ in range(2):  # the second time starts from the same weights
+        with trained(
+            model, _items(), LABELS, settings, seed=1, on_batch=lambda *at: steps.append(at)
+        ):
+            found = model.score_labels(PROMPTS, LABELS, batch=4)
+        assert found.argmax(axis=1).tolist() == [0, 1, 2, 0]
+        after = [*states(model.network)]
+        assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+    assert steps[:60] == steps[60:] and steps[59] == (60, 60)
+    np.testing.assert_array_equal(model.score_labels(PROMPTS, LABELS, batch=4), zero)
+
+
+def test_texts_alone_are_learned_without_their_labels(model: LocalModel) -> None:
+    settings = TrainingSettings(epochs=20, learning_rate=1e-2, batch=2)
+    item = model.encode_text(PROMPTS[0])
+    assert item.start == 1
+    before = float(model.loss([item]).detach())
+    with trained(
+        model, _items(with_label=False), LABELS, settings, seed=0, on_batch=lambda *_: None
+    ):
+        assert float(model.loss([item]).detach()) < before - 0.5
+
+
+@pytest.mark.parametrize(
+    "said", ["CUDA out of memory. Tried", "DefaultCPUAllocator: can't allocate memory"]
+)
+def test_a_lack_of_memory_is_one_message(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    def fail(**_: object) -> None:
+        raise RuntimeError(said)
+
+    before = [*states(model.network)]
+    monkeypatch.setattr(model.network, "forward", fail)
+    settings = TrainingSettings(batch=6)
+    with (
+        pytest.raises(RunError, match="ran out of memory at 6 texts at a time") as caught,
+        trained(model, _items(), LABELS, settings, seed=0, on_batch=lambda *_: None),
+    ):
+        raise AssertionError("it was not trained")
+    assert "--batch 3" in caught.value.hint
+    assert len([*states(model.network)]) == len(before)
+
+
+# -- what cannot be loaded ------------------------------------------------------------------------
+
+
+def _cut(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def _garble(path: Path) -> None:
+    path.write_bytes(struct.pack("<Q", 1 << 60) + b"x" * 20)
+
+
+def _pickle(path: Path) -> None:
+    path.rename(path.with_name("pytorch_model.bin"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (_cut, "cut: .* of .* are there"),
+        (_garble, "no safetensors: its header is too long"),
+        (_pickle, "no model but pickled weights"),
+    ],
+)
+def test_damaged_weights_are_told_before_they_are_loaded(
+    tiny: Path, tmp_path: Path, damage: Callable[[Path], None], told: str
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny, folder)
+    damage(folder / "model.safetensors")
+    with pytest.raises(UsageError, match=told):
+        find_weights(f"hf:{folder}")
+
+
+def test_a_cut_gguf_is_told_and_a_whole_one_counted(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    writer = GGUFWriter(path, "llama")
+    writer.add_tensor("a", np.ones((64, 64), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found = find_weights(f"hf:{path}")
+    assert (found.parameters, found.gguf) == (64 * 64, "m.gguf")
+    assert found.revision.startswith("sha256:")
+    for size in (path.stat().st_size - 100, 40, 0):
+        path.write_bytes(path.read_bytes()[:size])
+        with pytest.raises(UsageError, match="file of weights is cut"):
+            find_weights(f"hf:{path}")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("openai:x", "is no local model"),
+        ("hf:nowhere/at-all", "there is no folder or file"),
+        ("hf:package:no_such_package", "no package 'no_such_package' with weights"),
+        ("hf:package:../x", "no package"),
+    ],
+)
+def test_weights_that_are_not_there_are_told(name: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        find_weights(name)
+
+
+def test_other_weights_have_another_revision(tiny: Path, tmp_path: Path) -> None:
+    other = find_weights(f"hf:{save_model(tmp_path, seed=1)}")
+    assert find_weights(f"hf:{tiny}").revision != other.revision
+
+
+def test_a_model_larger_than_memory_is_told_with_its_size(tiny: Path) -> None:
+    weights = find_weights(f"hf:{tiny}")._replace(parameters=70_000_000_000)
+    with pytest.raises(UsageError, match=r"70,000 million parameters and needs 280\.0 GB") as told:
+        require_memory(weights, 280_000_000_000, 16_000_000_000, "cpu")
+    assert "16.0 GB are free; nothing was loaded" in told.value.message
+    require_memory(weights, 280_000_000_000, None, "cpu")
+
+
+def test_a_model_that_transformers_cannot_read_is_told(tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny, folder)
+    (folder / "config.json").write_text('{"model_type": "never_heard_of"}')
+    with pytest.raises(UsageError, match="transformers cannot read the model"):
+        opened(folder)
+
+
+def test_devices_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda: Any = SimpleNamespace(device_count=lambda: 2, is_available=lambda: True)
+    monkeypatch.setattr(torch, "cuda", cuda)
+    assert [choose_device(each) for each in ("auto", "cpu", "cuda", "cuda:1")] == [
+        "cuda:0",
+        "cpu",
+        "cuda:0",
+        "cuda:1",
+    ]
+    for wrong in ("cuda:2", "tpu", "cuda:x"):
+        with pytest.raises(UsageError, match="there is no device") as caught:
+            choose_device(wrong)
+        assert caught.value.hint == "one of cpu, cuda:0, cuda:1"
+
+
+def test_no_memory_is_asked_of_a_device_that_is_not_used() -> None:
+    assert local_model.free_device_memory("cpu") is not None
