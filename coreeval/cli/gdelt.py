@@ -13,7 +13,7 @@ import typer
 from coreeval.cli.gdelt_query import find_store, parse_language, query
 from coreeval.cli.gdelt_text import text
 from coreeval.cli.options import MOST_DAYS_BACK
-from coreeval.cli.output import AsJson, Document, brief, one_line, show
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,7 +126,11 @@ def sync(
 def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     """Show which days the store has, and where it has gaps."""
     from coreeval.tools.clock import utc_now
-    from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+    from coreeval.tools.gdelt.index.store_catalog import (
+        StoreLayout,
+        describe_unsearchable,
+        open_catalog,
+    )
     from coreeval.tools.gdelt.sync.batches import measure_store_coverage
     from coreeval.tools.gdelt.sync.store_ledger import open_ledger
 
@@ -135,6 +139,9 @@ def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     layout.require()
     with open_ledger(layout.ledger) as ledger:
         found = measure_store_coverage(ledger, utc_now())
+    with open_catalog(place) as catalog:
+        if unsearchable := describe_unsearchable(catalog):
+            note(unsearchable)
     document = coverage_document(place, found)
     show(document, as_json, lambda: "\n".join(coverage_lines(document)))
 
@@ -294,7 +301,9 @@ def sync_lines(done: "SyncResult") -> Iterator[str]:
         hole = f", {done.known_gaps:,} of them in a known hole" if done.known_gaps else ""
         yield f"  gaps        {done.gaps:>9,}   batches{hole}"
     yield f"store: {brief(done.store)}"
-    if done.stopped or done.troubles.failed:
+    if done.stopped:
+        yield "go on: give the same command again; what was read can be searched once it has ended"
+    elif done.troubles.failed:
         yield "go on: give the same command again"
     else:
         yield "look:  coreeval gdelt coverage"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, one_line, show
+from coreeval.cli.output import AsJson, Document, note, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def query(
     with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
         answer = asyncio.run(news.fetch([asked], window, limit))
         coverage = news.coverage(window)
+        if news.unsearchable:
+            note(news.unsearchable)
     document: Document = {
         "name": name,
         "window": window.model_dump(mode="json"),

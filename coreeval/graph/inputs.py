@@ -83,6 +83,8 @@ def open_news(
             if backend == "local":
                 local = _open_local(setup, workspace)
                 sources.append(local)
+                if local.unsearchable:
+                    observer.on_note(local.unsearchable)
             else:
                 sources.append(_open_remote(setup, backend, workspace, observer))
             opened.callback(sources[-1].close)

@@ -1,12 +1,15 @@
 """`coreeval gdelt sync` and `coverage`, as people and programs call them."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from coreeval.cli.gdelt import sync_lines
 from coreeval.tools.clock import utc_now
+from coreeval.tools.gdelt.sync.sync import sync_folder
 from tests.cli.kit import Shell
 from tests.cli.test_docs import DOCS, documented
 from tests.support.mirror_server import Answer, MirrorServer
@@ -189,6 +192,23 @@ def test_no_news_and_no_coverage_are_told_apart(shop: Shell) -> None:
     before = (*asked, "--start", "2025-06-01", "--end", "2025-07-01", "--store", "s")
     assert shop(*before, "--json").document["reason"] == "not_covered"
     assert "not covered: the store has no article of these days" in shop(*before).out
+
+
+def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_path: Path) -> None:
+    news, store = tmp_path / "news", shop.folder / "s"
+    query = ("gdelt", "query", "quince", "--topic", *JUNE, "--store")
+    write(news / "c.csv", gkg_line(title="The quince harvest begins in the valley"))
+    done = sync_folder(store, news)  # which ends before the store is made searchable
+    assert "can be searched once" in "\n".join(sync_lines(replace(done, stopped=True)))
+    for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
+        assert said.code == 0
+        assert "1 articles of the news store cannot be searched yet: give the same" in said.err
+    sync_folder(tmp_path / "other", news)
+    refused = shop(*query, tmp_path / "other")
+    assert refused.code == 2
+    assert "no article of the news store can be searched yet" in refused.err
+    shop("gdelt", "sync", "--from", news, "--store", "s")
+    assert "The quince harvest" in (found := shop(*query, "s")).out and not found.err
 
 
 def test_what_tells_a_name_apart_can_be_given(shop: Shell) -> None:

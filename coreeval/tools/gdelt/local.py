@@ -227,6 +227,11 @@ class LocalKnowledge:
         """Return the statistics of the files that the store was made from."""
         return self._shelf.stats()
 
+    @property
+    def unsearchable(self) -> str:
+        """Return what the store has that cannot be found, and what to do; "" if nothing."""
+        return self._shelf.unsearchable
+
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first."""
         return await asyncio.to_thread(self._fetch, queries, window, k)

@@ -30,6 +30,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     part_folder,
     replace_parts,
     set_languages,
+    set_searchable,
 )
 from coreeval.tools.gdelt.index.stories import make_items, make_stories
 from coreeval.tools.gdelt.rows import LATEST, OLDEST
@@ -145,6 +146,7 @@ def compact(store: Path, languages: Sequence[str] = ()) -> CompactionResult:
             [part for part in list_parts(database) if not _days_with_segments(part, rows)],
             [],
         )
+        set_searchable(database, listed)
         return CompactionResult(*made)
 
 

@@ -38,8 +38,10 @@ from coreeval.tools.gdelt.index.storage import (
     open_arrays,
 )
 from coreeval.tools.gdelt.index.store_catalog import (
+    FINISH,
     StorePart,
     StoreStats,
+    describe_unsearchable,
     list_files_read,
     list_ignored_files,
     list_languages,
@@ -184,6 +186,9 @@ SOURCES: tuple[EvidenceSource, ...] = ("gdelt", "current_events")
 _LICENCES: dict[EvidenceSource, str] = {"gdelt": "", "current_events": LICENCE}
 
 
+_NO_ROWS = "bring news into it; its files have no row that is an article"
+
+
 class NewsIndex:
     """The parts of one store; opening reads little of them, and several threads may use it."""
 
@@ -193,11 +198,15 @@ class NewsIndex:
             self._files, self._ignored = list_files_read(listed), list_ignored_files(listed)
             self.languages = list_languages(listed)
             """The languages of the articles that the store offers."""
+            self.unsearchable = describe_unsearchable(listed)
+            """What the store has that cannot be found, and what to do; "" if there is nothing."""
         if not self._parts:
             raise KnowledgeError(
-                "the news store holds no articles",
+                "no article of the news store can be searched yet"
+                if self.unsearchable
+                else "the news store holds no articles",
                 where=str(store),
-                hint="bring news into it; its files have no row that is an article",
+                hint=FINISH if self.unsearchable else _NO_ROWS,
             )
         self._store = store
         self._texts: list[RecordFile] = []

@@ -30,7 +30,11 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one-dimensional arrays of numbers, each under its name."""
+    """Write one-dimensional arrays of numbers, each under its name.
+
+    Raises:
+        OSError: the file cannot be written; its `errno` says whether the disk is full.
+    """
     little = {name: array.astype(array.dtype.newbyteorder("<"), copy=False)
               for name, array in arrays.items()}  # fmt: skip
     placed: dict[str, tuple[str, int, int, int]] = {}
@@ -44,7 +48,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         first = _align(file.tell())
         for name, (_, start, _, _) in placed.items():
             file.seek(first + start)
-            little[name].tofile(file)
+            file.write(little[name].data)  # `tofile` does not say that the disk is full
         file.truncate(first + end)
 
 

@@ -22,6 +22,9 @@ from coreeval.schema import Precision, Value
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING
 
+FINISH = "give the same `coreeval gdelt sync` again, unless one is at work: it makes all searchable"
+"""What to do about news of a sync that was stopped or killed after it had read it."""
+
 
 class FileRead(Value):
     """A file that was read."""
@@ -162,6 +165,7 @@ _OF_SEARCH = {
         rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
         stories INTEGER NOT NULL, precision TEXT NOT NULL""",
     "languages": "code TEXT PRIMARY KEY",
+    "searchable": "path TEXT PRIMARY KEY",
 }
 """The columns of the tables of what is searched."""
 
@@ -270,6 +274,24 @@ def replace_parts(
               json.dumps(part.dropped), part.stories, json.dumps(part.precision))
              for part in new],
         )  # fmt: skip
+
+
+def set_searchable(database: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Set the data files that the parts were made from."""
+    with database:
+        database.execute("DELETE FROM searchable")
+        database.executemany("INSERT INTO searchable VALUES (?)", [(path,) for path in paths])
+
+
+def describe_unsearchable(database: sqlite3.Connection) -> str:
+    """Return what a store has that its parts lack, and what to do; "" if they have everything."""
+    ((rows,),) = database.execute(
+        "SELECT coalesce(sum(rows), 0) FROM segments WHERE path LIKE 'segments/%' "
+        "AND path NOT IN (SELECT path FROM searchable)"
+    )
+    if not rows:
+        return ""
+    return f"{rows:,} articles of the news store cannot be searched yet: {FINISH}"
 
 
 def list_languages(database: sqlite3.Connection) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 import json
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from coreeval.tools.gdelt.index.storage import (
     write_arrays,
     write_records,
 )
+from coreeval.tools.gdelt.sync.sync import NO_ROOM
 
 WRITTEN: dict[str, NDArray[Any]] = {
     "numbers": np.arange(1000, dtype=np.int64) - 500,
@@ -42,6 +44,17 @@ def test_arrays_come_back(tmp_path: Path) -> None:
     assert found["numbers"].ctypes.data % ALIGNED == 0
     write_arrays(tmp_path / "x", {})
     assert open_arrays(tmp_path / "x") == {}
+
+
+def test_arrays_without_room_say_so(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, limits[1]))
+    try:
+        with pytest.raises(OSError) as caught:
+            write_arrays(tmp_path / "x", {"numbers": np.arange(1 << 16)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno in NO_ROOM
 
 
 def test_any_shorter_or_longer_file_is_refused(tmp_path: Path) -> None:
