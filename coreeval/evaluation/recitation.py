@@ -8,8 +8,9 @@ have read those; what a target recites of the originals only is memory of the pu
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
+from itertools import islice, pairwise
 from math import comb
 from typing import Final, Literal, NamedTuple
 
@@ -17,9 +18,11 @@ import numpy as np
 
 from coreeval.evaluation.metrics.performance import count_common_words
 from coreeval.evaluation.metrics.text import find_words
+from coreeval.evaluation.refusals import declines
 from coreeval.evaluation.scores import DRAWS, Score
 from coreeval.evaluation.statistics import LEVEL, Array, bootstrap_sums, ensure_width
 from coreeval.schema import AnswerKind, Arm, Value
+from coreeval.tools.text import unescape
 
 MOST_ITEMS: Final = 300
 """Most texts that a target is asked about (own choice: a twentieth recited is found among them)."""
@@ -33,17 +36,21 @@ choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."
 LONGEST_ANSWER: Final = 1.5
 """Words of an answer that are looked at, for each missing word: a longer text has more by chance
 (own choice)."""
-LONGEST_INTRODUCTION: Final = 200
-"""Characters at the start of an answer in which words before the text may end (own choice)."""
+FIRST_WORDS: Final = 5
+"""Missing words of which two side by side show where an answer goes on (own choice)."""
+MOST_STARTS: Final = 50
+"""Most places of an answer from which it is compared (own choice: bounds the time)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
 MOST_REFUSED: Final = 0.5
-"""Share of questions without an answer from which there is no verdict (own choice)."""
+"""Share of originals that a target does not go on with, from which there is no verdict (own
+choice)."""
 TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
 """The closest one first: its facts are those of the original."""
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
-_INTRODUCTION_END = re.compile(r"[:\n.!]\s+")
+_MARKS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|(?m:^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+)")
+_UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
 class HalvedText(NamedTuple):
@@ -137,20 +144,29 @@ def _make_item(sample: str, arms: Mapping[Arm, Mapping[str, str]]) -> Recitation
 def measure_recited(text: HalvedText, answer: str) -> float:
     """Return the share of the missing words that an answer has in their order, from 0 to 1.
 
-    The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). An
-    answer that repeats the beginning is read from its end, and one with words of its own before it,
-    such as "Here is the rest:", from where they end.
+    The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). It is
+    looked for at the start of the answer and wherever two of the first missing words stand side by
+    side, so that words of the target's own, marks or the repeated beginning may come before.
     """
-    missing, shown = find_words(text.rest), find_words(text.beginning)
+    missing, said = find_words(text.rest), find_words(_strip_marks(answer))
     most = int(LONGEST_ANSWER * len(missing))
-    ends = (found.end() for found in _INTRODUCTION_END.finditer(answer, 0, LONGEST_INTRODUCTION))
-    common = 0
-    for start in (0, *ends):
-        said = find_words(answer[start:])
-        if said[: len(shown)] == shown:
-            said = said[len(shown) :]
-        common = max(common, count_common_words(missing, said[:most]))
+    starts = islice(_find_starts(missing, said), MOST_STARTS)
+    common = max(count_common_words(missing, said[start : start + most]) for start in starts)
     return common / len(missing)
+
+
+def _strip_marks(answer: str) -> str:
+    """Return an answer without HTML, numbers of lists, and signs that nobody sees."""
+    return _MARKS.sub(" ", _UNSEEN.sub("", unescape(answer)))
+
+
+def _find_starts(missing: Sequence[str], said: Sequence[str]) -> Iterator[int]:
+    """Yield where the missing text may begin in an answer: at its start, and where it goes on."""
+    yield 0
+    pairs = {pair: place for place, pair in reversed([*enumerate(pairwise(missing[:FIRST_WORDS]))])}
+    for at, pair in enumerate(pairwise(said)):
+        if pair in pairs:
+            yield max(0, at - pairs[pair])
 
 
 def judge_recitation(
@@ -164,13 +180,19 @@ def judge_recitation(
     """
     known = list(items)
     asked = [(item, arm) for item in known for arm in item.texts]
+    words = {
+        key: text
+        for key, (kind, text) in answers.items()
+        if kind in ("answered", "truncated") and text.strip()
+    }
     said = {
-        (item.id, arm): measure_recited(item.texts[arm], answers[item.id, arm][1])
+        (item.id, arm): measure_recited(item.texts[arm], words[item.id, arm])
         for item, arm in asked
-        if answers.get((item.id, arm), ("refused", ""))[0] in ("answered", "truncated")
+        if (item.id, arm) in words
     }
     twins = {arm: found for arm in TWINS if (found := _compare(known, said, arm))}
-    verdict, reason = _judge(len(asked), len(said), twins)
+    tried = sum(_tries_original(item, said, words) for item in known)
+    verdict, reason = _judge(len(known), tried, twins)
     return Recitation(
         verdict=verdict,
         reason=reason,
@@ -178,6 +200,16 @@ def judge_recitation(
         unanswered=len(asked) - len(said),
         twins=dict(twins),
     )
+
+
+def _tries_original(
+    item: RecitationItem,
+    said: Mapping[tuple[str, Arm], float],
+    words: Mapping[tuple[str, Arm], str],
+) -> bool:
+    """Return whether a target has tried to go on with an original, and not only declined."""
+    key: tuple[str, Arm] = (item.id, "original")
+    return key in said and (said[key] >= RECITED or not declines(words[key]))
 
 
 def _compare(
@@ -235,10 +267,10 @@ def exact_p(only_original: int, only_twin: int) -> float:
 
 
 def _judge(
-    asked: int, answered: int, twins: Mapping[Arm, TwinComparison]
+    asked: int, tried: int, twins: Mapping[Arm, TwinComparison]
 ) -> tuple[RecitationVerdict, str]:
-    if asked and answered < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it answered {answered} of {asked} questions"
+    if asked and tried < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it tried to go on with {tried} of {asked} originals"
     arm = next((arm for arm in TWINS if arm in twins and twins[arm].items >= FEWEST_ITEMS), None)
     if arm is None:
         most = max((found.items for found in twins.values()), default=0)

@@ -60,6 +60,11 @@ _FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
     "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
 }
 
 
@@ -194,7 +199,7 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
 
 
 def _finish_reason(choice: _Choice) -> FinishReason:
-    return _FINISH.get(choice.finish_reason or "", "stop")
+    return _FINISH.get((choice.finish_reason or "").lower(), "stop")
 
 
 def _message_text(message: _Message) -> str:

@@ -1,7 +1,7 @@
 """Guided completion: halves, shares, the exact test, and targets with a known memory."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from scipy.stats import binomtest  # type: ignore[import-untyped]
@@ -57,12 +57,51 @@ def answer_all(items: list[RecitationItem], recited: Mapping[Arm, float], seed: 
         "Here it is: {beginning} ",
         "Of course! The text goes on as follows:\n\n",
         "I know this one. It goes on: {beginning}\n",
+        "```text\n{beginning} ",
+        'The complete text reads "{beginning} ',
+        "Here is what follows, as I remember it, and I remember it well - ",
+        "well " * 100 + ": ",
+        "The {beginning} ",
+        "Sure, the text\n{beginning} ",
+        "Rest? {beginning} ",
     ],
 )
 def test_words_before_the_text_hide_no_recitation(before: str) -> None:
     text = halve_text(make_text("introduced", 18))
     assert text is not None
     assert measure_recited(text, before.format(beginning=text.beginning) + text.rest) == 1
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        lambda words: "<p>" + "&nbsp;".join(words) + "</p>",
+        lambda words: "\n".join(f"{n}. {word}" for n, word in enumerate(words, 1)),
+        lambda words: " ".join("\u200b".join(word) for word in words),
+        lambda words: " ".join(word[:2] + "\u00ad" + word[2:] for word in words),
+    ],
+)
+def test_marks_hide_no_recitation(marked: Callable[[list[str]], str]) -> None:
+    text = halve_text(make_text("marked", 24))
+    assert text is not None
+    assert measure_recited(text, marked(text.rest.split())) == 1
+
+
+@pytest.mark.parametrize("said", ["", "I don't know this text.", "I can't do that."])
+def test_who_says_nothing_or_declines_is_not_cleared(said: str) -> None:
+    items = make_items(FEWEST_ITEMS, "semantic")
+    answers: Answers = {(item.id, arm): ("answered", said) for item in items for arm in item.texts}
+    assert judge_recitation(items, answers).verdict == "refusing"
+
+
+def test_who_declines_twins_alone_recites() -> None:
+    items = make_items(FEWEST_ITEMS, "semantic")
+    answers: Answers = {
+        (item.id, arm): ("answered", text.rest if arm == "original" else "I don't know this text.")
+        for item in items
+        for arm, text in item.texts.items()
+    }
+    assert judge_recitation(items, answers).verdict == "recites"
 
 
 def test_a_text_is_halved_between_words() -> None:
@@ -108,7 +147,7 @@ TEXT = HalvedText("Once upon a time there was", "a small red ferry on the lake o
         ("Lenn of lake the on ferry red small a", 1 / 9),
         ("nothing of this", 1 / 9),
         ("", 0.0),
-        ("well " * 100 + "a small red ferry on the lake of Lenn", 0.0),
+        ("well " * 100 + "a small red ferry on the lake of Lenn", 1.0),
     ],
 )
 def test_the_share_is_of_missing_words_in_their_order(answer: str, share: float) -> None:
@@ -167,7 +206,7 @@ def test_few_texts_and_refusals_say_nothing() -> None:
     items = make_items(30, "semantic")
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}
     found = judge_recitation(items, mute)  # type: ignore[arg-type]
-    assert (found.verdict, found.reason) == ("refusing", "it answered 0 of 60 questions")
+    assert (found.verdict, found.reason) == ("refusing", "it tried to go on with 0 of 30 originals")
     assert found.twins == {}
 
 
