@@ -21,7 +21,7 @@ from typing import Literal
 
 from coreeval.errors import RunError, UsageError
 from coreeval.schedule.plan import SchedulePlan
-from coreeval.tools.files import replacing, write_text
+from coreeval.tools.files import replacing, special_kind, special_kind_on_way, write_text
 from coreeval.tools.workspace import HOME_VARIABLE
 
 CHECK_EVERY = timedelta(minutes=15)
@@ -301,8 +301,14 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
         folder = Path(home).expanduser() / "systemd" / "user"
         return {str(folder / name): text for name, text in make_systemd_units(looks).items()}
     root = find_repository(looks.plans[0].path)
-    path = root / ".github" / "workflows" / f"{looks.unit_name}.yml"
-    return {str(path): make_workflow(looks, root)}
+    name = f".github/workflows/{looks.unit_name}.yml"
+    if kind := special_kind_on_way(root, name):
+        raise UsageError(
+            f"there is {kind} in the place of the workflow",
+            where=str(root / name),
+            hint="a repository of somebody else's may lead elsewhere: put a folder or file there",
+        )
+    return {str(root / name): make_workflow(looks, root)}
 
 
 def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
@@ -340,6 +346,8 @@ def _find_others(name: str, text: str, crontab: str) -> list[str]:
     if name == CRONTAB:
         return list_other_units(crontab, text)
     path = Path(name)
+    if special_kind(path):  # a link is replaced, not followed; a pipe would be waited for
+        return [name]
     return [name] if path.exists() and path.read_bytes() != text.encode() else []
 
 

@@ -341,3 +341,22 @@ def test_the_name_of_a_folder_adds_nothing_to_a_workflow(name: str, tmp_path: Pa
     ):
         make_workflow(given, tmp_path)
     assert refused.value.where == ascii(f"{name}/.coreeval")
+
+
+def test_a_pipe_in_a_units_place_is_another_unit(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with looks(tmp_path) as given:
+        units = make_units(given, "github")
+        [path] = map(Path, units)
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
+        with pytest.raises(UsageError, match="another unit of this name"):
+            write_units(units, force=False, crontab_copy=given.crontab_copy)
+
+
+def test_a_workflow_is_not_written_through_a_link_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".github").symlink_to(tmp_path / "elsewhere")
+    with looks(tmp_path) as given, pytest.raises(UsageError, match="a link in the place"):
+        make_units(given, "github")
