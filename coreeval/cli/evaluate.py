@@ -21,9 +21,10 @@ from coreeval.cli.output import (
     brief,
     command,
     comparability_lines,
+    one_line,
     show,
 )
-from coreeval.evaluation.detectors import SUMMARIES
+from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price, format_interval, format_number
 from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
@@ -110,6 +111,8 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     for name, summarize in SUMMARIES.items():
         if document[name] and (lines := list(summarize(document[name]))):
             yield from ("", *lines)
+            found = DETECTORS[name].find(document)
+            yield from (f"  {one_line(one.target)}: {one_line(one.reason)}" for one in found)
     cost = document["cost"]
     usd = describe_price(cost["billed_usd"])
     yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"

@@ -214,7 +214,7 @@ def test_the_command_shows_scores_and_their_intervals(
     where = str(finished.files.root)
     assert cli.main(["evaluate", where, "--target", "offline:classifier", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    shown = {"run", "status", "asked", "cost", "comparability", "arms", "pcr", "report"}
+    shown = {"run", "status", "asked", "cost", "comparability", "arms", "pcr", "numleak", "report"}
     assert set(document) == shown
     assert document["asked"] == ["offline:classifier"]
     assert document["arms"]["targets"][0]["all_samples"]["arms"][0]["macro_f1"]["n"] == SAMPLES

@@ -330,6 +330,7 @@ def test_the_story_of_a_train_item_and_the_verdict_are_told(
     assert "judge_semantic" in said and "no outcome" not in said
     assert cli.main(["evaluate", str(lab.files.root)]) == 0
     said = capsys.readouterr().out
-    assert re.search(r"openai:target: [+-]\S+ \(.* … .*\): inconclusive: train has \d", said)
+    assert re.search(r"openai:target +[+-]\S+ +\S+ … \S+ +inconclusive\n", said)
+    assert re.search(r"  openai:target: train has \d", said)
     assert cli.main(["evaluate", str(lab.files.root), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pcr"] == report(lab)
