@@ -160,10 +160,10 @@ def test_a_diff_in_words_as_a_document_and_as_a_page(shell: Shell, two: tuple[Pa
     assert said.code == 0
     assert said.out.startswith("trial 1 -> trial 2\n")
     assert "accepted -> no_knowledge: 1" in said.out
-    assert "[-" in said.out
+    assert "[-@user" in said.out
     assert "cutoff.openai:new: none -> 2025-10-01" in said.out
     assert "stale in trial 2, too old: 1" in said.out
-    assert "<del>" in (shell.folder / "p.html").read_text("utf-8")
+    assert "<del>@user" in (shell.folder / "p.html").read_text("utf-8")
     document = shell("diff", before, after, "--json").document
     assert set(document) == documented("coreeval diff")
     assert document["samples"] == {"added": 0, "removed": 1, "changed": 0, "kept": 1}
