@@ -1,11 +1,14 @@
 """The label judge (CoreEval paper, section 3.4, label alignment), played blind by a model."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from coreeval.agents.llm_role import LLMRole
 from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.models.answers import refuse_truth_value
 from coreeval.prompts import PromptName, PromptSet
 from coreeval.schema import LabelVerdict, RoleName, Task, Value
 from coreeval.tasks.task_file import UNDECIDED
@@ -18,7 +21,7 @@ class LabelAnswer(Value):
     label: str
     confidence: Literal["low", "medium", "high"]
     odd: str
-    fluency: Literal[1, 2, 3]
+    fluency: Annotated[Literal[1, 2, 3], BeforeValidator(refuse_truth_value)]
 
 
 class LLMLabelJudge(LLMRole):

@@ -275,6 +275,8 @@ def sync_document(done: "SyncResult") -> Document:
         "ignored": counts.ignored,
         "failed": done.troubles.failed,
         "late": done.troubles.late,
+        "growing": done.troubles.growing,
+        "ahead": done.ahead,
         "bytes": counts.size,
         "seconds": round(done.seconds, 1),
         "stopped": done.stopped,
@@ -295,11 +297,7 @@ def sync_lines(done: "SyncResult") -> Iterator[str]:
         yield f"  known files {counts.known:>9,}   read before, not read again"
     yield from _skipped_lines("left out", counts.ignored)
     yield from _skipped_lines("not fetched", done.troubles.failed)
-    if done.troubles.late:
-        yield f"  not yet     {done.troubles.late:>9,}   batches may still come: sync again later"
-    if done.gaps:
-        hole = f", {done.known_gaps:,} of them in a known hole" if done.known_gaps else ""
-        yield f"  gaps        {done.gaps:>9,}   batches{hole}"
+    yield from _incomplete_lines(done)
     yield f"store: {brief(done.store)}"
     if done.stopped:
         yield "go on: give the same command again; what was read can be searched once it has ended"
@@ -307,6 +305,20 @@ def sync_lines(done: "SyncResult") -> Iterator[str]:
         yield "go on: give the same command again"
     else:
         yield "look:  coreeval gdelt coverage"
+
+
+def _incomplete_lines(done: "SyncResult") -> Iterator[str]:
+    """Yield what the store lacks, or has and should not have yet."""
+    late, growing = done.troubles.late, done.troubles.growing
+    if late:
+        yield f"  not yet     {late:>9,}   batches may still come: sync again later"
+    if growing:
+        yield f"  in part     {growing:>9,}   batches may get more files: sync again later"
+    if done.ahead:
+        yield f"  ahead       {done.ahead:>9,}   batches are dated after now; was a clock wrong?"
+    if done.gaps:
+        hole = f", {done.known_gaps:,} of them in a known hole" if done.known_gaps else ""
+        yield f"  gaps        {done.gaps:>9,}   batches{hole}"
 
 
 def _skipped_lines(what: str, found: Mapping[str, str]) -> Iterator[str]:

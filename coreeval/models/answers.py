@@ -114,6 +114,17 @@ class InvalidAnswer(Exception):
     """The text is no answer to what was asked; the message says why, for whoever asks again."""
 
 
+def refuse_truth_value(value: object) -> object:
+    """Return a value that is neither `true` nor `false`, which Python takes for 1 and 0.
+
+    Raises:
+        ValueError: it is one of them. As a validator before a literal number, this is told.
+    """
+    if isinstance(value, bool):
+        raise ValueError("it is a truth value in place of a number")
+    return value
+
+
 class OutputSchema(Generic[T]):
     """What an answer must look like: a pydantic class, its schema, and what a task adds to it.
 
@@ -148,7 +159,8 @@ class OutputSchema(Generic[T]):
                 that was asked in words only.
 
         Raises:
-            InvalidAnswer: it is not exactly one JSON object of this shape, with every key.
+            InvalidAnswer: it is not exactly one JSON object of this shape, with every key and with
+                values of the JSON types that the schema names.
         """
         said = extract_json(text)
         if not said:
@@ -156,7 +168,8 @@ class OutputSchema(Generic[T]):
         if sum(map(said.count, ",[{")) > MOST_VALUES:
             raise InvalidAnswer(f"it has more than {MOST_VALUES:,} values")
         try:
-            value = self.model.model_validate(_read_repaired(said) if mend else _read_json(said))
+            read = json.dumps(_read_repaired(said) if mend else _read_json(said))
+            value = self.model.model_validate_json(read, strict=True)
         except ValidationError as error:
             raise InvalidAnswer(_describe_errors(error)) from None
         _check_value(value, self._narrowing, at="")

@@ -2,11 +2,18 @@
 
 import json
 from math import inf, nan
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
+from pydantic import BeforeValidator
 
-from coreeval.models.answers import FIRST_TOKENS, InvalidAnswer, OutputSchema, dump_first_tokens
+from coreeval.models.answers import (
+    FIRST_TOKENS,
+    InvalidAnswer,
+    OutputSchema,
+    dump_first_tokens,
+    refuse_truth_value,
+)
 from coreeval.schema import Value
 
 
@@ -196,3 +203,26 @@ def test_rounding_and_half_characters_do_no_harm() -> None:
     place = {"token": "\ud83d", "logprob": 1e-7, "top_logprobs": beside}
     (found,) = json.loads(dump_first_tokens({"content": [place]}, "x"))
     assert found == {"token": "?", "logprob": 0.0, "top_logprobs": [{"token": "c", "logprob": 0.0}]}
+
+
+@pytest.mark.parametrize("number", ['"1"', "true", "1.0", "1.5", '"1 "'])
+def test_a_number_is_neither_a_text_nor_a_truth_value(number: str) -> None:
+    said = GOOD.replace("null", number)
+    with pytest.raises(InvalidAnswer, match=r"parts\.0\.score: Input should be a valid integer"):
+        SHAPE.parse(said)
+    assert SHAPE.parse(GOOD.replace("null", "1")).parts[0].score == 1
+
+
+class Rated(Value):
+    fluency: Annotated[Literal[1, 2, 3], BeforeValidator(refuse_truth_value)]
+    natural: bool = True
+
+
+@pytest.mark.parametrize(
+    "said", ['{"fluency": true, "natural": true}', '{"fluency": 1, "natural": 1}']
+)
+def test_a_truth_value_is_not_a_number(said: str) -> None:
+    shape = OutputSchema(Rated)
+    with pytest.raises(InvalidAnswer, match=r"truth value|valid boolean"):
+        shape.parse(said)
+    assert shape.parse('{"fluency": 1, "natural": true}').fluency == 1

@@ -165,3 +165,19 @@ async def test_a_batch_has_the_labels_of_the_task_and_no_others(script: Script) 
     judge = LLMBatchLabelJudge(EMOTION, script(numbered(1, 2, label="fear")), PROMPTS)
     with pytest.raises(InvalidAnswer, match="label"):
         await judge([{"text": "one"}, {"text": "two"}])
+
+
+@pytest.mark.parametrize("first", ["1", True, 1.0])
+async def test_the_number_of_a_text_is_a_whole_number(script: Script, first: object) -> None:
+    said = numbered(1, 2)
+    texts = said["texts"]
+    assert isinstance(texts, list)
+    texts[0] |= {"number": first}
+    with pytest.raises(InvalidAnswer, match=r"texts\.0\.number: Input should be a valid integer"):
+        await LLMBatchLabelJudge(EMOTION, script(said), PROMPTS)([{"text": "a"}, {"text": "b"}])
+
+
+async def test_no_truth_value_says_how_a_text_reads(script: Script) -> None:
+    client = script(numbered(1, 2, fluency=True))
+    with pytest.raises(InvalidAnswer, match=r"texts\.0\.fluency"):
+        await LLMBatchLabelJudge(EMOTION, client, PROMPTS)([{"text": "a"}, {"text": "b"}])

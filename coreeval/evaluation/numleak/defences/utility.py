@@ -16,7 +16,7 @@ from string import Template
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from coreeval.config.user_files import YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError, NoValidAnswer
@@ -25,6 +25,7 @@ from coreeval.evaluation.numleak.defences.attacks import DefenceSet
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series import Series
 from coreeval.models import OutputSchema
+from coreeval.models.answers import refuse_truth_value
 from coreeval.prompts import Message, load_built_in_prompt, to_prompt_json
 from coreeval.schema import AnswerKind, Text, Value
 from coreeval.tools.files import write_text
@@ -246,7 +247,7 @@ class Judgement(Value):
     """What a judge answers: the reason first, so that it is thought of first."""
 
     reason: str
-    score: Literal[0, 1, 2, 3, 4] | None
+    score: Annotated[Literal[0, 1, 2, 3, 4], BeforeValidator(refuse_truth_value)] | None
 
 
 JUDGEMENT_SHAPE: Final = OutputSchema(Judgement, name="usefulness")

@@ -1,7 +1,7 @@
 """Which batches a store should have, which to fetch, which it has, where it has gaps."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -21,6 +21,13 @@ class BatchToFetch:
 
     feed: Feed
     batch: datetime
+    known: frozenset[str] = frozenset()
+    """The names of its files that were read whole."""
+
+
+SLOW_MIRROR = timedelta(days=7)
+"""The age up to which a batch that is newer than everything read of its feed is requested again: a
+mirror may be days behind."""
 
 
 def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
@@ -59,32 +66,102 @@ def batches_between(
         at += step
 
 
-def list_ranges(
-    feeds: Iterable[Feed], start: datetime, end: datetime, now: datetime
-) -> list[BatchRange]:
-    """Return the batches that a window should have, in the form stored in the ledger."""
+def list_ranges(starts: Mapping[Feed, datetime], end: datetime, now: datetime) -> list[BatchRange]:
+    """Return the batches that the window of each feed should have, as stored in the ledger."""
     return [
         BatchRange(feed, int(found[0].timestamp()), int(found[-1].timestamp()))
-        for feed in feeds
+        for feed, start in starts.items()
         if (found := list(_available_batches(feed, start, end, now)))
     ]
 
 
 def list_batches_to_fetch(
-    feeds: Sequence[Feed],
+    starts: Mapping[Feed, datetime],
     known: Mapping[Feed, Mapping[int, BatchRow]],
-    start: datetime,
+    names: Mapping[Feed, Collection[str]],
     end: datetime,
     now: datetime,
 ) -> list[BatchToFetch]:
-    """Return the batches to fetch, oldest first."""
+    """Return the batches to fetch, oldest first.
+
+    Args:
+        starts: The feeds, and the start of the window of each.
+        known: The rows of each feed's batches.
+        names: The names of each feed's files that were read whole.
+        end: The end of the windows.
+        now: The current time.
+    """
+    feeds = list(starts)
     found = [
-        BatchToFetch(feed, batch)
-        for feed in feeds
-        for batch in _available_batches(feed, start, end, now)
-        if not _is_settled(known[feed].get(int(batch.timestamp())), now)
+        BatchToFetch(feed, batch, _names_of_batch(feed, batch, names[feed]))
+        for feed, start in starts.items()
+        for batch in _unsettled_batches(
+            feed, known[feed], _available_batches(feed, start, end, now), now
+        )
     ]
     return sorted(found, key=lambda each: (each.batch, feeds.index(each.feed)))
+
+
+def find_resume_starts(
+    ledger: StoreLedger, feeds: Sequence[Feed], now: datetime
+) -> dict[Feed, datetime]:
+    """Return where each feed goes on; none if nothing of them was read.
+
+    It is some time before its newest batch, since some come late or are rewritten, or the oldest
+    batch that was asked for in the `SLOW_MIRROR` before that and is still open, but not before the
+    first that was asked for. A feed of which nothing was read goes on with the others. What is
+    dated after `now` does not count: it comes from a wrong clock.
+    """
+    latest = int(now.timestamp())
+    newest = {feed: _newest_read(ledger.batches(feed), latest) for feed in feeds}
+    others = max((each for each in newest.values() if each is not None), default=None)
+    if others is None:
+        return {}
+    return {
+        feed: _resume_start(ledger, feed, others if own is None else own, now)
+        for feed, own in newest.items()
+    }
+
+
+def _resume_start(ledger: StoreLedger, feed: Feed, newest: int, now: datetime) -> datetime:
+    asked = sorted(_expand_ranges(feed, ledger.list_ranges(), int(now.timestamp())))
+    since = newest - int(SLOW_MIRROR.total_seconds())
+    recent = (datetime.fromtimestamp(each, UTC) for each in asked if each >= since)
+    still_open = next(_unsettled_batches(feed, ledger.batches(feed), recent, now), None)
+    back = datetime.fromtimestamp(newest, UTC) - MIRRORED[feed].settled
+    start = min(back, still_open) if still_open else back
+    return max(start, datetime.fromtimestamp(asked[0], UTC)) if asked else start
+
+
+def count_ahead(ledger: StoreLedger, feeds: Sequence[Feed], now: datetime) -> int:
+    """Return how many batches of the feeds were read that begin a quarter hour or more from now.
+
+    GDELT publishes a batch some minutes before its time.
+    """
+    ahead = (now + QUARTER).timestamp()
+    rows = (row for feed in feeds for row in ledger.batches(feed).values())
+    return sum(row.state != "missing" and row.batch > ahead for row in rows)
+
+
+def _unsettled_batches(
+    feed: Feed, known: Mapping[int, BatchRow], batches: Iterable[datetime], now: datetime
+) -> Iterator[datetime]:
+    newest = _newest_read(known, int(now.timestamp()))
+    for batch in batches:
+        row = known.get(int(batch.timestamp()))
+        if not _is_settled(row, now, behind=newest is None or batch.timestamp() > newest):
+            yield batch
+
+
+def _newest_read(known: Mapping[int, BatchRow], latest: int) -> int | None:
+    """Return the newest batch up to `latest` read from the mirror or from a complete copy."""
+    read = (row.batch for row in known.values() if row.state == "read" and row.batch <= latest)
+    return max(read, default=None)
+
+
+def _names_of_batch(feed: Feed, batch: datetime, names: Collection[str]) -> frozenset[str]:
+    paths = MIRRORED[feed].paths(batch)
+    return frozenset(name for path in paths if (name := path.rpartition("/")[2]) in names)
 
 
 def is_gap(feed: Feed, batch: datetime, now: datetime) -> bool:
@@ -108,14 +185,25 @@ def _available_batches(
     return batches_between(start, until, MIRRORED[feed].step)
 
 
-def _is_settled(row: BatchRow | None, now: datetime) -> bool:
-    """Return whether a batch need not be requested; checks dated in the future are ignored."""
+def is_final(batch: datetime, feed: Feed, now: datetime) -> bool:
+    """Return whether nothing more is expected of a batch that the mirror has passed."""
+    return now >= batch + MIRRORED[feed].settled
+
+
+def _is_settled(row: BatchRow | None, now: datetime, *, behind: bool) -> bool:
+    """Return whether a batch need not be requested; checks dated in the future are ignored.
+
+    Args:
+        row: The batch.
+        now: The current time.
+        behind: Whether nothing newer was read, so that the mirror itself may be behind.
+    """
     if row is None or row.state == "part":
         return False
     published = MIRRORED[row.feed]
-    late = row.batch + published.settled.total_seconds()
-    final = late <= row.checked_at <= now.timestamp()
-    return final or (row.state == "read" and not published.rewritten)
+    patience = SLOW_MIRROR if behind and row.state == "missing" else published.settled
+    final = row.batch + patience.total_seconds() <= row.checked_at <= now.timestamp()
+    return final or (row.state == "read" and not published.grows)
 
 
 Missing = Literal["missing", "not_fetched"]
@@ -246,12 +334,13 @@ def _present_batches(known: Mapping[int, BatchRow]) -> set[int]:
     return {batch for batch, row in known.items() if row.state != "missing"}
 
 
-def _expand_ranges(feed: Feed, asked: Iterable[BatchRange]) -> set[int]:
-    """Return every batch of one feed's ranges."""
+def _expand_ranges(feed: Feed, asked: Iterable[BatchRange], latest: int | None = None) -> set[int]:
+    """Return every batch of one feed's ranges, up to `latest` if that is given."""
     found: set[int] = set()
     for each in asked:
         if each.feed == feed:
-            found.update(range(each.first, each.last + 1, _step_s(feed)))
+            last = each.last if latest is None else min(each.last, latest)
+            found.update(range(each.first, last + 1, _step_s(feed)))
     return found
 
 

@@ -5,14 +5,11 @@ the readers need.
 """
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import queue
-import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,11 +29,16 @@ from tenacity import (
 from coreeval.config.models import split_address
 from coreeval.errors import RunError, UsageError
 from coreeval.tools.clock import Clock
-from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_gap
+from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_final, is_gap
+from coreeval.tools.gdelt.sync.download_checks import (
+    ChecksumUnreadable,
+    find_damage,
+    read_md5_header,
+)
 from coreeval.tools.gdelt.sync.feeds import MIRRORED
 from coreeval.tools.gdelt.sync.file_reader import Offer
 from coreeval.tools.gdelt.sync.intake import Delivery
-from coreeval.tools.gdelt.sync.store_ledger import BatchRow
+from coreeval.tools.gdelt.sync.store_ledger import BatchRow, BatchState
 from coreeval.tools.http import describe_http_error
 
 MIRROR = "https://storage.googleapis.com/data.gdeltproject.org"
@@ -48,7 +50,6 @@ ATTEMPTS = 5
 PIECE = 1 << 18
 TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=20, sock_read=60)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_MD5 = re.compile(r'"?([0-9a-f]{32})"?$')
 
 
 class FetchFailed(Exception):
@@ -152,12 +153,16 @@ class Mirror:
                 _check_status(response.status)
                 found = await _save(response.content, to)
                 expected = read_md5_header(response.headers)
+        except ChecksumUnreadable as error:
+            raise _TransientFailure(str(error)) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _TransientFailure(describe_http_error(error)) from None
         except ValueError:  # aiohttp reads the proxy's address at each request
             raise FetchFailed("HTTP_PROXY or HTTPS_PROXY holds no address of a proxy") from None
         if expected and expected != found.md5:
             raise _TransientFailure("the MD5 does not match")
+        if not expected and (damage := await asyncio.to_thread(find_damage, to)):
+            raise _TransientFailure(f"{damage}, and the mirror states no MD5")
         return found
 
 
@@ -181,18 +186,6 @@ async def _save(content: aiohttp.StreamReader, to: Path) -> MirrorFile:
     return MirrorFile(to, digest.hexdigest())
 
 
-def read_md5_header(headers: Mapping[str, str]) -> str | None:
-    """Return the MD5 that a response states in x-goog-hash or as its ETag."""
-    stated = re.search(r"md5=([A-Za-z0-9+/=]+)", headers.get("x-goog-hash", ""))
-    if stated:
-        try:
-            return base64.b64decode(stated[1], validate=True).hex()
-        except binascii.Error:
-            return None
-    tag = _MD5.match(headers.get("ETag", ""))
-    return tag[1] if tag else None
-
-
 AT_ONCE = 4
 """The number of simultaneous downloads (research: gdelt §8)."""
 WAITING = 8
@@ -207,16 +200,23 @@ class FetchTroubles:
     """The batches that could not be fetched."""
 
     failed: dict[str, str] = field(default_factory=dict)
-    """The batches that failed, and the reasons; the next sync tries them again."""
+    """The batches that failed, in whole or in part, and the reasons; the next sync tries them
+    again."""
     late: int = 0
     """The number of batches that are not available yet and may still arrive."""
+    growing: int = 0
+    """The number of batches of which some files are there and others may still arrive."""
     in_a_row: int = 0
     fetched: bool = False
     """Whether the mirror has responded at all."""
 
     def joined(self, other: "FetchTroubles") -> "FetchTroubles":
         """Return these troubles together with others."""
-        return FetchTroubles(failed=self.failed | other.failed, late=self.late + other.late)
+        return FetchTroubles(
+            failed=self.failed | other.failed,
+            late=self.late + other.late,
+            growing=self.growing + other.growing,
+        )
 
 
 class Downloads:
@@ -317,26 +317,41 @@ class Downloads:
 
     async def _fetch(self, mirror: Mirror, wanted: BatchToFetch) -> Delivery | None:
         """Fetch the files of one batch; return None if there is nothing to record for it."""
-        try:
-            offers = await self._offers(mirror, wanted)
-        except FetchFailed as error:
-            self._note_failure(wanted, error)
-            return None
+        offers, failure = await self._offers(mirror, wanted)
+        if failure:
+            self._note_failure(wanted, failure)
+            return self._deliver(wanted, offers, "part") if offers else None
         self.troubles.in_a_row, self.troubles.fetched = 0, True
         now = self._now()
-        if not offers and not is_gap(wanted.feed, wanted.batch, now):
-            self.troubles.late += 1
-            return None
-        row = to_batch_row(wanted, bool(offers), now)
+        if offers or wanted.known:
+            if MIRRORED[wanted.feed].grows and not is_final(wanted.batch, wanted.feed, now):
+                self.troubles.growing += 1
+            return self._deliver(wanted, offers, "read")
+        if is_gap(wanted.feed, wanted.batch, now):
+            return self._deliver(wanted, offers, "missing")
+        self.troubles.late += 1
+        return None
+
+    def _deliver(
+        self, wanted: BatchToFetch, offers: tuple[Offer, ...], state: BatchState
+    ) -> Delivery:
+        row = to_batch_row(wanted, state, self._now())
         return Delivery(offers=offers, batches=(row,), done=self._release)
 
-    async def _offers(self, mirror: Mirror, wanted: BatchToFetch) -> tuple[Offer, ...]:
+    async def _offers(
+        self, mirror: Mirror, wanted: BatchToFetch
+    ) -> tuple[tuple[Offer, ...], FetchFailed | None]:
+        """Fetch the files that are not known, up to the first that fails; return its error too."""
         offers: list[Offer] = []
         async with AsyncExitStack() as undo:
             for path in MIRRORED[wanted.feed].paths(wanted.batch):
                 name = path.rpartition("/")[2]
                 to = self._folder / name
-                fetched = await mirror.fetch(path, to)
+                try:
+                    fetched = None if name in wanted.known else await mirror.fetch(path, to)
+                except FetchFailed as error:
+                    undo.pop_all()
+                    return tuple(offers), error
                 if fetched:
                     undo.callback(to.unlink, missing_ok=True)
                     offers.append(
@@ -344,7 +359,7 @@ class Downloads:
                               md5=fetched.md5, downloaded=True)
                     )  # fmt: skip
             undo.pop_all()
-        return tuple(offers)
+        return tuple(offers), None
 
     def _note_failure(self, wanted: BatchToFetch, error: FetchFailed) -> None:
         troubles = self.troubles
@@ -362,7 +377,6 @@ class Downloads:
         self._call(self._slots.release)
 
 
-def to_batch_row(wanted: BatchToFetch, found: bool, now: datetime) -> BatchRow:
+def to_batch_row(wanted: BatchToFetch, state: BatchState, now: datetime) -> BatchRow:
     """Return the row of a batch that was asked for."""
-    stamp, checked = int(wanted.batch.timestamp()), int(now.timestamp())
-    return BatchRow(wanted.feed, stamp, "read" if found else "missing", checked)
+    return BatchRow(wanted.feed, int(wanted.batch.timestamp()), state, int(now.timestamp()))

@@ -82,9 +82,15 @@ class MirrorFeed:
     """The time after which a batch that is still not available counts as a gap; before, it may
     still arrive."""
     settled: timedelta = timedelta(days=1)
-    """The age of a gap after which it is not requested again."""
+    """The age of a gap, and of files missing from a batch, after which they are not requested
+    again."""
     rewritten: bool = False
     """Whether a batch may change, so that it too is requested again until it is that old."""
+
+    @property
+    def grows(self) -> bool:
+        """Return whether a batch that was read may get more: changes, or files of other minutes."""
+        return self.rewritten or self.minutes > 1
 
     def paths(self, batch: datetime) -> list[str]:
         """Return the paths that a batch may have on the mirror."""

@@ -28,7 +28,7 @@ PIECE = 1 << 19
 PACKED_PIECE = 1 << 16
 GZIP, DEFLATE = 31, -15
 """The compression formats, as values of `wbits`."""
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _LOCAL_HEADER = 30
 _ISAL: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # not an instance
 TROUBLE = (*ARCHIVE_DAMAGE, _ISAL)
@@ -91,7 +91,7 @@ def _iter_pieces(path: Path, one_entry: bool) -> Iterator[bytes]:
         raw.seek(0)
         if magic.startswith(GZIP_MAGIC):
             yield from _inflate(_read_packed(raw, path.stat().st_size), GZIP)
-        elif magic == b"PK\x03\x04":
+        elif magic == ZIP_MAGIC:
             yield from _iter_members(raw, one_entry)
         else:
             yield from _read_stream(raw)

@@ -85,7 +85,8 @@ class PortalPages:
             self.troubles.late += 1
             return None
         offers = () if page is None else (self._keep(wanted, page.content),)
-        return Delivery(offers=offers, batches=(to_batch_row(wanted, page is not None, now),))
+        row = to_batch_row(wanted, "missing" if page is None else "read", now)
+        return Delivery(offers=offers, batches=(row,))
 
     def _keep(self, wanted: BatchToFetch, content: bytes) -> Offer:
         day = f"{wanted.batch:%Y-%m-%d}.json"

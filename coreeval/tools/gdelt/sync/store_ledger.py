@@ -240,14 +240,13 @@ class StoreLedger:
         )
         return {row["batch"]: BatchRow(**row) for row in self._rows(query)}
 
-    def newest_batch(self, feeds: Sequence[Feed]) -> int | None:
-        """Return the newest batch of these feeds read from the mirror or from a complete copy."""
-        newest = select(func.max(batches_table.c.batch)).where(
-            batches_table.c.feed.in_(feeds), batches_table.c.state == "read"
+    def whole_files(self, feed: Feed) -> set[str]:
+        """Return the names of a feed's files that were read from end to end."""
+        names = select(files_table.c.name).where(
+            files_table.c.feed == feed, files_table.c.state == "read"
         )
         with self._engine.connect() as connection:
-            found: int | None = connection.scalar(newest)
-        return found
+            return set(connection.scalars(names))
 
     def list_ranges(self) -> list[BatchRange]:
         """Return the batches that should be there."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
@@ -22,7 +22,9 @@ from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.sync.batches import (
     clamp_window,
+    count_ahead,
     find_gaps,
+    find_resume_starts,
     list_batches_to_fetch,
     list_ranges,
 )
@@ -32,7 +34,7 @@ from coreeval.tools.gdelt.sync.downloads import (
     FetchTroubles,
     normalise_mirror_url,
 )
-from coreeval.tools.gdelt.sync.feeds import MIRRORED, PORTAL_FEEDS, USUAL_FEEDS, Feed
+from coreeval.tools.gdelt.sync.feeds import PORTAL_FEEDS, USUAL_FEEDS, Feed
 from coreeval.tools.gdelt.sync.file_reader import Offer
 from coreeval.tools.gdelt.sync.intake import Delivery, Intake, IntakeCounts
 from coreeval.tools.gdelt.sync.portal_api import check_contact, normalise_api_url
@@ -82,10 +84,6 @@ class StopRequest:
         self.ask()
 
 
-LOOK_BACK = timedelta(days=1)
-"""The time before the newest batch in which late batches are looked for."""
-LOOK_BACK_AT_PAGES = MIRRORED["current_events"].settled
-"""The time before the newest page in which pages may still change."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -122,6 +120,8 @@ class SyncResult:
     known_gaps: int = 0
     """The number of these that are missing from GDELT's own archive."""
     troubles: FetchTroubles = field(default_factory=FetchTroubles)
+    ahead: int = 0
+    """The number of batches of the store that are dated in the future: a clock was wrong."""
     stopped: bool = False
     """Whether a signal ended it; running the same command again continues it."""
     seconds: float = 0.0
@@ -160,10 +160,13 @@ def sync_mirror(
         clamp_window(start, end, now)
 
     def work(at: _Work) -> SyncResult:
-        since, until = clamp_window(start or _resume_from(at.ledger, feeds, store), end, now)
+        starts = {feed: start for feed in feeds} if start else _resume(at.ledger, feeds, store, now)
+        starts = {feed: clamp_window(since, end, now)[0] for feed, since in starts.items()}
+        until = min(end or now, now)
         known = {feed: at.ledger.batches(feed) for feed in feeds}
-        missing = list_batches_to_fetch(feeds, known, since, until, now)
-        asked = list_ranges(feeds, since, until, now)
+        names = {feed: at.ledger.whole_files(feed) for feed in feeds}
+        missing = list_batches_to_fetch(starts, known, names, until, now)
+        asked = list_ranges(starts, until, now)
         at.ledger.note_ranges(asked)
         downloads = Downloads(
             [each for each in missing if each.feed not in PORTAL_FEEDS],
@@ -241,13 +244,15 @@ class _Work:
         self, counts: IntakeCounts, asked: Sequence[BatchRange], troubles: FetchTroubles
     ) -> SyncResult:
         """Return the result of the sync."""
-        gaps = find_gaps(self.ledger, asked, self.around.now())
+        now = self.around.now()
+        gaps = find_gaps(self.ledger, asked, now)
         return SyncResult(
             store=self.layout.root,
             counts=counts,
             gaps=sum(gap.batches for gap in gaps),
             known_gaps=sum(gap.batches for gap in gaps if gap.hole),
             troubles=troubles,
+            ahead=count_ahead(self.ledger, sorted({each.feed for each in asked}), now),
         )
 
     def _until_stopped(self, deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
@@ -307,26 +312,24 @@ def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
         ) from None
 
 
-def _resume_from(ledger: StoreLedger, feeds: Sequence[Feed], store: Path) -> datetime:
-    """Return where to resume: before the newest batch, since some come late or are rewritten."""
-    groups = (
-        ([feed for feed in feeds if feed not in PORTAL_FEEDS], LOOK_BACK),
-        ([feed for feed in feeds if feed in PORTAL_FEEDS], LOOK_BACK_AT_PAGES),
+def _resume(
+    ledger: StoreLedger, feeds: Sequence[Feed], store: Path, now: datetime
+) -> dict[Feed, datetime]:
+    """Return where each feed goes on.
+
+    Raises:
+        KnowledgeError: nothing of the feeds was read, or only what is dated in the future.
+    """
+    if starts := find_resume_starts(ledger, feeds, now):
+        return starts
+    ahead = count_ahead(ledger, feeds, now)
+    what = f": its {ahead:,} batches are dated after {now:%Y-%m-%d %H:%M} UTC" if ahead else ""
+    raise KnowledgeError(
+        f"the store has nothing yet to go on from{what}",
+        where=str(store),
+        hint="say how far back to begin: coreeval gdelt sync --days 7"
+        + (" (was this machine's clock wrong, or is it now?)" if ahead else ""),
     )
-    since = [
-        datetime.fromtimestamp(newest, UTC) - back
-        for group, back in groups
-        if (newest := ledger.newest_batch(group)) is not None
-    ]
-    if not since:
-        raise KnowledgeError(
-            "the store has nothing yet to go on from",
-            where=str(store),
-            hint="say how far back to begin: coreeval gdelt sync --days 7",
-        )
-    asked = [each.first for each in ledger.list_ranges() if each.feed in feeds]
-    first = datetime.fromtimestamp(min(asked), UTC) if asked else min(since)
-    return max(min(since), first)
 
 
 def _name_below(file: Path, source: Path) -> str:

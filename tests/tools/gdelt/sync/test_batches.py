@@ -109,5 +109,3 @@ def test_a_ledger_takes_many_rows_at_once(tmp_path: Path, count: int) -> None:
         ledger.commit(LedgerEntry(batches=rows, ignored={"a": "y"}))
         assert len(ledger.batches("gkg")) == count
         assert ledger.list_ignored_files() == {"a": "y"}
-        assert ledger.newest_batch(["gkg"]) == rows[-1].batch
-        assert ledger.newest_batch(["gal"]) is None

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from multidict import CIMultiDict
 
 from coreeval.errors import KnowledgeError, RunError, UsageError
 from coreeval.tools.gdelt.sync import downloads, file_reader, intake
-from coreeval.tools.gdelt.sync.downloads import normalise_mirror_url, read_md5_header
+from coreeval.tools.gdelt.sync.download_checks import ChecksumUnreadable, read_md5_header
+from coreeval.tools.gdelt.sync.downloads import normalise_mirror_url
 from coreeval.tools.gdelt.sync.feeds import Feed, parse_feeds
 from coreeval.tools.gdelt.sync.sync import Around, SyncResult, sync_folder, sync_mirror
 from tests.support.mirror_server import Answer, MirrorServer
@@ -86,9 +88,11 @@ def test_nothing_is_fetched_twice(tmp_path: Path, server: MirrorServer) -> None:
     synced(tmp_path / "store", server, ALL)
     before = urls_of(tmp_path / "store")
     server.asked.clear()
-    assert synced(tmp_path / "store", server, ALL).counts.files == 0
+    done = synced(tmp_path / "store", server, ALL)
+    assert (done.counts.files, done.counts.known) == (0, 0)
     may_still_come = {path.format(stamp(NOW)) for path in (GKG, EVENTS, MENTIONS)}
-    assert set(server.asked) == may_still_come
+    assert {path for path in server.asked if ".gal." not in path} == may_still_come
+    assert not set(server.asked) & set(server.files), "only what was not there is asked for"
     assert urls_of(tmp_path / "store") == before
 
 
@@ -119,9 +123,37 @@ def test_what_is_not_there_after_its_time_is_a_gap(tmp_path: Path, server: Mirro
 
 def test_a_gap_of_long_ago_is_not_asked_for_again(tmp_path: Path, server: MirrorServer) -> None:
     later = NOW + timedelta(days=2)
+    fill(server, [NOW - timedelta(minutes=15)])
     synced(tmp_path / "store", server, end=NOW, now=later)
     server.asked.clear()
     done = synced(tmp_path / "store", server, end=NOW, now=later)
+    assert (server.asked, done.gaps) == ([], 4 * HOURS - 1)
+
+
+@pytest.mark.parametrize("feeds", [("gkg",), ("gkg", "gal")])
+def test_a_mirror_that_is_days_behind_loses_nothing(
+    tmp_path: Path, server: MirrorServer, feeds: tuple[Feed, ...]
+) -> None:
+    """The last feed is three days behind; the others are not."""
+    store, last, first = tmp_path / "store", feeds[-1], NOW - timedelta(days=3)
+    both = [at for at in quarters(first, 4 * 24 * 3 + 1) if at <= NOW]
+    fill(server, both, feeds[:-1])
+    fill(server, [] if feeds[:-1] else both[:1], [last])
+    synced(store, server, feeds, start=first)
+    for hours in (12, 24):
+        done = synced(store, server, feeds, start=None, now=NOW + timedelta(hours=hours))
+        assert done.counts.articles == 0
+    fill(server, both, [last])
+    synced(store, server, feeds, start=None, now=NOW + timedelta(hours=36))
+    days = asked(store, f"SELECT count(*) FROM batches WHERE feed = '{last}' AND state = 'read'")
+    assert days == [(len(both),)]
+
+
+def test_what_a_mirror_never_had_is_given_up(tmp_path: Path, server: MirrorServer) -> None:
+    later = NOW + timedelta(days=8)
+    for _ in range(2):
+        server.asked.clear()
+        done = synced(tmp_path / "store", server, end=NOW, now=later)
     assert (server.asked, done.gaps) == ([], 4 * HOURS)
 
 
@@ -263,6 +295,116 @@ def test_two_minutes_of_gal_make_one_batch(tmp_path: Path, server: MirrorServer)
     assert asked(tmp_path / "store", "SELECT state FROM batches") == [("read",)]
 
 
+def gal_paths(*minutes: int) -> list[str]:
+    return [GAL.format(stamp(AT + timedelta(minutes=minute))) for minute in minutes]
+
+
+def put_gal(server: MirrorServer, *minutes: int) -> None:
+    for minute in minutes:
+        at = AT + timedelta(minutes=minute)
+        server.put(GAL.format(stamp(at)), gal_gz(at))
+
+
+def synced_gal(store: Path, server: MirrorServer, **changes: datetime | None) -> SyncResult:
+    """Fetch the articles of one quarter hour, unless `start` is changed."""
+    window = {"start": AT, "end": AT + timedelta(minutes=15)} | changes
+    around = Around(now=lambda: window.get("now") or NOW, pause_s=0.001)
+    return sync_mirror(
+        store, start=window["start"], end=window["end"], feeds=("gal",), mirror=server.url,
+        around=around,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("again", [{}, {"start": None, "end": None}], ids=["same", "last"])
+def test_a_late_file_of_a_batch_is_fetched_by_a_later_sync(
+    tmp_path: Path, server: MirrorServer, again: dict[str, datetime | None]
+) -> None:
+    put_gal(server, 0)
+    done = synced_gal(tmp_path / "store", server)
+    assert (done.counts.files, done.troubles.growing, done.gaps) == (1, 1, 0)
+    put_gal(server, 3, 7)
+    server.asked.clear()
+    assert synced_gal(tmp_path / "store", server, **again).counts.files == 2
+    assert not set(gal_paths(0)) & set(server.asked), "what was read is not fetched again"
+    settled = AT + timedelta(days=1)
+    synced_gal(tmp_path / "store", server, now=settled)
+    server.asked.clear()
+    done = synced_gal(tmp_path / "store", server, now=settled)
+    assert (server.asked, done.troubles.growing) == ([], 0)
+    assert len(urls_of(tmp_path / "store")) == 3
+
+
+def test_a_file_that_fails_leaves_the_others_of_its_batch(
+    tmp_path: Path, server: MirrorServer
+) -> None:
+    put_gal(server, 0, 7)
+    server.put(gal_paths(3)[0], Answer(status=500))
+    done = synced_gal(tmp_path / "store", server)
+    assert (done.counts.files, list(done.troubles.failed)) == (1, [f"gal {AT:%Y-%m-%d %H:%M}"])
+    assert asked(tmp_path / "store", "SELECT state FROM batches") == [("part",)]
+    put_gal(server, 3)
+    done = synced_gal(tmp_path / "store", server, now=NOW + timedelta(days=5))
+    assert (done.counts.files, done.troubles.failed) == (2, {})
+    assert asked(tmp_path / "store", "SELECT state FROM batches") == [("read",)]
+
+
+NO_CHECKSUM = {"Content-Type": "application/zip"}
+NOT_WHOLE = {
+    "an empty file": b"",
+    "an empty archive's start": b"PK",
+    "a page of a proxy": b"<html>Please log in</html>",
+    "two files": zipped(("a.csv", gkg_file(AT)), ("b.csv", gkg_file(AT))),
+    "a cut archive": gkg_zip(AT)[:-40],
+    "a changed archive": gkg_zip(AT).replace(b"P", b"Q", 1),
+}
+
+
+@pytest.mark.parametrize("body", NOT_WHOLE.values(), ids=NOT_WHOLE)
+def test_without_a_checksum_damage_is_told_and_fetched_again(
+    tmp_path: Path, server: MirrorServer, body: bytes
+) -> None:
+    fill(server, quarters(START, 4 * HOURS))
+    server.put(GKG.format(stamp(AT)), Answer(body=body, headers=NO_CHECKSUM))
+    done = synced(tmp_path / "store", server)
+    assert (done.counts.bad.total(), done.gaps) == (0, 1)
+    assert "the mirror states no MD5" in done.troubles.failed[f"gkg {AT:%Y-%m-%d %H:%M}"]
+    server.put(GKG.format(stamp(AT)), Answer(body=gkg_zip(AT), headers=NO_CHECKSUM))
+    done = synced(tmp_path / "store", server)
+    assert (done.counts.files, done.troubles.failed, done.gaps) == (1, {}, 0)
+    assert len(urls_of(tmp_path / "store")) == 72
+
+
+def test_a_checksum_that_cannot_be_read_is_told(tmp_path: Path, server: MirrorServer) -> None:
+    fill(server, quarters(START, 4 * HOURS))
+    answer = Answer(body=gkg_zip(AT), headers={"x-goog-hash": "md5=%%%"})
+    server.put(GKG.format(stamp(AT)), answer)
+    done = synced(tmp_path / "store", server)
+    assert "states an MD5 that is none" in done.troubles.failed[f"gkg {AT:%Y-%m-%d %H:%M}"]
+
+
+YEAR = timedelta(days=364)
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["and before", "only"])
+def test_a_clock_that_was_a_year_ahead_does_not_end_going_on(
+    tmp_path: Path, server: MirrorServer, both: bool
+) -> None:
+    store, ahead = tmp_path / "store", NOW + YEAR
+    fill(server, [*quarters(START, 4 * HOURS), *quarters(ahead - timedelta(hours=1), 4)])
+    if both:
+        synced(store, server)
+    synced(store, server, start=ahead - timedelta(hours=1), now=ahead)
+    later = NOW + timedelta(hours=1)
+    fill(server, quarters(NOW, 4))
+    if both:
+        done = synced(store, server, start=None, now=later)
+        assert (done.counts.files, done.ahead) == (4, 4)
+    else:
+        with pytest.raises(KnowledgeError, match=r"4 batches are dated after[\s\S]*--days 7"):
+            synced(store, server, start=None, now=later)
+        assert synced(store, server, now=later).counts.files == 4 * HOURS + 4
+
+
 @pytest.mark.parametrize(
     ("start", "end", "message"),
     [
@@ -302,15 +444,27 @@ def test_feeds_by_name() -> None:
             parse_feeds(names)
 
 
+OTHER = "rL0Y20zC+Fzt72VPzMSk2A=="
+
+
 @pytest.mark.parametrize(
     ("headers", "md5"),
     [
-        ({"x-goog-hash": "crc32c=x,md5=1B2M2Y8AsgTpgAmY7PhCfg=="}, MD5),
-        ({"ETag": f'"{MD5}"'}, MD5),
-        ({"ETag": '"5f3-abc"'}, None),
-        ({"x-goog-hash": "md5=%%%"}, None),
-        ({}, None),
+        ([("x-goog-hash", "crc32c=x,md5=1B2M2Y8AsgTpgAmY7PhCfg==")], MD5),
+        ([("x-goog-hash", "crc32c=x"), ("X-Goog-Hash", "md5=1B2M2Y8AsgTpgAmY7PhCfg==")], MD5),
+        ([("x-goog-hash", "md5=1B2M2Y8AsgTpgAmY7PhCfg=="), ("x-goog-hash", "crc32c=x")], MD5),
+        ([("ETag", f'"{MD5}"')], MD5),
+        ([("ETag", '"5f3-abc"')], None),
+        ([("x-goog-hash", "crc32c=x")], None),
+        ([], None),
     ],
 )  # fmt: skip
-def test_the_checksum_that_a_mirror_states(headers: dict[str, str], md5: str | None) -> None:
-    assert read_md5_header(headers) == md5
+def test_the_checksum_that_a_mirror_states(headers: list[tuple[str, str]], md5: str | None) -> None:
+    assert read_md5_header(CIMultiDict(headers)) == md5
+
+
+@pytest.mark.parametrize("word", ["md5=%%%", "md5=", "md5=AAAA", "md5=é",
+                                  f"md5=1B2M2Y8AsgTpgAmY7PhCfg==,md5={OTHER}"])  # fmt: skip
+def test_a_checksum_that_is_none_is_not_passed_over(word: str) -> None:
+    with pytest.raises(ChecksumUnreadable, match=r"an MD5 that is none|two different"):
+        read_md5_header(CIMultiDict([("x-goog-hash", word), ("ETag", f'"{MD5}"')]))
