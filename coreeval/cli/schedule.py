@@ -144,8 +144,9 @@ def install(
     as_json: AsJson = False,
 ) -> None:
     """Have cron, systemd or GitHub look whether anything is due."""
-    from coreeval.schedule.install import ScheduleGroup, make_units, write_units
+    from coreeval.schedule.install import ScheduleGroup, make_units
     from coreeval.schedule.plan import open_plan, refuse_duplicates
+    from coreeval.schedule.write_units import write_units
 
     way = _choose_unit_kind(
         cron=cron, systemd=systemd, github=github, none=accept_hooks or trust_endpoints

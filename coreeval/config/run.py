@@ -188,7 +188,7 @@ class DetectConfig(Section):
 class Config(Section):
     """All settings of a run."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     task: str
     """The name of a built-in task, or the path of a task file."""
     dataset: DatasetConfig

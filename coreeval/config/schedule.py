@@ -30,6 +30,11 @@ CRON_FIELDS = {
 }
 
 
+FIRST_MOMENT = datetime(1, 1, 3, tzinfo=UTC)
+LAST_MOMENT = datetime(9999, 12, 29, tzinfo=UTC)
+"""The first and last times that every time zone can say, with a day to spare."""
+
+
 @dataclass(frozen=True)
 class Cron:
     """Five fields and a time zone, with Debian cron's weekdays, day rules and clock changes.
@@ -43,9 +48,10 @@ class Cron:
     zone: ZoneInfo
 
     def iter_after(self, moment: datetime) -> Iterator[datetime]:
-        """Yield the scheduled times after a moment, in UTC, each once."""
+        """Yield the scheduled times after a moment, in UTC, each once, up to `LAST_MOMENT`."""
+        moment = _within_calendar(moment)
         last = moment.astimezone(UTC)  # times of one zone are compared by the wall clock
-        for local in CronSim(self.expression, moment.astimezone(self.zone)):
+        for local in _until_calendar_ends(CronSim(self.expression, moment.astimezone(self.zone))):
             time = local.astimezone(UTC)
             if time > last:
                 last = time
@@ -53,8 +59,10 @@ class Cron:
 
     def find_latest(self, moment: datetime) -> datetime | None:
         """Return the latest scheduled time that is not after a moment, in UTC."""
+        moment = _within_calendar(moment)
         start = (moment + timedelta(seconds=1)).astimezone(self.zone)
-        back = (local.astimezone(UTC) for local in CronSim(self.expression, start, reverse=True))
+        times = _until_calendar_ends(CronSim(self.expression, start, reverse=True))
+        back = (local.astimezone(UTC) for local in times)
         found = next((due for due in back if due <= moment), None)
         if found is None:
             return None
@@ -85,6 +93,21 @@ class Cron:
     @property
     def _simulation(self) -> CronSim:
         return CronSim(self.expression, datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def _within_calendar(moment: datetime) -> datetime:
+    return min(max(moment, FIRST_MOMENT), LAST_MOMENT)
+
+
+def _until_calendar_ends(times: Iterator[datetime]) -> Iterator[datetime]:
+    """Yield times up to the first or last that Python can say, at which CronSim fails."""
+    try:
+        for local in times:
+            if not FIRST_MOMENT <= local <= LAST_MOMENT:
+                return
+            yield local
+    except OverflowError:
+        return
 
 
 def parse_cron(expression: str, timezone: str) -> Cron:

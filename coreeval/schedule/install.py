@@ -8,9 +8,8 @@ import hashlib
 import os
 import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import metadata, resources
@@ -19,9 +18,9 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-from coreeval.errors import RunError, UsageError
+from coreeval.errors import UsageError
 from coreeval.schedule.plan import SchedulePlan
-from coreeval.tools.files import replacing, special_kind, special_kind_on_way, write_text
+from coreeval.tools.files import special_kind_on_way
 from coreeval.tools.workspace import HOME_VARIABLE
 
 CHECK_EVERY = timedelta(minutes=15)
@@ -91,43 +90,6 @@ def make_cron_line(looks: ScheduleGroup) -> str:
     variables = [f"{name}={shlex.quote(value)}" for name, value in looks.variables.items()]
     command = " ".join([*variables, shlex.join(looks.command), "#", looks.unit_name])
     return f"{minutes} * * * * " + _escape_line(command, "%", "\\%")
-
-
-def replace_cron_line(crontab: str, line: str) -> str:
-    """Return a crontab with a line in place of any earlier line of the same name.
-
-    Cron ends lines only at line feeds; other separators of `str.splitlines` are left alone.
-    """
-    kept = [each for each in _split_crontab(crontab) if not each.endswith(_name_mark(line))]
-    return "\n".join([*kept, line, ""])
-
-
-def list_other_units(crontab: str, line: str) -> list[str]:
-    """Return the lines of a crontab with the name of a unit that check other configs than it."""
-    return [
-        each
-        for each in _split_crontab(crontab)
-        if each.endswith(_name_mark(line)) and _checked_configs(each) != _checked_configs(line)
-    ]
-
-
-def _split_crontab(crontab: str) -> list[str]:
-    return crontab.removesuffix("\n").split("\n") if crontab else []
-
-
-def _name_mark(line: str) -> str:
-    """Return the comment at the end of a unit's line, which names it."""
-    return line[line.rindex(" # ") :]
-
-
-def _checked_configs(line: str) -> list[str] | None:
-    """Return the configs that the line of a unit checks; None if it is not written like one."""
-    command = line.removesuffix(_name_mark(line)).partition(" schedule due ")[2]
-    try:
-        words = shlex.split(command.replace("\\%", "%"))
-    except ValueError:
-        return None
-    return [word for word in words if not word.startswith("-")]
 
 
 def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
@@ -236,6 +198,13 @@ def _relative_path(path: Path, root: Path) -> str:
         )
     name = path.relative_to(root).as_posix()
     _check_path(name, _NOT_FOR_GITHUB)
+    if found := _MEANS_MORE.search(name):
+        raise UsageError(
+            f"a path with {found[0]!a} {'in it' if found.start() else 'in front'} cannot stand in "
+            "a workflow: git, tar and GitHub's cache read it as something else",
+            where=ascii(name),
+            hint="rename the file or folder",
+        )
     return name
 
 
@@ -262,6 +231,11 @@ _NOT_FOR_GITHUB = re.compile(rf"{_NOT_FOR_UNITS.pattern}|[\x85\u2028\u2029]|\$\{
 """The same, the other line breaks of YAML, and `${{`, which starts an expression for GitHub."""
 
 
+_MEANS_MORE = re.compile(r"^[-!#~: ]|[*?\[\]\\]")
+"""What a path of a workflow must not begin with (options, exclusions, comments, homes, git's magic,
+blanks that are dropped) and must not have in it (patterns)."""
+
+
 def _escape_line(text: str, special: str, escaped: str) -> str:
     """Escape a character in a line of a unit; refuse any character that would end the line.
 
@@ -281,21 +255,29 @@ def _check_path(text: str, refused: re.Pattern[str]) -> None:
         )
 
 
+LONGEST_NAME = 200
+"""The most characters of a unit's name; a file's may have 255, and a draft of it is longer."""
 UnitKind = Literal["cron", "systemd", "github"]
 CRONTAB = "crontab"
 """Stands in for a file path: cron stores the line itself."""
-_NO_CRONTAB = re.compile(rb"no crontab for|can't open '[^/']+': No such file")
-"""What crontab prints if a user has no table yet: Vixie cron, its successors, and BusyBox."""
 
 
 def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
     """Return the texts to write, by path.
 
     Raises:
-        UsageError: a config is in no git repository, or its path cannot be written in a unit.
+        UsageError: a config is in no git repository, its path cannot be written in a unit, or the
+            name of the unit is too long for a file.
     """
     if way == "cron":
         return {CRONTAB: make_cron_line(looks)}
+    if len(looks.unit_name) > LONGEST_NAME:
+        raise UsageError(
+            f"the unit's name has {len(looks.unit_name)} characters, more than {LONGEST_NAME}: it "
+            "holds the names of all its configs",
+            where=f"{looks.unit_name[:40]}...",
+            hint="give shorter names to the configs, or install them in several units",
+        )
     if way == "systemd":
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         folder = Path(home).expanduser() / "systemd" / "user"
@@ -311,101 +293,6 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
     return {str(root / name): make_workflow(looks, root)}
 
 
-def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
-    """Write units to their paths, and return the other units of the same name that are replaced.
-
-    A crontab line replaces the earlier line of the same configs without `force`.
-
-    Args:
-        units: The texts to write, by path.
-        force: Whether to replace other units of the same name.
-        crontab_copy: The path of the backup of the crontab, if it is replaced.
-
-    Raises:
-        UsageError: other units exist there, or there is no cron on this machine.
-        RunError: cron does not show its table, or refuses the line.
-    """
-    crontab = _read_crontab() if CRONTAB in units else ""
-    others = [each for name, text in units.items() for each in _find_others(name, text, crontab)]
-    if others and not force:
-        raise UsageError(
-            "there is another unit of this name",
-            where=others[0],
-            hint="compare it with --print; --force replaces it",
-        )
-    for name, text in units.items():
-        if name == CRONTAB:
-            _write_cron_line(text, crontab, crontab_copy)
-        else:
-            write_text(Path(name), text)
-    return others
-
-
-def _find_others(name: str, text: str, crontab: str) -> list[str]:
-    """Return the other units in the place of a unit: lines of the crontab, or its file."""
-    if name == CRONTAB:
-        return list_other_units(crontab, text)
-    path = Path(name)
-    if special_kind(path):  # a link is replaced, not followed; a pipe would be waited for
-        return [name]
-    return [name] if path.exists() and path.read_bytes() != text.encode() else []
-
-
-def _write_cron_line(line: str, before: str, copy: Path) -> None:
-    after = replace_cron_line(before, line)
-    if after == before:
-        return
-    if before:
-        with replacing(copy) as draft:
-            draft.touch()
-            draft.chmod(0o600)  # a crontab may set passwords
-            draft.write_bytes(os.fsencode(before))
-    done = _run_crontab("-", given=after)
-    if done.returncode:
-        raise RunError(f"crontab refused the line: {_words_of(done)}", where=line)
-
-
-def _read_crontab() -> str:
-    """Return the user's crontab; "" only if crontab says that there is none.
-
-    Raises:
-        RunError: crontab fails for another reason; writing a new table would lose its lines.
-    """
-    listed = _run_crontab("-l")
-    if not listed.returncode:
-        return os.fsdecode(listed.stdout)
-    if not _NO_CRONTAB.search(listed.stderr):
-        raise RunError(
-            f"the crontab that is there cannot be read: {_words_of(listed)}",
-            where="crontab -l",
-            hint="nothing was changed; once that command works, install again, "
-            "or see the line with --print",
-        )
-    return ""
-
-
-def _run_crontab(argument: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Run crontab on bytes: a table need not be UTF-8, and its line endings must not change."""
-    try:
-        return subprocess.run(
-            ["crontab", argument],
-            input=os.fsencode(given),
-            capture_output=True,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except FileNotFoundError:
-        raise UsageError(
-            "there is no crontab command on this machine",
-            where="schedule install --cron",
-            hint="install cron, or see the line with --print",
-        ) from None
-
-
-def _words_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    said = done.stderr.decode("utf-8", "replace").strip()
-    return said or f"it ended with exit code {done.returncode} and said nothing"
-
-
 def find_repository(path: Path) -> Path:
     """Return the folder of the git repository that contains a config.
 
@@ -418,5 +305,6 @@ def find_repository(path: Path) -> Path:
     raise UsageError(
         "the config is in no git repository",
         where=str(path),
-        hint="GitHub's workflows live in one: git init, or see the workflow with --print",
+        hint="GitHub's workflows live in one and name the config by its path there, also with "
+        "--print: give git init in the folder that is to be the repository",
     )

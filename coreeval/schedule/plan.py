@@ -12,12 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AfterValidator, AwareDatetime, ValidationError
 
 from coreeval.config import ROLES, Config, load_config
-from coreeval.config.schedule import Cron, HookConfig, ScheduleConfig, format_version
+from coreeval.config.schedule import (
+    FIRST_MOMENT,
+    LAST_MOMENT,
+    Cron,
+    HookConfig,
+    ScheduleConfig,
+    format_version,
+)
 from coreeval.errors import (
     ConfigError,
     CoreEvalError,
@@ -52,10 +59,20 @@ class ErrorRecord(Value):
         return cls.model_validate(error.as_dict())
 
 
+def _check_moment(moment: datetime) -> datetime:
+    if not FIRST_MOMENT <= moment <= LAST_MOMENT:
+        raise ValueError("the year is the first or the last of the calendar")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_check_moment)]
+"""A time that every time zone can say."""
+
+
 class OpenPeriod(Value):
     """A period that has no release yet."""
 
-    due_at: AwareDatetime
+    due_at: Moment
     version: str
     run: str
     """The run's directory; empty if the refresh failed before there was one."""
@@ -80,7 +97,7 @@ class OpenPeriod(Value):
 class PeriodRelease(Value):
     """The newest period that has a release."""
 
-    due_at: AwareDatetime
+    due_at: Moment
     version: str
     run: str
     release: str

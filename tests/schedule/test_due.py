@@ -3,7 +3,7 @@
 import json
 import os
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -417,3 +417,31 @@ def test_another_schedule_goes_on_where_the_last_one_ended(office: FakeSchedule)
     assert office.check_once().ending == "released"
     assert office.releases == ["2026-11-17", "2026.47"]
     assert json.loads(office.state.model_dump_json())["finished"]["version"] == "2026-11-17"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize(
+    "now", ["9999-12-31T23:59:59.999999+00:00", "9999-12-29T23:00:00+00:00", "0001-01-01T00:00Z"]
+)
+@pytest.mark.parametrize("cron", ["0 3 * * MON", "* * * * *", "0 0 29 2 *"])
+def test_the_ends_of_the_calendar_are_no_fault(
+    cron: str, now: str, zone: str, tmp_path: Path
+) -> None:
+    office = FakeSchedule(tmp_path, schedule={"cron": cron, "timezone": zone})
+    office.now = datetime.fromisoformat(now)
+    assert office.check_once().ending in ("released", "nothing")
+    assert office.check_once().ending == "nothing"
+
+
+def test_a_state_of_the_last_year_is_told(tmp_path: Path) -> None:
+    office = FakeSchedule(tmp_path)
+    assert office.check_once().ending == "released"
+    path = tmp_path / ".coreeval" / "schedule" / "n.json"
+    state = json.loads(path.read_text())
+    state["finished"]["ended_at"] = "9999-12-31T23:30:00-05:00"
+    path.write_text(json.dumps(state))
+    assert office.check_once().ending == "clock_back"
+    state["finished"]["due_at"] = "9999-12-31T23:30:00-05:00"
+    path.write_text(json.dumps(state))
+    done = office.check_once()
+    assert done.trouble and "cannot be read" in done.trouble.message

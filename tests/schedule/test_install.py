@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,16 +15,16 @@ import yaml
 from coreeval.errors import RunError, UsageError
 from coreeval.schedule.install import (
     ScheduleGroup,
+    UnitKind,
     find_repository,
     make_cron_line,
     make_systemd_units,
     make_units,
     make_utc_lines,
     make_workflow,
-    replace_cron_line,
-    write_units,
 )
 from coreeval.schedule.plan import open_plan
+from coreeval.schedule.write_units import replace_cron_line, write_units
 from tests.schedule.kit import FakeSchedule
 
 
@@ -360,3 +360,93 @@ def test_a_workflow_is_not_written_through_a_link_of_the_repository(tmp_path: Pa
     (tmp_path / ".github").symlink_to(tmp_path / "elsewhere")
     with looks(tmp_path) as given, pytest.raises(UsageError, match="a link in the place"):
         make_units(given, "github")
+
+
+@pytest.mark.parametrize(
+    "name", ["-a", "!a", "#a", "~a", ":a", " a", "a*b", "a?", "a[b]", "a\\b", "sub/x*"]
+)
+def test_a_folder_that_a_workflow_would_misread_is_refused(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    with (
+        looks(folder) as given,
+        pytest.raises(UsageError, match="read it as something else") as refused,
+    ):
+        make_workflow(given, tmp_path)
+    assert refused.value.where == ascii(f"{name}/.coreeval")
+
+
+@pytest.mark.parametrize("name", ["my data", "C# and more!", "a-b", "a' b", "100%", "(x) & y; z"])
+def test_a_folder_of_other_signs_is_a_path_of_the_workflow(name: str, tmp_path: Path) -> None:
+    with looks(tmp_path / name) as given:
+        found = yaml.safe_load(make_workflow(given, tmp_path))
+    steps = {step.get("name", step.get("uses")): step for step in found["jobs"]["due"]["steps"]}
+    assert shlex.split(steps["Renew what is due"]["run"])[3:] == [f"{name}/n.yaml"]
+    cached = steps["actions/cache/restore@v5"]["with"]["path"].splitlines()
+    assert cached[-1] == f"{name}/.coreeval/runs"
+    kept = tmp_path / name / ".coreeval" / "releases"
+    kept.mkdir(parents=True)
+    loop = steps["Keep releases and state"]["run"].split("for kept in")[1].split("done")[0]
+    said = subprocess.run(
+        ["bash", "-c", f"for kept in{loop}done".replace("git add --force", "echo")],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.stdout.splitlines() == [f"{name}/.coreeval/releases"]
+
+
+def test_no_unit_takes_the_cache_of_another(tmp_path: Path) -> None:
+    """GitHub restores any entry whose key begins with a restore key."""
+    keys = list[dict[str, str]]()
+    for name in ("n", "n-2"):
+        with open_plan(FakeSchedule(tmp_path, name=name).config) as plan:
+            found = yaml.safe_load(make_workflow(ScheduleGroup([plan]), tmp_path))
+        steps = found["jobs"]["due"]["steps"]
+        keys.append(next(step["with"] for step in steps if "restore" in step.get("uses", "")))
+    first, second = keys
+    assert first["key"].startswith(first["restore-keys"])
+    assert not second["key"].startswith(first["restore-keys"])
+
+
+def test_outside_a_repository_the_hint_is_one_that_helps(tmp_path: Path) -> None:
+    with looks(tmp_path) as given, pytest.raises(UsageError) as refused:
+        make_units(given, "github")
+    assert "git init" in refused.value.hint and "see the workflow" not in refused.value.hint
+
+
+@pytest.mark.parametrize("way", ["systemd", "github"])
+def test_the_names_of_many_configs_are_too_long_for_a_unit(way: UnitKind, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with ExitStack() as stack:
+        names = [letter * 90 for letter in "abc"]
+        plans = [
+            stack.enter_context(open_plan(FakeSchedule(tmp_path, name=name).config))
+            for name in names
+        ]
+        with pytest.raises(UsageError, match="more than 200"):
+            make_units(ScheduleGroup(plans), way)
+        assert make_units(ScheduleGroup(plans[:2]), way)
+        assert make_units(ScheduleGroup(plans), "cron")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_in_a_units_place_is_told(
+    force: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with looks(tmp_path) as given:
+        units = make_units(given, "systemd")
+        Path(list(units)[1]).mkdir(parents=True)
+        with pytest.raises(UsageError, match="a folder in the place of the unit"):
+            write_units(units, force=force, crontab_copy=given.crontab_copy)
+    assert not Path(next(iter(units))).exists(), "nothing is written"
+
+
+def test_a_file_in_the_place_of_the_units_folder_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "systemd").write_text("mine")
+    with looks(tmp_path) as given:
+        units = make_units(given, "systemd")
+        with pytest.raises(RunError, match="the unit cannot be written"):
+            write_units(units, force=False, crontab_copy=given.crontab_copy)
