@@ -1,23 +1,9 @@
-"""Benchmarks that Arrow holds: Parquet files, and datasets of the Hugging Face hub.
+"""Benchmarks in Parquet files, read batch by batch; Arrow is imported when one is opened."""
 
-Parquet is read batch by batch. The hub's datasets are streamed by the `datasets` package (extra
-`hf`). Both packages are imported only when something is opened.
-"""
-
-import csv
-import hashlib
 import importlib
-import lzma
-import os
-import zipfile
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol
-
-import yaml
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
@@ -32,8 +18,6 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
-from coreeval.tools.endpoints import import_for_hub
-from coreeval.tools.extras import require_extra
 from coreeval.tools.files import MOST_ROW_BYTES, measure_rows, open_parquet_bounded
 
 BATCH = 1024
@@ -153,101 +137,3 @@ PARQUET = BenchmarkFormat(
     rows=_open_parquet_rows,
     digest=make_digest(_files),
 )
-
-
-HubRecords = Iterable[Mapping[str, object]]
-PEEKED = 50
-"""The number of rows whose keys count as columns if a dataset does not declare them."""
-
-
-_REFUSALS = (
-    *(OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError),
-    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, csv.Error),
-    *(ImportError, yaml.YAMLError),
-)
-"""The errors that the packages raise if a network, a response or a dataset is unusable; for
-incomplete responses and damaged files, they raise Python's own errors."""
-
-
-def _import_datasets() -> ModuleType:
-    with import_for_hub(os.environ), require_extra("hf", "the format hf", error=DatasetError):
-        return importlib.import_module("datasets")
-
-
-def _hub_place(config: DatasetConfig) -> str:
-    return f"{config.path} ({config.subset})" if config.subset else config.path
-
-
-def _hub_error(config: DatasetConfig, error: Exception) -> DatasetError:
-    return DatasetError(
-        f"the hub's dataset cannot be opened: {error}",
-        where=_hub_place(config),
-        hint="check dataset.path, dataset.subset and the network",
-    )
-
-
-def _hub_splits(config: DatasetConfig) -> list[str]:
-    package = _import_datasets()
-    try:
-        names: list[str] = package.get_dataset_split_names(config.path, config.subset)
-    except _REFUSALS as error:
-        raise _hub_error(config, error) from None
-    return sorted(names)
-
-
-def _hub_records(config: DatasetConfig, split: str) -> HubRecords:
-    """Open a dataset of the hub.
-
-    Images, sound and the like stay as they are: decoding them would open the paths and addresses
-    that the rows name.
-    """
-    package = _import_datasets()
-    try:
-        records: HubRecords = package.load_dataset(
-            config.path, config.subset, split=split, streaming=True
-        ).decode(False)
-    except _REFUSALS as error:
-        raise _hub_error(config, error) from None
-    return records
-
-
-def _read_hub_records(config: DatasetConfig, records: HubRecords) -> Iterator[Mapping[str, object]]:
-    """Yield the records; raise a DatasetError where the data or the network breaks off."""
-    number = 0
-    try:
-        for record in records:
-            number += 1
-            yield record
-    except _REFUSALS as error:
-        raise DatasetError(
-            f"the hub's dataset cannot be read after row {number:,}: {error}",
-            where=_hub_place(config),
-            hint="mend or leave out the file behind this row; if it is the network, try again",
-        ) from None
-
-
-def _open_hub_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
-    records = _hub_records(config, split)
-    declared: list[str] | None = getattr(records, "column_names", None)
-    rows = _read_hub_records(config, records)
-    first = [] if declared else list(islice(rows, PEEKED))
-    names = declared or list(dict.fromkeys(key for record in first for key in record))
-    columns = find_columns(config, task, names, where=_hub_place(config))
-    return _hub_rows(config, chain(first, rows), columns)
-
-
-def _hub_rows(config: DatasetConfig, records: HubRecords, columns: TableColumns) -> Rows:
-    for number, record in enumerate(records, start=1):
-        raw = ", ".join(f"{name}={value}" for name, value in record.items())
-        yield columns.row(record, file=config.path, line=number, number=number, raw=raw)
-
-
-def _hub_digest(config: DatasetConfig, split: str) -> str:
-    """Hash the rows themselves, because the hub's files are not available locally."""
-    digest = hashlib.sha256()
-    for record in _read_hub_records(config, _hub_records(config, split)):
-        digest.update(repr(sorted(record.items())).encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
-
-
-HUB = BenchmarkFormat(splits=_hub_splits, rows=_open_hub_rows, digest=_hub_digest)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks import arrow, glue, tables, tweeteval
+from coreeval.evaluation.benchmarks import arrow, glue, hub, tables, tweeteval
 from coreeval.evaluation.benchmarks.rows import BenchmarkFormat, Rows, make_checker
 from coreeval.evaluation.benchmarks.tweeteval import LABELS, TEXT, folders
 from coreeval.schema import BadRow, Sample, Task
@@ -85,7 +85,7 @@ FORMATS: dict[str, BenchmarkFormat] = {
     "csv": tables.CSV,
     "tsv": tables.TSV,
     "parquet": arrow.PARQUET,
-    "hf": arrow.HUB,
+    "hf": hub.HUB,
 }
 
 

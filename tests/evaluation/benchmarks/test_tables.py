@@ -14,7 +14,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits
+from coreeval.evaluation.benchmarks import fingerprint, hub_process, iter_benchmark, list_splits
 from coreeval.evaluation.benchmarks.arrow import read_parquet_records
 from coreeval.schema import Sample
 from coreeval.tasks import load_task
@@ -315,6 +315,7 @@ def package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     package = Package("datasets")
     package.declared = request.param
     monkeypatch.setitem(sys.modules, "datasets", package)
+    monkeypatch.setattr(hub_process, "ask_apart", hub_process.answer)
     return package
 
 
@@ -370,7 +371,6 @@ def test_fingerprint_is_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setenv("HF_ENDPOINT", "http://[")
     with pytest.raises(UsageError, match="the address of the hub is no http address"):
         read("hf", Path("tweet_eval"))
@@ -378,6 +378,7 @@ def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
 
 def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
+    monkeypatch.setattr(hub_process, "ask_apart", hub_process.answer)
     with pytest.raises(DatasetError, match="not installed") as caught:
         read("hf", Path("tweet_eval"))
     assert "coreeval[hf]" in caught.value.hint
@@ -420,3 +421,41 @@ def test_what_a_row_of_the_hub_names_is_not_opened(tmp_path: Path, kind: str) ->
 def test_a_card_of_the_hub_that_is_no_yaml_is_told(tmp_path: Path, readme: str) -> None:
     with pytest.raises(DatasetError, match="cannot be opened"):
         read("hf", foreign_folder(tmp_path / "set", readme, "joy"))
+
+
+@pytest.mark.timeout(120)
+def test_a_file_that_crashes_the_package_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    deep = "[" * 100_000 + "]" * 100_000
+    lines = f'{{"text": "so happy", "label": "joy", "more": {deep}}}\n'
+    (tmp_path / "set" / "test.jsonl").write_text(lines)
+    with pytest.raises(DatasetError, match=r"died: signal 11[\s\S]*look at the file"):
+        read("hf", tmp_path / "set")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+@pytest.mark.timeout(120)
+def test_a_file_that_swells_is_one_message(tmp_path: Path) -> None:
+    """A text of 16 MB that 1,000 rows share: 16 GB."""
+    (tmp_path / "set").mkdir()
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * (16 << 20)])
+    table = pa.table({"text": shared, "label": ["joy"] * 1000})
+    pq.write_table(table, tmp_path / "set" / "test.parquet", store_schema=False)
+    with pytest.raises(DatasetError, match=r"cannot be read after row 0|died") as caught:
+        read("hf", tmp_path / "set")
+    assert caught.value.hint
+
+
+def test_rows_come_through_the_process(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    rows = [{"text": f"so happy {number}", "label": "joy"} for number in range(3000)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "set" / "test.jsonl").write_text(text)
+    config = dataset("hf", tmp_path / "set")
+    assert len(read("hf", tmp_path / "set").samples) == 3000
+    rows_of_it = iter_benchmark(config, EMOTION)
+    assert isinstance(next(rows_of_it), Sample), (
+        "and the process ends with whoever reads no further"
+    )
+    rows_of_it.close()  # type: ignore[attr-defined]
+    assert fingerprint(config) == fingerprint(config)

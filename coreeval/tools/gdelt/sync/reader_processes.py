@@ -8,13 +8,11 @@ then.
 
 import os
 import pickle
-import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from queue import SimpleQueue
 from subprocess import PIPE, Popen
@@ -22,6 +20,7 @@ from typing import IO, Self
 
 from coreeval.errors import RunError
 from coreeval.tools.gdelt.sync.file_reader import Offer, Reading, read_content
+from coreeval.tools.processes import describe_ending, hold_signals
 
 FEW = 64 << 20
 """The bytes of files that are read in this process before other processes are started."""
@@ -93,7 +92,7 @@ class ReaderProcesses:
 
 def _started() -> Popen[bytes]:
     try:
-        with _hold_signals():
+        with hold_signals():
             return Popen(
                 [sys.executable, "-P", "-c", _SERVE, *sys.path],
                 stdin=PIPE, stdout=PIPE, env={**os.environ, **KEEP_MEMORY},
@@ -106,19 +105,6 @@ def _started() -> Popen[bytes]:
         ) from None
 
 
-@contextmanager
-def _hold_signals() -> Iterator[None]:
-    """Block stop signals: here during the block, and permanently in a process started in it.
-
-    A terminal and a service manager send them to all processes; only this process handles them.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
     """Return a process's answer about a file."""
     assert process.stdin and process.stdout
@@ -128,16 +114,12 @@ def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
         answer: Reading | Exception = pickle.load(process.stdout)
     except (BrokenPipeError, EOFError, pickle.UnpicklingError):
         raise RunError(
-            f"a process that reads files died: {_ending(process.wait())}",
+            f"a process that reads files died: {describe_ending(process.wait())}",
             where=offer.name,
             hint="most often there was too little memory; "
             "give the same command again: it goes on where it was",
         ) from None
     return answer
-
-
-def _ending(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 class PandasBlocker(MetaPathFinder):

@@ -1,0 +1,176 @@
+"""The package `datasets` in a process of its own: no file ends the command or eats its memory.
+
+The process reads one dataset: it is asked on standard input, answers on standard output, and is
+ended once the answer is not needed any more. On Linux it may have `MOST_MEMORY` bytes.
+"""
+
+import importlib
+import os
+import pickle
+import sys
+import traceback
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from subprocess import PIPE, Popen
+from types import ModuleType
+from typing import Any, Final
+
+from coreeval.errors import CoreEvalError, DatasetError, UsageError
+from coreeval.tools.endpoints import import_for_hub
+from coreeval.tools.extras import require_extra
+from coreeval.tools.files import MOST_ROW_BYTES
+from coreeval.tools.processes import describe_ending, hold_signals
+
+MOST_MEMORY: Final = 8 << 30
+"""The most bytes of memory of the process, mapped files not counted (own choice)."""
+_SERVE = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from coreeval.evaluation.benchmarks.hub_process import serve; serve()"
+)
+HubRecord = Mapping[str, object]
+HubAnswer = Generator[Any, None, None]
+"""The parts of an answer; closing it ends the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubQuestion:
+    """What is to be read of a dataset: its splits, or the rows of one."""
+
+    path: str
+    subset: str | None
+    split: str | None = None
+    """None asks for the names of the splits."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubRefusal:
+    """What the packages said of a dataset that they cannot read."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HubEnd:
+    """All of the answer was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubColumns:
+    """The columns that a dataset declares, before its rows; None if it declares none."""
+
+    names: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """An error of CoreEval's own, in parts: its class cannot be pickled."""
+
+    kind: str
+    message: str
+    where: str
+    hint: str
+
+
+def ask_apart(question: HubQuestion) -> HubAnswer:
+    """Yield the parts of an answer, as `answer` makes them in a process of its own.
+
+    Raises:
+        DatasetError: the process died, or the package is not installed.
+        UsageError: the address of the hub is invalid.
+    """
+    with hold_signals():
+        process = Popen(
+            [sys.executable, "-P", "-c", _SERVE, *sys.path], stdin=PIPE, stdout=PIPE
+        )  # fmt: skip
+    assert process.stdin and process.stdout
+    with process:
+        try:
+            pickle.dump(question, process.stdin)
+            process.stdin.close()
+            while not isinstance(part := pickle.load(process.stdout), HubEnd):
+                if isinstance(part, _Trouble):
+                    kind = UsageError if part.kind == UsageError.kind else DatasetError
+                    raise kind(part.message, where=part.where, hint=part.hint)
+                yield part
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            raise DatasetError(
+                f"the process that reads the dataset died: {describe_ending(process.wait())}",
+                where=question.path,
+                hint="a file of it is damaged or made to do harm, or reading it needs more than "
+                f"{MOST_MEMORY >> 30} GiB of memory: look at the file, or leave it out",
+            ) from None
+        finally:
+            process.kill()
+
+
+def answer(question: HubQuestion) -> HubAnswer:
+    """Yield the parts of an answer: names of splits, or `HubColumns` and the rows.
+
+    The packages raise Python's own errors for incomplete responses and damaged files; each of them
+    becomes a `HubRefusal`.
+
+    Raises:
+        DatasetError: the package is not installed.
+        UsageError: the address of the hub is invalid.
+    """
+    package = _import_datasets()
+    try:
+        if question.split is None:
+            yield package.get_dataset_split_names(question.path, question.subset)
+            return
+        yield from _iter_rows(package, question)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the dataset cannot be read
+        yield HubRefusal(str(error) or type(error).__name__)
+
+
+def _import_datasets() -> ModuleType:
+    with import_for_hub(os.environ), require_extra("hf", "the format hf", error=DatasetError):
+        return importlib.import_module("datasets")
+
+
+def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
+    """Yield the columns and rows of a split.
+
+    Images, sound and the like stay as they are: decoding them would open the paths and addresses
+    that the rows name.
+    """
+    records = package.load_dataset(
+        question.path, question.subset, split=question.split, streaming=True
+    ).decode(False)
+    yield HubColumns(getattr(records, "column_names", None))
+    yield from records
+
+
+def serve() -> None:
+    """Answer the question on standard input."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what else is said is no answer
+    _limit_memory()
+    try:
+        for part in answer(pickle.load(sys.stdin.buffer)):
+            packed = pickle.dumps(part, protocol=5)
+            if len(packed) > MOST_ROW_BYTES:
+                packed = pickle.dumps(
+                    HubRefusal(f"the next row has more than {MOST_ROW_BYTES >> 20} MiB")
+                )
+            answers.write(packed)
+        pickle.dump(HubEnd(), answers)
+        answers.flush()
+    except CoreEvalError as error:
+        pickle.dump(_Trouble(error.kind, error.message, error.where, error.hint), answers)
+        answers.flush()
+    except BrokenPipeError:
+        pass
+    except BaseException:  # noqa: BLE001 - the end of this process tells the other one
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)  # threads of the packages may still be at work
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

@@ -1,0 +1,23 @@
+"""Processes that a command starts for itself: only the command handles stop signals."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def hold_signals() -> Iterator[None]:
+    """Block stop signals: here during the block, and permanently in a process started in it.
+
+    A terminal and a service manager send them to all processes; only this process handles them.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def describe_ending(code: int) -> str:
+    """Return in words how a process ended, from its `returncode`."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
