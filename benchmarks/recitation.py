@@ -90,6 +90,7 @@ def write_config(folder: Path, data: Path, url: str, targets: int) -> Path:
             "targets": [{"model": f"openai:{name}", "base_url": f"{url}/v1"} for name in names],
         },
         "run": {"concurrency": 32, "allow_unpriced": True},
+        "detect": {"evaluate": False},
     }
     path = folder / "run.yaml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
@@ -101,7 +102,8 @@ def run_command(*arguments: str) -> dict[str, object]:
     command = [sys.executable, "-m", "coreeval", *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{' '.join(arguments)}: {done.stderr or done.stdout}")
+        said = done.stderr or done.stdout
+        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}: {said}")
     return dict(json.loads(done.stdout))
 
 

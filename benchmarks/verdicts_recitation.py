@@ -35,9 +35,18 @@ def make_items(samples: int, chance: random.Random) -> list[RecitationItem]:
 
 
 def study(
-    seed: int, samples: int, original: float, twin: float, slip: float = SLIP, refused: float = 0.0
+    seed: int,
+    samples: int,
+    original: float,
+    twin: float,
+    slip: float = SLIP,
+    refused: float = 0.0,
+    before: int = 0,
 ) -> str:
-    """Return the verdict on a target that recites a share of the originals and of the twins."""
+    """Return the verdict on a target that recites a share of the originals and of the twins.
+
+    It says `before` words of its own before each answer.
+    """
     chance = random.Random(seed)
     items = make_items(samples, chance)
     shares: dict[Arm, float] = {"original": original, "semantic": twin}
@@ -50,7 +59,8 @@ def study(
             words = text.rest.split()
             known = chance.random() < shares[arm]
             answer = words if known else chance.choices(VOCABULARY, k=len(words))
-            said[item.id, arm] = ("answered", " ".join(_slip(answer, slip, chance)))
+            own = chance.choices(VOCABULARY, k=before)
+            said[item.id, arm] = ("answered", " ".join([*own, *_slip(answer, slip, chance)]))
     return judge_recitation(items, said).verdict
 
 
@@ -66,13 +76,20 @@ def _world(
     *,
     slip: float = SLIP,
     refused: float = 0.0,
+    before: int = 0,
     headline: str = "",
 ) -> World:
     return World(
         detector="recitation",
         name=f"{name} ({samples} samples)",
         study=partial(
-            study, samples=samples, original=original, twin=twin, slip=slip, refused=refused
+            study,
+            samples=samples,
+            original=original,
+            twin=twin,
+            slip=slip,
+            refused=refused,
+            before=before,
         ),
         false=FALSE if original == twin or twin else frozenset(),
         found=FOUND if original > twin == 0 else frozenset(),
@@ -87,11 +104,14 @@ WORLDS: Final = (
     _world("a quarter of whatever is asked is completed", 100, 0.25, 0.25),
     _world("a quarter of whatever is asked is completed", 20, 0.25, 0.25),
     _world("a quarter of whatever is asked is completed", 300, 0.25, 0.25),
+    _world("nothing is recited, behind a dozen other words", 100, 0.0, 0.0, before=12),
+    _world("a quarter of all completed, behind a dozen other words", 100, 0.25, 0.25, before=12),
     _world("a third of the questions is refused", 100, 0.1, 0.1, refused=0.33),
     _world("originals are easier: 6 % of them and 2 % of twins are guessed", 100, 0.06, 0.02),
     _world("a twentieth of the originals recited", 100, 0.05, 0.0),
     _world("a twentieth of the originals recited", 300, 0.05, 0.0),
     _world("a tenth of the originals recited", 100, 0.1, 0.0, headline="recitation"),
+    _world("a tenth of the originals, behind a dozen other words", 100, 0.1, 0.0, before=12),
     _world("a quarter of the originals recited", 50, 0.25, 0.0),
     _world("a quarter, with a slip in five words", 100, 0.25, 0.0, slip=0.2),
     _world("a quarter, of which a third is refused", 100, 0.25, 0.0, refused=0.33),

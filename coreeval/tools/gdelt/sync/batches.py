@@ -138,9 +138,7 @@ def count_ahead(ledger: StoreLedger, feeds: Sequence[Feed], now: datetime) -> in
 
     GDELT publishes a batch some minutes before its time.
     """
-    ahead = (now + QUARTER).timestamp()
-    rows = (row for feed in feeds for row in ledger.batches(feed).values())
-    return sum(row.state != "missing" and row.batch > ahead for row in rows)
+    return ledger.count_batches_after(feeds, int((now + QUARTER).timestamp()))
 
 
 def _unsettled_batches(

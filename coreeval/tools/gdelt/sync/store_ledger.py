@@ -248,6 +248,16 @@ class StoreLedger:
         with self._engine.connect() as connection:
             return set(connection.scalars(names))
 
+    def count_batches_after(self, feeds: Sequence[Feed], moment: int) -> int:
+        """Return how many batches of these feeds are there that are newer than a moment."""
+        newer = select(func.count()).where(
+            batches_table.c.feed.in_(feeds),
+            batches_table.c.state != "missing",
+            batches_table.c.batch > moment,
+        )
+        with self._engine.connect() as connection:
+            return int(connection.scalar(newer) or 0)
+
     def list_ranges(self) -> list[BatchRange]:
         """Return the batches that should be there."""
         query = select(ranges_table).order_by(ranges_table.c.feed, ranges_table.c.first)
