@@ -24,13 +24,16 @@ EVENTS_OFFERED = 8
 noise (research: reading_trial_2)."""
 MOST_REPORTS = 3
 """The most reports of one event that are offered; more repeat each other (pilot §2)."""
+MOST_REPORTS_OF_TWEET = 1
+"""The most reports of one event that are offered for a personal text, which needs a single fact;
+more cost tokens alone (docs/quality.md)."""
 SAME_EVENT_SPAN = timedelta(days=4)
 """The most time between two reports of one event (own choice: a report of the day after, and its
 follow-up)."""
 MATERIAL = 2.5
 """The words of material per word of the original: a writer who must leave out what does not fit
 needs more than is written (own choice)."""
-LEAST_MATERIAL, MOST_MATERIAL = 60, 260
+LEAST_MATERIAL, MOST_MATERIAL = 40, 260
 """The fewest and the most words of passages for one event (own choice)."""
 MEANING_WEIGHT = 0.6
 """The weight of meaning against words in the order of events, where there is an embedder (own

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from coreeval.agents.llm_role import (
-    FirstDraft,
     LLMRole,
     check_not_blank,
     event_news_data,
@@ -100,8 +99,16 @@ class SentencesAnswer(_Changes, _Sentences, _Knowledge):
     """A plan and sentences of news, which come before the list of what became what."""
 
 
-class TweetAnswer(_Changes, _Sentences, FirstDraft, _Knowledge):
-    """A plan and a personal text, which comes after its first draft."""
+class _Drafts(Value):
+    """Several versions of a personal text: of three unlike ones, the best is better than one."""
+
+    moment: str
+    drafts: tuple[str, ...]
+    stumble: str
+
+
+class TweetAnswer(_Changes, _Sentences, _Drafts, _Knowledge):
+    """A plan and a personal text, which comes after its drafts."""
 
 
 AnyPlan = PlanAnswer | SentencesAnswer | TweetAnswer

@@ -5,9 +5,10 @@ found and dealt is stored with the run, so that a resumed run offers the same.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
 from coreeval.agents import queries
 from coreeval.agents.events import (
@@ -34,6 +35,18 @@ SPARE = 2
 needs some that no other sample has taken."""
 
 
+class NearestSearch(Protocol):
+    """A search by meaning."""
+
+    def find(self, text: str, most: int) -> Sequence[tuple[Evidence, float]]:
+        """Return up to `most` pieces of news and their cosines with a text, nearest first."""
+        ...
+
+    def embed(self, watch: Callable[[int, int], bool]) -> bool:
+        """Prepare the search; see `NearestNews`."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class EventOffers:
     """Finds, deals and offers the events of a run."""
@@ -48,6 +61,10 @@ class EventOffers:
     """The most samples that one event may be offered to; None for no limit."""
     seed: int
     similarity: Similarity | None = None
+    nearest: NearestSearch | None = None
+    """Finds news by meaning, besides what the queries find; None for words alone."""
+    reports: int = MOST_REPORTS
+    """The most reports of an event that are offered."""
 
     async def search(
         self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
@@ -67,11 +84,13 @@ class EventOffers:
         self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
     ) -> NewsSearch:
         found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
-        events = await asyncio.to_thread(self._rank, found, asked, f"{text}\n{need}")
+        about = f"{text}\n{need}"
+        near = await asyncio.to_thread(self._find_nearest, about)
+        events = await asyncio.to_thread(self._rank, found, asked, about, near)
         reports = [report for event in events for report in event.reports]
         await self.store.history.add_evidence(reports)
         search = NewsSearch(
-            asked=queries.describe_queries(asked, found),
+            asked=queries.describe_queries(asked, found, len(near)),
             events=[
                 StoredEvent(
                     key=event.key, rung=event.rung, reports=tuple(one.id for one in event.reports)
@@ -83,15 +102,27 @@ class EventOffers:
         await self.store.events.add(sample_id, search)
         return search
 
+    def _find_nearest(self, text: str) -> Sequence[tuple[Evidence, float]]:
+        return self.nearest.find(text, REPORTS_PER_QUERY) if self.nearest else ()
+
     def _rank(
-        self, found: Retrieval, asked: Sequence[EntityQuery], text: str
+        self,
+        found: Retrieval,
+        asked: Sequence[EntityQuery],
+        text: str,
+        near: Sequence[tuple[Evidence, float]],
     ) -> Sequence[NewsEvent]:
         items = queries.merge_results(
-            found, asked, limit=MOST_FOUND, exclude=(), forbids=self.rules.takedown.forbids
+            found,
+            asked,
+            limit=MOST_FOUND,
+            exclude=(),
+            forbids=self.rules.takedown.forbids,
+            nearest=near,
         )
         ranked = rank_events(bundle_reports(items), text, similarity=self.similarity)
         return [
-            NewsEvent(reports=event.reports[:MOST_REPORTS], rung=event.rung, key=event.key)
+            NewsEvent(reports=event.reports[: self.reports], rung=event.rung, key=event.key)
             for event in ranked
         ]
 

@@ -4,13 +4,13 @@
 that the config names, as one source.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from coreeval.agents.events import Similarity
+from coreeval.agents.events import MOST_REPORTS, MOST_REPORTS_OF_TWEET, Similarity
 from coreeval.config import Config
 from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.errors import ConfigError, DatasetError, KnowledgeError
@@ -20,7 +20,7 @@ from coreeval.graph.node_context import Retrieve
 from coreeval.graph.setup import Setup
 from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.runs.manifest import KnowledgeUsed
-from coreeval.schema import Retrieval, Sample, Task
+from coreeval.schema import Retrieval, Sample, Task, Window
 from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.gdelt.sources import SourceCache, SourceChain
@@ -31,6 +31,8 @@ from coreeval.tools.workspace import Workspace, user_cache
 
 if TYPE_CHECKING:
     from coreeval.graph.run_context import RunContext
+    from coreeval.tools.embeddings import Embedder
+    from coreeval.tools.gdelt.nearest import NearestNews
 
 
 class BackendObserver(Protocol):
@@ -168,18 +170,21 @@ def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
     )
 
 
-def open_similarity(chosen: KnowledgeConfig) -> Similarity | None:
-    """Return how near texts are in meaning; None if a config ranks by words alone.
+@contextmanager
+def open_embedder(chosen: KnowledgeConfig, workspace: Workspace) -> "Iterator[Embedder | None]":
+    """Open the embedder of the news, with the workspace's cache; None if words alone rank news.
 
     Raises:
         ConfigError: there are no such embeddings, or a package or the weights are missing.
     """
     if chosen.embeddings is None:
-        return None
-    from coreeval.tools.embeddings import open_embeddings  # numpy
-    from coreeval.tools.similarity import MeaningSimilarity
+        yield None
+        return
+    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings  # numpy
 
-    return MeaningSimilarity(open_embeddings(chosen.embeddings))
+    embeds = open_embeddings(chosen.embeddings)
+    with JsonCache(workspace.cache / "embeddings") as cache:
+        yield EmbeddingCache(embeds, cache)
 
 
 MOST_TRAIN_EXAMPLES = 20_000
@@ -193,7 +198,9 @@ class InputSource(Protocol):
         """Open the news of a pass."""
         ...
 
-    def retrieve(self, run: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(
+        self, run: "RunContext", knowledge: KnowledgeSource, embeds: "Embedder | None"
+    ) -> Retrieve:
         """Return the function that offers news to one sample; an `EventOffers` deals it first."""
         ...
 
@@ -210,6 +217,26 @@ class InputSource(Protocol):
         ...
 
 
+def _open_similarity(embeds: "Embedder | None") -> Similarity | None:
+    if embeds is None:
+        return None
+    from coreeval.tools.similarity import MeaningSimilarity  # numpy
+
+    return MeaningSimilarity(embeds)
+
+
+def _open_nearest(
+    knowledge: KnowledgeSource, window: Window, embeds: "Embedder | None"
+) -> "NearestNews | None":
+    """Return the search by meaning; only a store on this machine can be searched so."""
+    local = knowledge.local if isinstance(knowledge, NewsSources) else None
+    if embeds is None or local is None:
+        return None
+    from coreeval.tools.gdelt.nearest import NearestNews  # numpy
+
+    return NearestNews(local, window, embeds)
+
+
 class FileInputs:
     """The benchmark's files, and the news that the config names."""
 
@@ -217,7 +244,9 @@ class FileInputs:
         """Open the backends; see `open_news`."""
         return open_news(run.setup, run.workspace, run)
 
-    def retrieve(self, run: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(
+        self, run: "RunContext", knowledge: KnowledgeSource, embeds: "Embedder | None"
+    ) -> Retrieve:
         """Return the function that offers the run's events."""
         setup, chosen = run.setup, run.setup.config.knowledge
         return EventOffers(
@@ -228,7 +257,9 @@ class FileInputs:
             offered=chosen.candidates,
             reuse=chosen.reuse,
             seed=setup.config.run.seed,
-            similarity=open_similarity(chosen),
+            reports=MOST_REPORTS_OF_TWEET if run.task.text_kind == "tweet" else MOST_REPORTS,
+            similarity=_open_similarity(embeds),
+            nearest=_open_nearest(knowledge, setup.window, embeds),
         )
 
     def train(self, run: "RunContext") -> list[Sample]:

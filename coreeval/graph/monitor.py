@@ -20,7 +20,8 @@ class Progress:
     """The position of a run."""
 
     stage: str
-    """A node of the run graph (`RUN_NODES`), or `extract`, `gather`, `reword`, `telemetry`."""
+    """A node of the run graph (`RUN_NODES`), or `extract`, `gather`, `embed`, `reword` or
+    `telemetry`."""
     done: int = 0
     total: int = 0
     counts: dict[str, int] = field(default_factory=dict)

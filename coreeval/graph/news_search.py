@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 
-from coreeval.graph.event_offers import REPORTS_PER_QUERY, EventOffers
+from coreeval.graph.event_offers import REPORTS_PER_QUERY, EventOffers, NearestSearch
 from coreeval.graph.monitor import Progress
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import run_pool
@@ -47,10 +47,20 @@ async def find_news(
         await _visit_samples(run, threads, open_ids, note_queries)
         if asked and not run.stop.asked:
             await _gather_news(run, offers, list(asked.values()))
+    if open_ids and offers.nearest and not run.stop.asked:
+        await asyncio.to_thread(_embed_headlines, run, offers.nearest)
     if not run.stop.asked:
         await _visit_samples(run, threads, open_ids, search)
     if not run.stop.asked:
         await asyncio.to_thread(offers.deal)
+
+
+def _embed_headlines(run: RunContext, nearest: NearestSearch) -> None:
+    def watch(done: int, total: int) -> bool:
+        run.watch(Progress(stage="embed", done=done, total=total))
+        return not run.stop.asked
+
+    nearest.embed(watch)
 
 
 async def _visit_samples(

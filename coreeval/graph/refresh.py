@@ -12,13 +12,15 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from coreeval.agents.events import Similarity
 from coreeval.agents.team import TeamInputs
 from coreeval.errors import KnowledgeError, ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.event_offers import EventOffers
-from coreeval.graph.inputs import NewsSources, describe_news, open_similarity
+from coreeval.graph.inputs import NewsSources, describe_news, open_embedder
 from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
@@ -39,6 +41,9 @@ from coreeval.tools.stores.call_store import CallStore, describe_damage, open_ca
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.trust import load_trusted_endpoints
 
+if TYPE_CHECKING:
+    from coreeval.tools.embeddings import Embedder
+
 
 async def refresh_samples(run: RunContext) -> None:
     """Bring every open sample to an outcome; return early if the run is told to stop.
@@ -53,7 +58,7 @@ async def refresh_samples(run: RunContext) -> None:
         if isinstance(context.retrieve, EventOffers):
             await find_news(run, SampleNodes(context), context.retrieve, threads, pending)
             if context.reads_articles and not run.stop.asked:
-                await _read_articles(run)
+                await _read_articles(run, context.retrieve.similarity)
             pending, counts = await asyncio.to_thread(_open_samples, run)
         total = len(pending) + counts.total()
 
@@ -73,7 +78,7 @@ async def refresh_samples(run: RunContext) -> None:
         await run_pool(pending, work, concurrency=at_once, stop=run.stop, context=run.context)
 
 
-async def _read_articles(run: RunContext) -> None:
+async def _read_articles(run: RunContext, similarity: Similarity | None) -> None:
     """Keep the passages of articles that samples are shown.
 
     Raises:
@@ -94,7 +99,7 @@ async def _read_articles(run: RunContext) -> None:
             texts=texts,
             offered=chosen.candidates,
             watch=run.watch,
-            similarity=open_similarity(chosen),
+            similarity=similarity,
         )
         await wanted.keep_passages()
 
@@ -137,7 +142,8 @@ def open_node_context(run: RunContext, stack: AsyncExitStack) -> NodeContext:
     calls = open_calls(run.workspace.calls, run.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
     stack.callback(_tell_notes, run, calls)
-    return build_node_context(run, knowledge, calls)
+    embeds = stack.enter_context(open_embedder(run.config.knowledge, run.workspace))
+    return build_node_context(run, knowledge, calls, embeds)
 
 
 def _tell_notes(run: RunContext, calls: CallStore) -> None:
@@ -147,7 +153,10 @@ def _tell_notes(run: RunContext, calls: CallStore) -> None:
 
 
 def build_node_context(
-    run: RunContext, knowledge: KnowledgeSource, calls: CallStore
+    run: RunContext,
+    knowledge: KnowledgeSource,
+    calls: CallStore,
+    embeds: "Embedder | None" = None,
 ) -> NodeContext:
     """Return the context that the sample graph's nodes work with."""
     window = run.setup.window
@@ -167,7 +176,7 @@ def build_node_context(
     return NodeContext(
         find_team=_build_teams(run, materials),
         knowledge=knowledge,
-        retrieve=run.inputs.retrieve(run, knowledge),
+        retrieve=run.inputs.retrieve(run, knowledge, embeds),
         window=window,
         store=run.store,
         rules=run.setup.rules,

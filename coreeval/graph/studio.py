@@ -9,6 +9,7 @@ imported, which the server does in a thread; what they write is in a temporary f
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from coreeval.config import load_config
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
-from coreeval.graph.inputs import open_news
+from coreeval.graph.inputs import open_embedder, open_news
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.recorder import InFlight, build_recorder
 from coreeval.graph.refresh import build_node_context
@@ -57,13 +58,15 @@ def _run() -> RunContext:
 
 def _sample_graph(run: RunContext) -> SampleGraph:
     plan_samples(run)
-    context = build_node_context(
-        run, open_news(run.setup, run.workspace), open_calls(run.workspace.calls, run.payer)
-    )
+    embeds = _OPEN.enter_context(open_embedder(run.config.knowledge, run.workspace))
+    news, calls = open_news(run.setup, run.workspace), open_calls(run.workspace.calls, run.payer)
+    context = build_node_context(run, news, calls, embeds)
     wrap = build_recorder(run.store, InFlight(run.now), run.now, run.payer)
     return build_sample_graph(SampleNodes(context), wrap)
 
 
+_OPEN = ExitStack()
+"""What stays open as long as the process."""
 _JOB = _run()
 refresh_sample: SampleGraph = _sample_graph(_JOB)
 """A graph that refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""

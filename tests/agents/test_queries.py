@@ -196,3 +196,21 @@ def test_few_tellings_of_one_event_are_offered() -> None:
     other = news("Gold mine opens", key="mine")
     found = merge_results(Retrieval(by_query={"q1": (*told, other)}), asked, limit=9, exclude=())
     assert [item.id for item in found] == ["a", "b", "c", "mine"]
+
+
+def test_what_meaning_finds_counts_as_one_more_query_about_the_topic() -> None:
+    asked = [EntityQuery(id="q1", text="console", rung="sibling")]
+    by_words, by_both = news("Console fair opens", key="e1"), news("Console servers fail", key="e2")
+    near, far = news("Web services see an outage", key="e3"), news("Bread prices", key="e4")
+    found = merge_results(
+        Retrieval(by_query={"q1": (by_words, by_both)}),
+        asked,
+        limit=9,
+        exclude=(),
+        forbids=lambda item: item.id == "e5",
+        nearest=[(near, 0.6), (news("Taken down", key="e5"), 0.59), (by_both, 0.5), (far, 0.3)],
+    )
+    assert {item.id: rung for item, rung in found.items()} == {
+        "e3": "concept", "e1": "sibling", "e2": "concept", "e4": "structure",
+    }  # fmt: skip
+    assert list(found)[-1] is far

@@ -1,6 +1,7 @@
 """Events are found for all samples, dealt once, and offered to each its own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -162,3 +163,32 @@ async def test_a_sample_that_did_not_search_searches_when_it_is_offered_news(
     store: RunStore,
 ) -> None:
     assert await offered(make_offers(store, reuse=2), "s9", "flood") == ["e04"]
+
+
+class Nearby:
+    """Finds one piece of news by meaning, whatever the text."""
+
+    def find(self, text: str, most: int) -> Sequence[tuple[Evidence, float]]:
+        return [(ARCHIVE.events["strike"][0], 0.7)]
+
+    def embed(self, watch: Callable[[int, int], bool]) -> bool:
+        return True
+
+
+async def test_news_found_by_meaning_is_offered_and_the_trace_says_so(store: RunStore) -> None:
+    offers = replace(make_offers(store, reuse=None, offered=2), nearest=Nearby())
+    await offers.search("s1", ask("fire"), "a text")
+    offers.deal()
+    request = RetrievalRequest(sample_id="s1", attempt=1, queries=ask("fire"), tried=())
+    found = await offers(request)
+    assert {item.id: rung for item, rung in found.items.items()} == {
+        "e01": "named", "e02": "named", "e03": "concept",
+    }  # fmt: skip
+    assert [row["text"] for row in found.asked] == ["(the text, by meaning)", "fire"]
+
+
+async def test_of_an_event_no_more_reports_than_allowed_are_offered(store: RunStore) -> None:
+    offers = replace(make_offers(store, reuse=None), reports=1)
+    await offers.search("s1", ask("fire"), "a text")
+    offers.deal()
+    assert await offered(offers, "s1", "fire") == ["e01"]

@@ -153,7 +153,7 @@ class OfflineAnswers:
             )
             fields = (await self._team.composer(request)).fields
         tweet = self._task.text_kind == "tweet"
-        rest: Said = {"moment": "", "draft": "", "stumble": ""} if tweet else {}
+        rest: Said = {"moment": "", "drafts": [], "stumble": ""} if tweet else {}
         return {**_plan_answer(plan, news), **rest, "fields": fields}
 
     async def _planned(

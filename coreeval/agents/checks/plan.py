@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.checks.context import UNRESTRAINED, Restraint
+from coreeval.agents.roles import PlanWithText
 from coreeval.agents.text.language_checks import CONDUCT
 from coreeval.agents.text.language_checks import HEDGES as HEDGES_CHECK
 from coreeval.agents.text.lexicon import CONDUCT_WORDS, HEDGES
@@ -106,7 +107,8 @@ def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
     """Yield a defect for each locked span that is to be replaced or deleted.
 
     No text could satisfy both the lock and the plan. Whoever is addressed may be the head of an old
-    triple: "@user wants a coat" becomes another fact, and the text still begins with "@user".
+    triple: "@user wants a coat" becomes another fact, and the text still begins with "@user". The
+    heads of a plan that comes with its text may be locked: the text shows whether they stayed.
     """
     for span, field in _removed_spans(case.plan):
         text = case.sample.fields.get(field, "")
@@ -116,7 +118,7 @@ def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def _removed_spans(plan: Plan) -> Iterator[tuple[str, str]]:
-    for change in plan.replacements:
+    for change in () if isinstance(plan, PlanWithText) else plan.replacements:
         old = change.before.head if change.before else ""
         if old and find_mentions(old) != [old] and not has_span(change.after.head, old):
             yield old, change.field

@@ -4,7 +4,7 @@ Names and calendar words are told from ordinary words by code.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 
@@ -257,6 +257,7 @@ class Support:
         self._stems = frozenset(
             stem(word, language) for text in texts for word in expand_words(text, language)
         )
+        self._joined = frozenset(joined for text in texts for joined in join_neighbours(text))
 
     @classmethod
     def from_evidence(
@@ -277,6 +278,7 @@ class Support:
             word
             for word in dict.fromkeys(find_content_words(text, self._language))
             if word not in free
+            and word not in self._joined
             and not _is_number(word, self._language)
             and not self._has_stem(stem(word, self._language))
         ]
@@ -329,6 +331,18 @@ def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     places = (place for people, place in DEMONYMS.items() if f"{people}s" in own)
     shortened = (short for short, long in _SHORT_FORMS.items() if own.issuperset(long.split()))
     return own.union(*(long.split() for long in written_out), places, shortened)
+
+
+MOST_JOINED = 3
+"""The most words that a hashtag joins (own choice)."""
+
+
+def join_neighbours(text: str) -> Iterator[str]:
+    """Yield each two or three words of a text as one: "GTA VI" supports "#GTAVI"."""
+    words = split_words(text)
+    for number in range(2, MOST_JOINED + 1):
+        for start in range(len(words) - number + 1):
+            yield "".join(words[start : start + number])
 
 
 _SHORT_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coreeval.config import ROLES, Config
 from coreeval.config.load import parse_config
@@ -53,6 +53,9 @@ from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_records import canonical_json
 from coreeval.tools.stores.run_store import BenchmarkRow
 from coreeval.tools.stores.run_tables import SampleResult
+
+if TYPE_CHECKING:
+    from coreeval.tools.embeddings import Embedder
 
 LEAST_SAMPLE_S = 900.0
 """Least time limit in seconds per sample: the run's own limit was for models, not this machine."""
@@ -304,7 +307,9 @@ class CassetteInputs:
         """Return the source of the names of a pass."""
         return CassetteNews(self.names["control" if run.stage == "control" else "refresh"])
 
-    def retrieve(self, run: RunContext, knowledge: KnowledgeSource) -> Retrieve:
+    def retrieve(
+        self, run: RunContext, knowledge: KnowledgeSource, embeds: "Embedder | None"
+    ) -> Retrieve:
         """Return the function that finds the record of an offer."""
 
         async def offer(looking: RetrievalRequest) -> RetrievalResult:

@@ -27,7 +27,7 @@ from coreeval.config import ROLES, ModelConfig, ModelsConfig
 from coreeval.errors import RunStateError, UsageError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.execute import RunHooks, build_run_context
-from coreeval.graph.inputs import open_news
+from coreeval.graph.inputs import open_embedder, open_news
 from coreeval.graph.node_context import NodeContext, TaskTeam
 from coreeval.graph.nodes import END, SampleNodes
 from coreeval.graph.refresh import build_node_context
@@ -392,7 +392,9 @@ class DryRun:
         self._stack.callback(knowledge.close)
         calls = open_calls(self._run.files.root / "calls.db")
         self._stack.callback(calls.close)
-        context = build_node_context(self._run, knowledge, calls)
+        chosen = self._run.config.knowledge
+        embeds = self._stack.enter_context(open_embedder(chosen, workspace))
+        context = build_node_context(self._run, knowledge, calls, embeds)
         return build_sample_graph(SampleNodes(context), self._wrap).compile()
 
     def _hire(self, task: Task, materials: TeamInputs) -> Team:

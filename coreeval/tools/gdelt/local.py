@@ -26,6 +26,7 @@ from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.schema import (
     Coverage,
     EntityQuery,
+    Evidence,
     EvidenceSource,
     NamedEntity,
     NoEvidence,
@@ -34,7 +35,7 @@ from coreeval.schema import (
     Window,
 )
 from coreeval.tools.gdelt.index.news_index import PRECISIONS, SOURCES, ArticleColumns, NewsIndex
-from coreeval.tools.gdelt.index.ranking import find_commonest_names, search
+from coreeval.tools.gdelt.index.ranking import find_commonest_names, rank_leading, search
 from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
 from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
 from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
@@ -249,6 +250,20 @@ class LocalKnowledge:
         if missing and not view.any():
             reason = "not_covered"
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
+
+    def list_leading(self, window: Window, most: int) -> NDArray[np.int64]:
+        """Return the numbers of the window's articles that most readers know, best first.
+
+        Of a story that several sites tell there is one article.
+        """
+        with self._open() as index:
+            view = StoreView.of(index, window, self._worst, self._source, self._language)
+            return rank_leading(view)[:most]
+
+    def read(self, articles: Sequence[int]) -> list[Evidence]:
+        """Return the evidence for article numbers, one for each, in order."""
+        with self._open() as index:
+            return index.read(articles)
 
     def coverage(self, window: Window) -> Coverage:
         """Return what the store holds inside the window at the requested precision."""

@@ -3,7 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from coreeval.agents.checks import check_plan
+from coreeval.agents.roles import PlanWithText
 from coreeval.schema import (
+    Composition,
     Defect,
     Deletion,
     Evidence,
@@ -156,6 +158,20 @@ def test_locked_spans_are_neither_replaced_nor_deleted() -> None:
     found = check(extraction=Extraction(locked=locks), delete=gone)
     assert names(found) == ["lock", "lock"]
     assert all(defect.route == "replace" for defect in found)
+
+
+def test_the_text_of_a_plan_shows_whether_a_locked_head_stayed() -> None:
+    locked = Extraction(locked=(Lock(span="Ford", field="text", why="target"),))
+    assert names(check(extraction=locked)) == ["lock"]
+    plan = PlanWithText(
+        decision="use",
+        statements=(TRUE,),
+        replacements=(CHANGE,),
+        text=Composition(
+            fields={"text": "Ford, look: Chevron cuts 800 jobs"}, used_replacements=(0,)
+        ),
+    )
+    assert names(check_plan(TWEETS, ORIGINAL, locked, plan, (news(TITLE),), WINDOW)) == []
 
 
 def test_whoever_is_addressed_may_be_the_head_of_an_old_fact() -> None:

@@ -156,7 +156,7 @@ def text_answer(**parts: object) -> dict[str, object]:
 
 
 async def test_a_plan_and_its_text_in_one_answer(script: Script) -> None:
-    tweet = {"moment": "m", "draft": "d", "stumble": "", "fields": {"text": "So happy, Rome!!"}}
+    tweet = {"moment": "m", "drafts": ["d"], "stumble": "", "fields": {"text": "So happy, Rome!!"}}
     client = script(text_answer() | tweet)
     plan = await LLMReplacerComposer(EMOTION, client, PROMPTS)(
         TWEET, Extraction(), NEWS, read_by="So happy"

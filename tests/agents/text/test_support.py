@@ -123,6 +123,7 @@ def test_what_is_no_quotation(quote: str) -> None:
         ("the government plans", "Govt planning"),
         ("a French \u20ac5 tax", "France: a tax of five euros"),
         ("The reopening comes days after a heist", "Reopened days after a heist"),
+        ("waiting for #GTAVI", "Waiting for GTA VI"),
         ("the ruling of a court", "Court rules on it"),
         ("the ruling of a court", "A court ruled on it"),
     ],

@@ -240,11 +240,13 @@ class NewsIndex:
             texts.close()
 
     def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
-        """Return the evidence for articles, in order."""
+        """Return the evidence for articles, in order; a page that is in two parts once."""
+        return tuple({one.id: one for one in self.read(articles)}.values())
+
+    def read(self, articles: Iterable[int]) -> list[Evidence]:
+        """Return the evidence for articles, one for each, in order."""
         with self.explain_damage(OSError, ValueError, LookupError):
-            records = [self._record(number) for number in articles]
-        by_id = {record[0]: record for record in records}  # a page may be in two parts
-        return tuple(to_evidence(record) for record in by_id.values())
+            return [to_evidence(self._record(number)) for number in articles]
 
     def _record(self, article: int) -> list[Any]:
         part = bisect_right(self._first, article) - 1

@@ -66,6 +66,24 @@ def rank_matches(
     return _pick_stories(article[order], articles, k)
 
 
+def rank_leading(view: StoreView) -> ArticleNumbers:
+    """Return the articles that a view shows, those that most sites tell first, then the newest.
+
+    Of each story there is the article that leads it.
+    """
+    shown = np.concatenate(
+        [np.arange(*(part.bounds >> ONE).tolist()) + part.index.first for part in view.parts]
+    )
+    shown = shown[view.sure(shown)]
+    columns = view.articles
+    shown = shown[np.lexsort((shown, -columns.published[shown], -columns.prior[shown]))]
+    story = columns.story[shown].astype(np.int64)
+    story[story == 0] = -1 - shown[story == 0]  # a story of its own
+    first = np.sort(np.unique(story, return_index=True)[1])
+    leading: ArticleNumbers = shown[first]
+    return leading
+
+
 def _merge_duplicates(
     article: ArticleNumbers, whole: NDArray[np.float64], score: NDArray[np.float64]
 ) -> tuple[ArticleNumbers, NDArray[np.float64], NDArray[np.float64]]:

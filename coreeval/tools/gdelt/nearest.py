@@ -1,0 +1,75 @@
+"""News that is near a text in meaning, whatever words it uses.
+
+A search by words finds "fires" for "fired", and no outage of a server for a game that will not
+download. So the headlines of a store are embedded too, each once: vectors are kept in the cache
+of the embedder.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from coreeval.schema import Evidence, Window
+from coreeval.tools.embeddings import Embedder, Vectors
+from coreeval.tools.gdelt.local import LocalKnowledge
+
+MOST_EMBEDDED = 20_000
+"""The most headlines of a window that are embedded: the stories that most sites tell, which readers
+know best, then the newest (own choice: minutes for MiniLM, 30 MB of vectors)."""
+_AT_ONCE = 256
+
+
+class NearestNews:
+    """The news of a window by meaning.
+
+    Args:
+        news: The store.
+        window: The window.
+        embeds: The embedder; give it a cache, or each process embeds all headlines.
+    """
+
+    def __init__(self, news: LocalKnowledge, window: Window, embeds: Embedder) -> None:
+        self._news = news
+        self._embeds = embeds
+        self._articles = news.list_leading(window, MOST_EMBEDDED)
+        self._vectors: list[Vectors] = []
+
+    def embed(self, watch: Callable[[int, int], bool]) -> bool:
+        """Embed the headlines, unless that has been done; return whether all of them are.
+
+        Args:
+            watch: Called after each few hundred headlines with the number of them and the number
+                of all; it returns whether to go on.
+
+        Raises:
+            ModelUnusable: the embedder gave no vectors.
+        """
+        done, total = sum(map(len, self._vectors)), len(self._articles)
+        while done < total:
+            if not watch(done, total):
+                return False
+            articles = self._articles[done : done + _AT_ONCE].tolist()
+            titles = [found.title for found in self._news.read(articles)]
+            self._vectors.append(_normalise(self._embeds(titles)))
+            done += len(articles)
+        watch(done, total)
+        return True
+
+    def find(self, text: str, most: int) -> list[tuple[Evidence, float]]:
+        """Return up to `most` articles and their cosines with a text, nearest first.
+
+        Raises:
+            ModelUnusable: the embedder gave no vector.
+        """
+        if not self._vectors:
+            return []
+        near = np.concatenate(self._vectors) @ _normalise(self._embeds([text]))[0]
+        best = np.argsort(-near, kind="stable")[:most]
+        found = self._news.read(self._articles[best].tolist())
+        return [(item, float(near[at])) for item, at in zip(found, best, strict=True)]
+
+
+def _normalise(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    normalised: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    return normalised
