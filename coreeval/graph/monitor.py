@@ -63,9 +63,9 @@ class RateMeter:
         self._marks = deque([(clock(), 0)])
         """Times with the number of things ended by then, at least a second apart."""
 
-    def count(self) -> None:
-        """Count one more."""
-        self._ended += 1
+    def count(self, more: int = 1) -> None:
+        """Count so many more."""
+        self._ended += more
         if self._clock() - self._marks[-1][0] >= 1.0:
             self._marks.append((self._clock(), self._ended))
 
@@ -122,7 +122,7 @@ class Monitor:
             self._place = progress
         elif progress.total:
             if progress.done != self._place.done:
-                self._meter.count()
+                self._meter.count(max(1, progress.done - self._place.done))
             if progress.done == progress.total:  # what was known half a second ago is not true now
                 self._pulse = None
             self._place = progress

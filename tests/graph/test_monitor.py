@@ -53,6 +53,15 @@ def monitor_of(hours: Hours, told: list[Progress]) -> Monitor:
     return Monitor(told.append, in_flight, active_calls, lambda: SPENT, hours)
 
 
+def test_a_rate_counts_what_ended_at_once(hours: Hours) -> None:
+    told = list[Progress]()
+    monitor = monitor_of(hours, told)
+    for second in range(5):
+        hours.second = float(second)
+        monitor.on_progress(Progress(stage="embed", done=256 * second, total=9850))
+    assert told[-1].pulse and told[-1].pulse.per_minute == 256 * 60
+
+
 def test_a_rate_is_of_late(hours: Hours) -> None:
     meter = RateMeter(hours)
     for second in range(600):  # one a second for ten minutes
