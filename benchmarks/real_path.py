@@ -1,0 +1,155 @@
+"""The path that users run: `coreeval refresh` on real tweets with real news, 200 ms an answer.
+
+    python -m benchmarks.real_path [--samples 300] [--latency 0.2] [--in-flight 64] [--profile FILE]
+
+A server gives the answers of the rule-based team, each made once in a first pass that is not
+measured. Then the same refresh is made in a new workspace (`asked`), and once more over the answers
+that are stored there (`stored`), in a process of its own on one core, the server on another. Ideal
+is calls x latency / in flight.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from benchmarks.load import counts, pin, serving
+from coreeval.config.load import load_config
+from coreeval.tools.gdelt.local import open_folder
+from tests.support.answers import OfflineAnswers
+from tests.support.llm_server import Reply, Request
+
+SHARED = Path("../shared/data").resolve()
+_CONFIG = "COREEVAL_BENCH_CONFIG"
+_made: list[OfflineAnswers] = []
+
+
+async def answers(request: Request) -> str | Reply:
+    """Answer as the server: what the rule-based team says, made once for each request."""
+    if not _made:
+        config = Path(os.environ[_CONFIG])
+        _made.append(OfflineAnswers(load_config(config), config.parent / "server"))
+    return await _made[0](request)
+
+
+def write_config(folder: Path, news: Path, base_url: str, in_flight: int) -> Path:
+    """Write the config of the refresh into a new folder."""
+    folder.mkdir(parents=True)
+    config = {
+        "name": "path",
+        "task": "emotion",
+        "dataset": {
+            "format": "tweeteval",
+            "path": str(SHARED / "tweeteval" / "emotion"),
+            "split": "test",
+        },
+        "knowledge": {
+            "path": str(news),
+            "window": {"start": "2025-05-01", "end": "2026-10-31"},
+            "min_precision": "crawl",
+        },
+        "models": {"default": {"model": "openai:stub", "base_url": base_url}},
+        "run": {"concurrency": in_flight, "allow_unpriced": True},
+    }
+    file = folder / "path.yaml"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+def refresh(config: Path, samples: int, profile: str | None) -> None:
+    """Refresh in this process, on the last core, and print what it took."""
+    import gc
+
+    from coreeval.__main__ import OBJECTS_BETWEEN_ROUNDS
+    from coreeval.cli import main as coreeval
+
+    gc.set_threshold(OBJECTS_BETWEEN_ROUNDS, 20, 10)
+
+    pin(-1)
+    sys.argv = ["coreeval", "refresh", str(config), "--limit", str(samples), "--json"]
+    cpu, clock = time.process_time(), time.perf_counter()
+    if profile:
+        import cProfile
+
+        made = cProfile.Profile()
+        code = made.runcall(coreeval)
+        made.dump_stats(profile)
+    else:
+        code = coreeval()
+    if code:
+        raise SystemExit(code)
+    wall, used = time.perf_counter() - clock, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stderr.write(json.dumps({"wall_s": wall, "cpu_s": used, "peak_mb": peak}) + "\n")
+
+
+async def _run(config: Path, samples: int, profile: str | None = None) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.real_path", "--config", str(config)]
+    command += ["--samples", str(samples)]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *(["--profile", profile] if profile else []),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await process.communicate()
+    lines = said.decode().splitlines()
+    try:
+        return dict(json.loads(lines[-1]))
+    except (ValueError, IndexError):
+        raise SystemExit("\n".join(lines[-20:])) from None
+
+
+def main() -> None:
+    """Print what both refreshes took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--profile", help="where a profile of the refresh over stored answers goes")
+    parser.add_argument("--config", type=Path)
+    chosen = parser.parse_args()
+    if chosen.config:
+        refresh(chosen.config, chosen.samples, chosen.profile)
+        return
+    os.environ |= {"OPENAI_API_KEY": "k", "NO_COLOR": "1"}
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        news = open_folder(SHARED / "gdelt", folder / "news")
+        server = write_config(folder / "server", news, "http://127.0.0.1:1/v1", 1)
+        os.environ[_CONFIG] = str(server)
+        arguments = ["--latency", str(chosen.latency), "--answers", "benchmarks.real_path:answers"]
+        with serving("tests.support.llm_server", *arguments) as root:
+            asyncio.run(_measure(folder, news, root, chosen))
+
+
+async def _measure(folder: Path, news: Path, root: str, chosen: argparse.Namespace) -> None:
+    size = (news, f"{root}/v1", chosen.in_flight)
+    await _run(write_config(folder / "first", *size), chosen.samples)
+    before = counts(root)
+    config = write_config(folder / "asked", *size)
+    asked = await _run(config, chosen.samples)
+    after = counts(root)
+    stored = await _run(config, chosen.samples, chosen.profile)
+    calls = after["requests"] - before["requests"]
+    ideal = calls * chosen.latency / chosen.in_flight
+    print(
+        f"asked    wall {asked['wall_s']:.1f} s for {calls} calls = {asked['wall_s'] / ideal:.2f} x"
+        f" ideal   cpu {1000 * asked['cpu_s'] / calls:.2f} ms a call   peak {asked['peak_mb']:.0f}"
+        f" MB   {calls / asked['wall_s']:.0f} calls/s   at most {after['most_open']} in flight"
+    )
+    print(
+        f"stored   wall {stored['wall_s']:.1f} s   cpu"
+        f" {1000 * stored['cpu_s'] / chosen.samples:.1f} ms a sample"
+    )
+
+
+if __name__ == "__main__":
+    main()
