@@ -14,7 +14,6 @@ import numpy as np
 from coreeval.evaluation.whitebox.cells import Cell, CellResult
 from coreeval.evaluation.whitebox.contamination import ContaminationFinding, judge_contamination
 from coreeval.evaluation.whitebox.deltas import PerformanceTable
-from coreeval.evaluation.whitebox.local_model import LocalModel, load_model
 from coreeval.evaluation.whitebox.study_data import choose_training
 from coreeval.evaluation.whitebox.time_estimate import estimate_time
 from coreeval.evaluation.whitebox.training import trained
@@ -24,6 +23,7 @@ from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.graph.finetune_plan import FinetunePlan
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import lock_opened_run
+from coreeval.models.local_model import LocalModel, load_model
 from coreeval.tools.formatting import format_expected_time
 
 STAGE: Final = "detect finetune"
