@@ -4,7 +4,6 @@ What a question gets does not depend on which others are answered beside it: eac
 temperature and seed.
 """
 
-import os.path
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -99,10 +98,8 @@ def choose(
     drawn with chances in proportion to its probability to the power 1/T.
     """
     endings = [model.encode_label(choice) for choice in choices]
-    shared = min(len(os.path.commonprefix(endings)), *(len(one) - 1 for one in endings))
-    begun = [
-        [*question, *endings[0][:shared]] for question in questions
-    ]  # read once, not each time
+    shared = _count_shared(endings)
+    begun = [[*question, *endings[0][:shared]] for question in questions]
     scores = model.score_endings(begun, [one[shared:] for one in endings], batch=len(questions))
     chosen = [_draw_choice(line, way) for line, way in zip(scores, ways, strict=True)]
     return [
@@ -114,6 +111,13 @@ def choose(
         )
         for question, at in zip(questions, chosen, strict=True)
     ]
+
+
+def _count_shared(endings: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all endings begin with; each keeps one of its own."""
+    most = min(map(len, endings)) - 1
+    places = zip(*(one[:most] for one in endings), strict=True)
+    return next((at for at, tokens in enumerate(places) if len(set(tokens)) > 1), most)
 
 
 def _draw_choice(scores: "np.ndarray[Any, np.dtype[np.float64]]", way: Sampling) -> int:
