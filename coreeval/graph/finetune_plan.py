@@ -15,7 +15,7 @@ from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.detectors.documents import read_document
 from coreeval.evaluation.detectors.finetune import FINETUNE
-from coreeval.evaluation.whitebox.cells import Cell, CellFile, Leak, plan_cells
+from coreeval.evaluation.whitebox.cells import Cell, CellFile, CellResult, Leak, plan_cells
 from coreeval.evaluation.whitebox.contamination import LEAKED
 from coreeval.evaluation.whitebox.settings import StudyHeader, TrainingSettings
 from coreeval.evaluation.whitebox.study_data import (
@@ -88,10 +88,10 @@ class FinetunePlan:
     detector: Detector = FINETUNE
 
     @property
-    def results(self) -> CellFile:
+    def results(self) -> CellFile[CellResult]:
         """Return the file of the results."""
         folder = self.files.detector_folder(self.detector.name)
-        return CellFile(folder / f"{self.header.study}.jsonl", self.header)
+        return CellFile(folder / f"{self.header.study}.jsonl", self.header, CellResult)
 
     @property
     def workload(self) -> Workload:

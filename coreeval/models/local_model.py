@@ -142,8 +142,11 @@ class LocalModel:
 
     def encode_label(self, label: str) -> list[int]:
         """Return the tokens of a label after a question."""
-        said = label if self.chat == "chat" else f" {label}"
-        return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
+        return self.encode_ending(label if self.chat == "chat" else f" {label}")
+
+    def encode_ending(self, text: str) -> list[int]:
+        """Return the tokens of a text that goes on where another ends."""
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def encode_answer(self, prompt: str, label: str) -> TokenisedText:
         """Return a question with its label and the end of the answer; only these are trained on."""
