@@ -170,9 +170,9 @@ def _fit_slope(margins: Mapping[int, Floats], n: int) -> Score | None:
 
 def response_table(found: DoseResponse) -> Table:
     """Return a row for each dose."""
-    columns = [texts("dose"), numbers("seeds", gap=2)]
+    columns = [texts("dose", 10), numbers("seeds", 5, gap=2)]
     for head in ("recall", "first", "rank", "margin", "gained"):
-        columns += [numbers(head, gap=2), texts("95 % interval", gap=2)]
+        columns += [numbers(head, 6, gap=2), texts("95 % interval", 16, gap=2)]
     slope = found.slope
     note = (
         ""
