@@ -7,26 +7,27 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coreeval.errors import Interrupted, UsageError
-from coreeval.evaluation.whitebox import training
+from coreeval.evaluation.whitebox import training as trainer
 from coreeval.evaluation.whitebox.dose_data import DoseCell
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.graph import dose
 from coreeval.graph.dose import DosePlan, DoseRequest, plan_doses, run_doses
-from coreeval.models import weights
 
 FULL = TrainingSettings(method="full", epochs=2, learning_rate=5e-3, batch=8)
 
 SERIES = """
 id: made_up
-name: Made-up Index
-quantity: value
-unit: {name: points, points_name: points}
+name: Ix
+quantity: level
+unit: {name: u, points_name: u}
 sign: positive
 decimals: 0
+tolerances: [0.5]
 frequency: annual
 release_lag_days: 0
 source: {path: made_up.csv}
@@ -58,17 +59,19 @@ def keys(plan: DosePlan) -> list[str]:
     return [cell.key for cell in plan.results.read()]
 
 
+@pytest.mark.timeout(300)
 def test_what_is_read_often_is_recalled(asked: DoseRequest) -> None:
-    plan = plan_doses(asked)
+    training = FULL.model_copy(update={"epochs": 20, "learning_rate": 3e-3, "batch": 16})
+    plan = plan_doses(replace(asked, training=training))
     assert plan.cells == [DoseCell(dose=None), DoseCell(dose=0), DoseCell(dose=16)]
     assert plan.estimate().left == 3 and not asked.out.exists()
     found = run_doses(plan)
     came, zero, often = found.response.doses
     assert came.recall.estimate == 0
+    assert often.first.estimate is not None and often.recall.estimate is not None
+    assert often.first.estimate > 0.8 and often.recall.estimate > 0.5
     for one in (came, zero):
-        assert one.first.estimate is not None and often.first.estimate is not None
-        assert one.first.estimate < often.first.estimate
-    assert often.recall.estimate is not None and often.recall.estimate > 0.5
+        assert one.first.estimate is not None and one.first.estimate < 0.6
     assert often.margin.estimate is not None and often.margin.estimate > 0
     lines = [json.loads(line) for line in found.rankings.read_text().splitlines()]
     assert len(lines) == 3 * 9 * 4
@@ -85,7 +88,7 @@ def test_a_stop_costs_one_cell_and_more_doses_train_only_what_is_new(
         seen.append(len(seen))
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return training.trained(*given, **more)  # type: ignore[arg-type]
+        return trainer.trained(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(dose, "trained", trained)
     plan = plan_doses(asked)
@@ -109,11 +112,10 @@ def test_a_model_larger_than_memory_is_refused(
     monkeypatch.setattr(dose, "free_device_memory", lambda _device: 1000)
     with pytest.raises(UsageError, match="nothing was loaded"):
         plan_doses(asked)
-    assert weights.PREFIX in asked.model
 
 
 def test_an_untrained_model_is_ranked_and_the_file_is_read_by_numleak(asked: DoseRequest) -> None:
-    def coreeval(*words: str) -> dict[str, object]:
+    def coreeval(*words: str) -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-m", "coreeval", "detect", *words, "--json"],
             env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -122,7 +124,7 @@ def test_an_untrained_model_is_ranked_and_the_file_is_read_by_numleak(asked: Dos
             check=False,
         )
         assert done.returncode == 0, done.stderr + done.stdout
-        found: dict[str, object] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
     out = str(asked.out)
@@ -130,10 +132,10 @@ def test_an_untrained_model_is_ranked_and_the_file_is_read_by_numleak(asked: Dos
     planned = coreeval(*words, "--untrained", "--dry-run")
     assert planned["sentences"] == 0
     made = coreeval(*words, "--untrained", "--plot", "dose.svg")
-    (only,) = made["doses"]  # type: ignore[misc]
+    (only,) = made["doses"]
     assert (only["dose"], made["slope"]) == (None, None)
     read = coreeval("numleak", "--rankings", str(made["rankings"]))
-    (ranking,) = read["rankings"]  # type: ignore[misc]
+    (ranking,) = read["rankings"]
     assert ranking["model"] == asked.model and ranking["n"] == 9
     assert ranking["mean_rank"]["estimate"] == pytest.approx(only["rank"]["estimate"])
     assert ranking["mean_gap"]["estimate"] == pytest.approx(only["margin"]["estimate"])
