@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 import torch
 
-from coreeval.config import ModelConfig
+from coreeval.config import ModelConfig, ModelsConfig
 from coreeval.errors import ModelUnusable, NoValidAnswer, RequestRejected, UsageError
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models import ModelClient, PlainOutput, hf, open_model, preflight
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.check import check_models
 from coreeval.models.generation import Sampling, _Row, choose, generate
 from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import find_weights
@@ -239,6 +241,16 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(
     monkeypatch.setattr(hf, "free_device_memory", lambda _device: 1000)
     with pytest.raises(UsageError, match=r"needs .* on cpu, where .* are free; nothing"):
         preflight(config_of(chat))
+
+
+async def test_a_check_of_models_loads_nothing(chat: Path, tmp_path: Path) -> None:
+    models = ModelsConfig.model_validate(
+        {"default": "offline", "targets": [config_of(chat).model_dump(exclude_none=True)]}
+    )
+    with closing(open_calls(tmp_path / "calls.db")) as store:
+        found = await check_models(models, {}, Capabilities(store), cutoffs={}, trusted=())
+    assert [one.state for one in found] == ["rules", "local"]
+    assert not hf._LOADED
 
 
 async def test_weights_that_went_away_end_the_run_with_one_message(
