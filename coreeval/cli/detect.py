@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from coreeval.cli.detect_dose import dose
 from coreeval.cli.detect_finetune import finetune
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
@@ -44,6 +45,7 @@ DryRunOption = Annotated[
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
 detect.command("finetune")(finetune)
+detect.command("dose")(dose)
 
 
 @detect.command("pcr")

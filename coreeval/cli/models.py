@@ -96,9 +96,11 @@ STATES = {
     "usable": "ok",
     "rules": "rules",
     "recorded": "recorded",
+    "local": "ok",
 }
 UNCHECKED = {
     "rules": "played by rules of our own: there is nothing to ask",
+    "local": "weights on this machine: whole, and they fit into memory; nothing is loaded",
     "recorded": "recorded answers: the file can be read, and nothing is asked",
 }
 

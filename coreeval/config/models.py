@@ -6,6 +6,7 @@ no message repeats them. So are parameters that CoreEval sends itself.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Annotated, Final, Literal, Self, get_args
 from urllib.parse import SplitResult, urlsplit
 
@@ -127,6 +128,17 @@ class PriceConfig(Section):
     batch_output: TokenPrice | None = None
 
 
+def hide_folder(model: str) -> str:
+    """Return a model's name without the folder of a file or of weights on this machine."""
+    provider, colon, name = model.partition(":")
+    is_path = provider in ON_THIS_MACHINE and not name.startswith("package:")
+    return f"{provider}{colon}{PurePath(name).name}" if is_path else model
+
+
+ON_THIS_MACHINE: Final = frozenset({"replay", "hf"})
+"""Providers whose answers come from this machine: no key, no endpoint, no money."""
+
+
 class ModelConfig(Section):
     """A model for one role: `provider:name` and its parameters."""
 
@@ -159,10 +171,22 @@ class ModelConfig(Section):
         return {"model": value} if isinstance(value, str) else value
 
     def resolve(self, at: Callable[[str], str]) -> Self:
-        """Return it with absolute paths of `replay:FILE` and of `ca_file`."""
-        path = f"replay:{at(self.name)}" if self.provider == "replay" else self.model
+        """Return it with absolute paths of `replay:FILE`, `hf:PATH` and `ca_file`."""
+        path = f"{self.provider}:{at(self.name)}" if self._is_path(at) else self.model
         ca_file = at(self.ca_file) if self.ca_file else None
         return self.model_copy(update={"model": path, "ca_file": ca_file})
+
+    def _is_path(self, at: Callable[[str], str]) -> bool:
+        """Return whether the name is a path; a model of the hub has the form of one too."""
+        if self.provider != "hf":
+            return self.provider == "replay"
+        hub = self.extra.get("hub") is True
+        return not self.name.startswith("package:") and (not hub or Path(at(self.name)).exists())
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Return whether its answers come from this machine: no key, no endpoint, no money."""
+        return self.provider in ON_THIS_MACHINE
 
     @property
     def provider(self) -> str:

@@ -5,7 +5,7 @@ several devices may work on one test: each takes a cell that no other has, and w
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,21 +14,17 @@ import numpy as np
 from coreeval.evaluation.whitebox.cells import Cell, CellResult
 from coreeval.evaluation.whitebox.contamination import ContaminationFinding, judge_contamination
 from coreeval.evaluation.whitebox.deltas import PerformanceTable
-from coreeval.evaluation.whitebox.local_model import LocalModel, load_model
 from coreeval.evaluation.whitebox.study_data import choose_training
-from coreeval.evaluation.whitebox.time_estimate import estimate_time
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph.campaign import explain_stop
+from coreeval.graph.cell_work import WAIT_S, finish_cells, watch_stage
 from coreeval.graph.detect import Detection, keep_findings
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.graph.finetune_plan import FinetunePlan
-from coreeval.graph.monitor import Progress
 from coreeval.graph.run import lock_opened_run
-from coreeval.tools.formatting import format_expected_time
+from coreeval.models.local_model import LocalModel, load_model
 
 STAGE: Final = "detect finetune"
-WAIT_S: Final = 2.0
-"""Seconds between two looks at the cells that other processes work on."""
 _PUBLISH: Final = "finding"
 """The name under which a process claims the writing of the finding."""
 
@@ -42,7 +38,7 @@ def run_finetune(plan: FinetunePlan, *, around: RunHooks = DEFAULT_HOOKS) -> Det
         RunLocked: another process works on the run.
     """
     with explain_stop(plan.files.root):
-        _Worker(plan, around).finish_cells()
+        finish_cells(plan, _Worker(plan, around).do, around, stage=STAGE)
         finding = judge_results(plan)
         found = {plan.weights.name: finding.model_dump(mode="json")}
         while True:
@@ -69,30 +65,14 @@ def judge_results(plan: FinetunePlan) -> ContaminationFinding:
 
 @dataclass
 class _Worker:
-    """Works on the cells of a plan until all are done."""
+    """Does the cells of a plan."""
 
     plan: FinetunePlan
     around: RunHooks
     model: LocalModel | None = None
 
-    def finish_cells(self) -> None:
-        """Train and ask until every cell has a result, here or in another process."""
-        self._tell(self.plan.results.read())
-        while left := [cell for cell in self.plan.cells if cell not in self.plan.results.read()]:
-            if not sum(self._take(cell) for cell in left):
-                time.sleep(WAIT_S)
-
-    def _take(self, cell: Cell) -> bool:
-        """Do a cell unless another process has; return whether it was done here."""
-        results = self.plan.results
-        with results.claim(cell.key) as mine:
-            if not mine or cell in results.read():
-                return False
-            results.add(self._do(cell))
-        self._tell(results.read())
-        return True
-
-    def _do(self, cell: Cell) -> CellResult:
+    def do(self, cell: Cell) -> CellResult:
+        """Train a model as a cell says, and ask it."""
         plan, settings = self.plan, self.plan.header.training
         self.model = self.model or load_model(
             plan.weights,
@@ -108,29 +88,15 @@ class _Worker:
             plan.data.labels,
             settings,
             seed=cell.seed,
-            on_batch=self._watch(f"training {cell.key}"),
+            on_batch=watch_stage(self.around, f"training {cell.key}"),
         ):
-            asking = self._watch(f"asking after {cell.key}")
+            asking = watch_stage(self.around, f"asking after {cell.key}")
             answers = ask_parts(self.model, plan, batch=settings.batch, on_part=asking)
         return CellResult(
             cell=cell,
             answers=answers,
             seconds=time.monotonic() - began,
             work=plan.workload.of_cell(cell),
-        )
-
-    def _watch(self, stage: str) -> Callable[[int, int], None]:
-        def watch(done: int, total: int) -> None:
-            self.around.watch(Progress(stage=stage, done=done, total=total))
-
-        return watch
-
-    def _tell(self, done: Mapping[Cell, CellResult]) -> None:
-        plan = self.plan
-        found = estimate_time(plan.cells, done, plan.workload, plan.device)
-        note = f"about {format_expected_time(found.seconds)} left" if found.left else ""
-        self.around.watch(
-            Progress(stage=STAGE, done=found.cells - found.left, total=found.cells, note=note)
         )
 
 

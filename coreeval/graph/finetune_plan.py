@@ -15,9 +15,8 @@ from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.detectors.documents import read_document
 from coreeval.evaluation.detectors.finetune import FINETUNE
-from coreeval.evaluation.whitebox.cells import Cell, CellFile, Leak, plan_cells
+from coreeval.evaluation.whitebox.cells import Cell, CellFile, CellResult, Leak, plan_cells
 from coreeval.evaluation.whitebox.contamination import LEAKED
-from coreeval.evaluation.whitebox.local_model import choose_device, free_device_memory
 from coreeval.evaluation.whitebox.settings import StudyHeader, TrainingSettings
 from coreeval.evaluation.whitebox.study_data import (
     LabelledText,
@@ -31,7 +30,6 @@ from coreeval.evaluation.whitebox.time_estimate import (
     estimate_memory,
     estimate_time,
 )
-from coreeval.evaluation.whitebox.weights import Weights, find_weights, require_memory
 from coreeval.graph.detect import read_inputs
 from coreeval.graph.evaluate import refuse_open
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
@@ -39,6 +37,8 @@ from coreeval.graph.run import open_run, open_workspace
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup
 from coreeval.graph.train_split import draw_lowest
+from coreeval.models.local_model import choose_device, free_device_memory
+from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.runs.manifest import Manifest
 from coreeval.schema import Arm, Sample
 from coreeval.tools.workspace import RunFiles
@@ -88,10 +88,10 @@ class FinetunePlan:
     detector: Detector = FINETUNE
 
     @property
-    def results(self) -> CellFile:
+    def results(self) -> CellFile[CellResult]:
         """Return the file of the results."""
         folder = self.files.detector_folder(self.detector.name)
-        return CellFile(folder / f"{self.header.study}.jsonl", self.header)
+        return CellFile(folder / f"{self.header.study}.jsonl", self.header, CellResult)
 
     @property
     def workload(self) -> Workload:

@@ -235,7 +235,7 @@ def count_tokens(answers: Sequence["AIMessage"]) -> tuple[int, int]:
     return sum(c["input_tokens"] for c in counted), sum(c["output_tokens"] for c in counted)
 
 
-CheckState = Literal["usable", "unusable", "rules", "recorded"]
+CheckState = Literal["usable", "unusable", "rules", "recorded", "local"]
 """`rules` and `recorded` answers come from this machine: there is nobody to ask."""
 BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 """A fault by chance is passed over; whoever checks sits and waits."""
@@ -349,8 +349,9 @@ async def check_models(
             model = open_model(configured.config, env, trusted=trusted)
         except CoreEvalError as error:
             return CheckResult(configured=configured, state="unusable", error=error)
-        if configured.config.provider == "replay":
-            return CheckResult(configured=configured, state="recorded")
+        if configured.config.is_on_this_machine:
+            recorded = configured.config.provider == "replay"
+            return CheckResult(configured=configured, state="recorded" if recorded else "local")
         return await _check_model(
             configured, ModelProbe(model, retry=retry, clock=clock), capabilities
         )

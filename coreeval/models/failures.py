@@ -26,11 +26,13 @@ FailureKind = Literal[
     "unsupported",
     "declined",
     "rejected",
+    "unusable",
 ]
 """`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
 the text, `rejected` one because of the request, `unsupported` one because of how the answer is
 asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
-`blocked` one that a proxy or an untrusted certificate stands before."""
+`blocked` one that a proxy or an untrusted certificate stands before. `unusable` is a model on this
+machine that cannot be loaded, or has no memory left."""
 RefusedOption = Literal["method", "limit"]
 """The way to ask for structure, or the name of the limit of an answer's length."""
 FinalError = CredentialError | ModelUnusable | ModelCallError
@@ -92,7 +94,7 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
                 where=endpoint,
                 hint=f"put a valid key into the environment variable {key_env}",
             )
-        case "unknown" | "quota" | "unreachable" | "blocked":
+        case "unknown" | "quota" | "unreachable" | "blocked" | "unusable":
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
             )
@@ -108,6 +110,8 @@ _HINTS = {
     "unknown": "check the model's name and base_url in the config",
     "quota": "add credit to the account: what was answered is kept",
     "unreachable": "start the server or correct base_url",
+    "unusable": "take a smaller model, another extra.device or a smaller extra.batch: what was "
+    "answered is kept (docs/models.md)",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
 }
 

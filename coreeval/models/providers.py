@@ -33,6 +33,12 @@ def _open_other(config: ModelConfig, env: Mapping[str, str]) -> Model:
     return open_langchain(config, env, known=PROVIDERS)
 
 
+def _open_hf(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.hf import open_hf  # langchain-core takes 0.3 s to import
+
+    return open_hf(config, env)
+
+
 def _open_replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
     from coreeval.models.replay import open_replay  # langchain-core takes 0.3 s to import
 
@@ -42,6 +48,7 @@ def _open_replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
 PROVIDERS: dict[str, Opener] = {
     "openai": _open_openai,
     "anthropic": _open_anthropic,
+    "hf": _open_hf,
     "replay": _open_replay,
 }
 """Those that are asked without a package of their own; all others come through LangChain."""
@@ -95,10 +102,16 @@ def preflight(
             be read.
         CredentialError: the key is missing from the environment, or refused.
         ModelUnusable: nothing answers at base_url, or it does not have the model.
+        UsageError: weights on this machine are missing, cut, or larger than the free memory, or
+            torch is not installed.
     """
     if config.base_url is not None:
         origin_of(config.base_url)
     open_model(config, env, trusted=trusted)
+    if config.provider == "hf":
+        from coreeval.models.hf import check_memory
+
+        check_memory(config)
     if config.base_url is not None:
         from coreeval.models.listing import check_listed  # httpx2 takes 0.1 s to import
 

@@ -265,7 +265,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 ELSEWHERE = ".../"
 """Placeholder for a folder that is neither the config's nor the user's own."""
 _WITHIN = re.compile(
-    r"((?:(?<=replay:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
+    r"((?:(?<=replay:)|(?<=\bhf:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
 )
 """An absolute path of two or more parts in a sentence, but not in a URL or a model's name."""
 

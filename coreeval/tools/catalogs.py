@@ -138,7 +138,7 @@ def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -
 
 
 FREE = PriceConfig(input=0, output=0)
-"""The price of recorded answers."""
+"""The price of answers from this machine."""
 Prices = Mapping[str, Price]
 """Prices by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
@@ -175,5 +175,5 @@ def load_run_prices(config: AnyConfig) -> Prices:
 
 def find_price(model: ModelConfig, prices: Prices) -> PriceConfig | None:
     """Return a model's price if it is known; the price in its own config takes precedence."""
-    unlisted = FREE if model.provider == "replay" else None
+    unlisted = FREE if model.is_on_this_machine else None
     return model.price or prices.get(model.model) or unlisted

@@ -13,12 +13,12 @@ import torch
 from gguf import GGUFWriter
 
 from coreeval.errors import RunError, UsageError
-from coreeval.evaluation.whitebox import local_model
-from coreeval.evaluation.whitebox.local_model import LocalModel, choose_device, load_model
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
-from coreeval.evaluation.whitebox.weights import find_weights, require_memory
+from coreeval.models import local_model
+from coreeval.models.local_model import LocalModel, choose_device, load_model
+from coreeval.models.weights import find_weights, require_memory
 from tests.whitebox.kit import CHAT, save_model, states
 
 LABELS = ("anger", "joy", "sadness")

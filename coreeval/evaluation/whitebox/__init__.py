@@ -1,4 +1,5 @@
-"""Tests that need the weights of a model: they load it, train it and read its probabilities.
+"""Tests that train a model's weights and read its probabilities.
 
-Only `local_model` and `training` import torch, each inside its functions.
+Models are loaded by `coreeval.models.local_model`; only that, `generation` and `training` import
+torch, each inside its functions.
 """

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Arm, Value
@@ -45,15 +45,20 @@ class Cell(Value):
         return f"{self.scenario}-{self.arm or 'none'}-{self.percent}-{self.seed}"
 
 
-class CellResult(Value):
+class DoneCell(Value):
+    """What is kept of any cell."""
+
+    seconds: float
+    work: float
+    """The arithmetic that the cell took, in operations; see `time_estimate`."""
+
+
+class CellResult(DoneCell):
     """What a model answered after the training of a cell."""
 
     cell: Cell
     answers: dict[str, tuple[tuple[int, ...], ...]]
     """The number of the label of each sample, for each template, by part measured."""
-    seconds: float
-    work: float
-    """The arithmetic that the cell took, in operations; see `time_estimate`."""
 
 
 def plan_cells(
@@ -85,7 +90,17 @@ def _list_scenarios(asked: set[Leak]) -> Iterator[Scenario]:
         yield "train_text"
 
 
-class CellFile:
+class _Result(Protocol):
+    @property
+    def cell(self) -> Any: ...  # noqa: ANN401 - each study has cells of its own
+
+    def model_dump_json(self) -> str: ...
+
+
+R = TypeVar("R", bound=_Result)
+
+
+class CellFile(Generic[R]):
     """The results of the cells of one study.
 
     Several processes may add to it at a time.
@@ -93,12 +108,14 @@ class CellFile:
     Args:
         path: The file; its folder is made.
         header: What the study is, kept as the first line.
+        kind: The class of a result.
     """
 
-    def __init__(self, path: Path, header: Value) -> None:
+    def __init__(self, path: Path, header: Value, kind: type[R]) -> None:
         self.path, self._header = path, header
+        self._lines = TypeAdapter(kind)
 
-    def read(self) -> dict[Cell, CellResult]:
+    def read(self) -> dict[Any, R]:
         """Return the results by cell; a last line that a kill cut short is no result.
 
         Raises:
@@ -107,20 +124,20 @@ class CellFile:
         if not self.path.exists():
             return {}
         _, *lines = self.path.read_bytes().split(b"\n")
-        found = dict[Cell, CellResult]()
+        found = dict[Any, R]()
         for number, line in enumerate(lines[:-1], 2):
             try:
-                result = CellResult.model_validate_json(line)
+                result = self._lines.validate_json(line)
             except ValidationError:
                 raise RunCorrupt(
-                    f"line {number} of the results of a contamination test is damaged",
+                    f"line {number} of the results is damaged",
                     where=str(self.path),
                     hint="delete the line; its cell is trained again",
                 ) from None
             found[result.cell] = result
         return found
 
-    def add(self, result: CellResult) -> None:
+    def add(self, result: R) -> None:
         """Write a result to the disk, in place of what a kill may have left of another.
 
         Raises:

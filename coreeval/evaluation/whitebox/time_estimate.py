@@ -5,10 +5,10 @@ more backward (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). What a device
 measured on the cells that are done; before the first it is a guess.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final, Protocol, TypeVar
 
-from coreeval.evaluation.whitebox.cells import Cell, CellResult
+from coreeval.evaluation.whitebox.cells import Cell, DoneCell
 from coreeval.evaluation.whitebox.study_data import StudyData, TrainingItem, choose_training
 from coreeval.schema import Value
 
@@ -22,6 +22,7 @@ SPREAD: Final = 3.0
 """How many times longer or shorter a guessed time may be."""
 MEASURED_SPREAD: Final = 1.3
 """The same of a time that rests on cells that are done."""
+C_contra = TypeVar("C_contra", contravariant=True)
 ADAM: Final = 4
 """Numbers kept for each parameter that is trained: itself, its gradient and two means."""
 
@@ -72,8 +73,19 @@ def _count_item(item: TrainingItem) -> float:
     return sum(map(count_tokens, text.prompts)) / len(text.prompts)
 
 
+C = TypeVar("C", bound=Hashable)
+
+
+class Work(Protocol[C_contra]):
+    """The arithmetic of each cell of a study."""
+
+    def of_cell(self, cell: C_contra) -> float:
+        """Return the operations of a cell."""
+        ...
+
+
 def estimate_time(
-    cells: Iterable[Cell], done: Mapping[Cell, CellResult], work: Workload, device: str
+    cells: Iterable[C], done: Mapping[C, DoneCell], work: Work[C], device: str
 ) -> TimeEstimate:
     """Return how long the cells that are not done take on a device.
 

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.evaluation.whitebox.local_model import LocalModel, TokenisedText
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import TrainingItem
-from coreeval.evaluation.whitebox.weights import EXTRA, OPTION
+from coreeval.models.local_model import LocalModel, TokenisedText
+from coreeval.models.weights import EXTRA
 from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _trainable(
 @contextmanager
 def _with_adapters(network: Any, settings: TrainingSettings) -> "Iterator[Sequence[torch.Tensor]]":  # noqa: ANN401 - transformers has no types
     """Put low-rank adapters beside all linear layers (Hu et al. 2021) and take them away again."""
-    with require_extra(EXTRA, "training adapters", where=OPTION):
+    with require_extra(EXTRA, "training adapters"):
         from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(

@@ -92,7 +92,7 @@ def _describe_player(model: ModelConfig) -> dict[str, Any]:
 
 def _is_local_path(model: ModelConfig) -> bool:
     """Return whether a model name is a local path; local servers often name models that way."""
-    return model.provider == "replay" or PurePath(model.name).is_absolute()
+    return model.is_on_this_machine or PurePath(model.name).is_absolute()
 
 
 def redact_manifest(manifest: Manifest, config: Config) -> RecordedManifest:

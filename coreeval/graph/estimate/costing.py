@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig, PriceConfig
+from coreeval.config.models import hide_folder
 from coreeval.graph.estimate.call_figures import (
     CACHED_FROM,
     CallUsage,
@@ -210,6 +211,7 @@ def find_longest(ranges: Sequence[Range]) -> Range:
 
 
 RECORDED_NOTE = "recorded answers cost nothing"
+LOCAL_NOTE = "weights on this machine cost nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +247,9 @@ class RoleAssignments:
             return ModelPrice(price=model.price, origin="the config")
         if (known := self.prices.get(model.model)) is not None:
             return ModelPrice(price=known, origin=f"{known.source}, {known.as_of}")
-        if model.provider == "replay":
-            return ModelPrice(price=FREE, origin=RECORDED_NOTE)
+        if model.is_on_this_machine:
+            origin = RECORDED_NOTE if model.provider == "replay" else LOCAL_NOTE
+            return ModelPrice(price=FREE, origin=origin)
         return ModelPrice(price=None)
 
     def list_unpriced(self, lines: Iterable[EstimateLine]) -> tuple[UnpricedModel, ...]:
@@ -355,7 +358,7 @@ def build_estimate(
 
 def find_recorded_name(model: ModelConfig) -> str:
     """Return the name a model's calls are recorded under; a file of answers without its folder."""
-    return f"replay:{Path(model.name).name}" if model.provider == "replay" else model.model
+    return hide_folder(model.model)
 
 
 def build_role_model(role: str, model: ModelConfig) -> RoleModel:

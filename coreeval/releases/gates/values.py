@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import PurePath
 from typing import Final, Literal, NamedTuple
 
 from coreeval.config import ModelsConfig, TargetConfig
+from coreeval.config.models import hide_folder
 from coreeval.evaluation.arms import FEWEST
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.evaluation.detectors import GATED
@@ -46,12 +46,11 @@ class ExpectedTargets:
 
 
 def target_name(target: str) -> str:
-    """Return the display name of a target; of recorded answers, only the file name.
+    """Return the display name of a target; of files on this machine, without their folder.
 
     A report holds the whole path of the file, a release the path relative to its config.
     """
-    provider, _, name = target.partition(":")
-    return f"{provider}:{PurePath(name).name}" if provider == "replay" else target
+    return hide_folder(target)
 
 
 def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:

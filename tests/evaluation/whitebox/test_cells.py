@@ -20,6 +20,8 @@ HEADER = StudyHeader(
     fingerprint="f",
 )
 
+Results = CellFile[CellResult]
+
 
 def result(cell: Cell) -> CellResult:
     """Return a result of a cell."""
@@ -27,9 +29,9 @@ def result(cell: Cell) -> CellResult:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> CellFile:
+def file(tmp_path: Path) -> Results:
     """Return a file that is not there yet."""
-    return CellFile(tmp_path / "finetune" / "abc.jsonl", HEADER)
+    return CellFile(tmp_path / "finetune" / "abc.jsonl", HEADER, CellResult)
 
 
 def test_cells_are_planned_once_each_with_what_they_are_compared_with() -> None:
@@ -51,7 +53,9 @@ def test_cells_are_planned_once_each_with_what_they_are_compared_with() -> None:
     }
 
 
-def test_a_result_is_kept_and_a_line_cut_by_a_kill_is_written_anew(file: CellFile) -> None:
+def test_a_result_is_kept_and_a_line_cut_by_a_kill_is_written_anew(
+    file: Results,
+) -> None:
     zero, test = (Cell(scenario="zero"), Cell(scenario="test", arm="original"))
     assert file.read() == {}
     file.add(result(zero))
@@ -63,7 +67,7 @@ def test_a_result_is_kept_and_a_line_cut_by_a_kill_is_written_anew(file: CellFil
     assert len(file.path.read_bytes().splitlines()) == 3
 
 
-def test_a_file_cut_within_its_first_line_has_no_results(file: CellFile) -> None:
+def test_a_file_cut_within_its_first_line_has_no_results(file: Results) -> None:
     file.path.parent.mkdir()
     file.path.write_bytes(b'{"study": "a')
     assert file.read() == {}
@@ -71,7 +75,7 @@ def test_a_file_cut_within_its_first_line_has_no_results(file: CellFile) -> None
     assert StudyHeader.model_validate_json(file.path.read_bytes().splitlines()[0]) == HEADER
 
 
-def test_a_damaged_line_is_one_message_that_names_it(file: CellFile) -> None:
+def test_a_damaged_line_is_one_message_that_names_it(file: Results) -> None:
     file.add(result(Cell(scenario="zero")))
     with file.path.open("ab") as end:
         end.write(b"{}\n")
@@ -80,7 +84,7 @@ def test_a_damaged_line_is_one_message_that_names_it(file: CellFile) -> None:
     assert "trained again" in caught.value.hint
 
 
-def test_a_cell_is_claimed_by_one_process_at_a_time(file: CellFile) -> None:
+def test_a_cell_is_claimed_by_one_process_at_a_time(file: Results) -> None:
     with file.claim("zero") as mine:
         assert mine
         with file.claim("zero") as other, file.claim("test") as another:

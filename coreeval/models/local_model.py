@@ -3,7 +3,7 @@
 import copy
 import inspect
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import CoreEvalError, RunError, UsageError
-from coreeval.evaluation.whitebox.weights import (
+from coreeval.models.weights import (
     EXTRA,
-    OPTION,
     Weights,
     free_memory,
     require_memory,
@@ -38,13 +37,17 @@ class TokenisedText:
     start: int
 
 
-def choose_device(asked: str) -> str:
+def choose_device(asked: str, *, where: str = "--device") -> str:
     """Return the device to use: the one asked for, or a GPU if there is one.
+
+    Args:
+        asked: `auto`, `cpu`, `cuda` or `cuda:N`.
+        where: The setting that an error names.
 
     Raises:
         UsageError: torch is not installed, or there is no such device.
     """
-    with require_extra(EXTRA, "a local model", where=OPTION):
+    with require_extra(EXTRA, "a local model"):
         import torch
 
     if asked == "auto":
@@ -53,7 +56,7 @@ def choose_device(asked: str) -> str:
     wanted = "cuda:0" if asked == "cuda" else asked
     if wanted not in there:
         hint = f"one of {', '.join(there)}"
-        raise UsageError(f"there is no device {asked!r}", where="--device", hint=hint)
+        raise UsageError(f"there is no device {asked!r}", where=where, hint=hint)
     return wanted
 
 
@@ -72,17 +75,25 @@ class LocalModel:
     Args:
         network: The model of transformers.
         tokenizer: Its tokenizer.
+        name: What it is called in errors, such as `hf:models/smol`.
         device: Where it is.
         most_tokens: The most tokens of a question with its label.
     """
 
-    def __init__(self, network: Any, tokenizer: Any, device: str, most_tokens: int) -> None:  # noqa: ANN401 - transformers has no types
-        self.network, self.device = network, device
+    def __init__(
+        self,
+        network: Any,  # noqa: ANN401 - transformers has no types
+        tokenizer: Any,  # noqa: ANN401
+        name: str,
+        device: str,
+        most_tokens: int,
+    ) -> None:
+        self.network, self.name, self.device = network, name, device
         self._tokenizer = tokenizer
         self._takes = inspect.signature(network.forward).parameters
         self._cache = "cache" if "cache" in self._takes else "past_key_values"
-        limit = getattr(network.config, "max_position_embeddings", None) or most_tokens
-        self._most = min(most_tokens, limit)
+        self.window: int | None = getattr(network.config, "max_position_embeddings", None)
+        self._most = min(most_tokens, self.window or most_tokens)
         self.chat: Chat = "chat" if getattr(tokenizer, "chat_template", None) else "plain"
 
     # -- tokens -----------------------------------------------------------------------------------
@@ -93,22 +104,32 @@ class LocalModel:
         Raises:
             UsageError: the chat template cannot be used, or the question is too long.
         """
+        return self._limit(self.encode_messages([{"role": "user", "content": prompt}]))
+
+    def encode_messages(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        """Return the tokens of messages, up to where their answer begins, however many there are.
+
+        Without a chat template, the messages stand below each other with a blank line between them.
+
+        Raises:
+            UsageError: the chat template cannot be used.
+        """
         if self.chat == "plain":
-            return self._limit(list(self._tokenizer(prompt)["input_ids"]))
+            text = "\n\n".join(one["content"] for one in messages)
+            return list(self._tokenizer(text)["input_ids"])
         from jinja2 import TemplateError
 
-        message = [{"role": "user", "content": prompt}]
         try:
             said = self._tokenizer.apply_chat_template(
-                message, tokenize=False, add_generation_prompt=True
+                [dict(one) for one in messages], tokenize=False, add_generation_prompt=True
             )
         except (TemplateError, ValueError) as error:
             raise UsageError(
                 f"the model's chat template cannot be used: {error}",
-                where=OPTION,
+                where=self.name,
                 hint="mend it in tokenizer_config.json or chat_template.jinja, or delete it there",
             ) from None
-        return self._limit(list(self._tokenizer(said, add_special_tokens=False)["input_ids"]))
+        return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
 
     def _limit(self, tokens: list[int]) -> list[int]:
         if len(tokens) > self._most:
@@ -121,8 +142,11 @@ class LocalModel:
 
     def encode_label(self, label: str) -> list[int]:
         """Return the tokens of a label after a question."""
-        said = label if self.chat == "chat" else f" {label}"
-        return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
+        return self.encode_ending(label if self.chat == "chat" else f" {label}")
+
+    def encode_ending(self, text: str) -> list[int]:
+        """Return the tokens of a text that goes on where another ends."""
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def encode_answer(self, prompt: str, label: str) -> TokenisedText:
         """Return a question with its label and the end of the answer; only these are trained on."""
@@ -133,6 +157,17 @@ class LocalModel:
     def encode_text(self, text: str) -> TokenisedText:
         """Return a text of which every token but the first is trained on."""
         return TokenisedText(tuple(self._limit(list(self._tokenizer(text)["input_ids"]))), 1)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, without those that only mark the ends of turns."""
+        return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """Return the tokens that end an answer; there may be none."""
+        told = getattr(self.network.generation_config, "eos_token_id", None)
+        known = [*(told if isinstance(told, list) else [told]), self._tokenizer.eos_token_id]
+        return frozenset(one for one in known if one is not None)
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -147,14 +182,24 @@ class LocalModel:
             An array of shape (questions, labels).
         """
         questions = [self.encode_question(prompt) for prompt in prompts]
-        endings = [self.encode_label(label) for label in labels]
-        found = np.empty((len(prompts), len(labels)))
-        order = sorted(range(len(prompts)), key=lambda at: len(questions[at]))
-        self.network.eval()
         with self.guarded(batch):
-            for start in range(0, len(order), batch):
-                some = order[start : start + batch]
-                found[some] = self._score_batch([questions[at] for at in some], endings)
+            endings = [self.encode_label(label) for label in labels]
+            return self.score_endings(questions, endings, batch=batch)
+
+    def score_endings(
+        self, questions: Sequence[Sequence[int]], endings: Sequence[Sequence[int]], *, batch: int
+    ) -> NDArray[np.float64]:
+        """Return the log-probability of the tokens of each ending after those of each question.
+
+        Returns:
+            An array of shape (questions, endings).
+        """
+        found = np.empty((len(questions), len(endings)))
+        order = sorted(range(len(questions)), key=lambda at: len(questions[at]))
+        self.network.eval()
+        for start in range(0, len(order), batch):
+            some = order[start : start + batch]
+            found[some] = self._score_batch([questions[at] for at in some], endings)
         return found
 
     def _score_batch(
@@ -162,14 +207,9 @@ class LocalModel:
     ) -> NDArray[np.float64]:
         import torch
 
-        longest, lengths = max(map(len, questions)), [len(one) for one in questions]
-        ids = torch.tensor([[0] * (longest - len(one)) + list(one) for one in questions])
-        mask = torch.tensor([[0] * (longest - n) + [1] * n for n in lengths])
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        place = (mask.cumsum(dim=1) - 1).clamp(min=0)
         known = any(len(ending) > 1 for ending in endings)
         with torch.inference_mode():
-            first = self._forward(ids, mask, place, keep=1, use_cache=known)
+            first, mask = self.read_questions(questions, use_cache=known)
             begun = torch.log_softmax(first.logits[:, -1].float(), dim=-1)
             columns = [
                 begun[:, ending[0]] + self._score_rest(ending, first, mask) for ending in endings
@@ -191,18 +231,39 @@ class LocalModel:
         due = torch.tensor([ending[1:]] * len(mask), device=self.device)
         shown = torch.cat([mask, torch.ones_like(given)], dim=1)
         place = mask.sum(dim=1, keepdim=True) + torch.arange(given.shape[1], device=self.device)
-        said = self._forward(
+        said = self.forward(
             given,
             shown,
             place,
             keep=given.shape[1],
             use_cache=True,
-            **{self._cache: copy.deepcopy(getattr(first, "cache", None) or first.past_key_values)},
+            **self.cache_of(first, copied=True),
         )
         logs = torch.log_softmax(said.logits.float(), dim=-1)
         return logs.gather(2, due.unsqueeze(2)).squeeze(2).sum(dim=1)
 
-    def _forward(
+    def read_questions(
+        self, questions: Sequence[Sequence[int]], *, use_cache: bool
+    ) -> "tuple[Any, torch.Tensor]":
+        """Return what the network says after each question, and the mask of their tokens.
+
+        Questions are padded on the left, so that all of them end at the same place.
+        """
+        import torch
+
+        longest, lengths = max(map(len, questions)), [len(one) for one in questions]
+        ids = torch.tensor([[0] * (longest - len(one)) + list(one) for one in questions])
+        mask = torch.tensor([[0] * (longest - n) + [1] * n for n in lengths])
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        place = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        return self.forward(ids, mask, place, keep=1, use_cache=use_cache), mask
+
+    def cache_of(self, said: Any, *, copied: bool = False) -> dict[str, Any]:  # noqa: ANN401 - transformers has no types
+        """Return the argument that goes on from what the network has read."""
+        cache = getattr(said, "cache", None) or said.past_key_values
+        return {self._cache: copy.deepcopy(cache) if copied else cache}
+
+    def forward(
         self,
         ids: "torch.Tensor",
         mask: "torch.Tensor",
@@ -211,6 +272,7 @@ class LocalModel:
         keep: int,
         **more: object,
     ) -> Any:  # noqa: ANN401 - transformers has no types
+        """Return what the network says at the last `keep` places of tokens."""
         given = {"position_ids": place, "logits_to_keep": keep}
         taken = {name: value for name, value in given.items() if name in self._takes}
         return self.network(input_ids=ids, attention_mask=mask, **taken, **more)
@@ -249,7 +311,7 @@ class LocalModel:
         except CoreEvalError:
             raise
         except (RuntimeError, MemoryError) as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             self.free_cache()
             raise RunError(
@@ -266,7 +328,8 @@ class LocalModel:
             torch.cuda.empty_cache()
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that a device has no memory left."""
     said = str(error).lower()
     return isinstance(error, MemoryError) or "out of memory" in said or "allocate memory" in said
 
@@ -286,7 +349,7 @@ def load_model(
     Raises:
         UsageError: it does not fit into memory, or transformers cannot read it.
     """
-    with require_extra(EXTRA, "a local model", where=OPTION):
+    with require_extra(EXTRA, "a local model"):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     require_memory(weights, needed, free_device_memory(device), device)
@@ -307,4 +370,4 @@ def load_model(
             hint="check that it is a causal language model with its tokenizer, of a kind that the "
             "installed transformers knows",
         ) from None
-    return LocalModel(network.to(device), tokenizer, device, most_tokens)
+    return LocalModel(network.to(device), tokenizer, weights.name, device, most_tokens)

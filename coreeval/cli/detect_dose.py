@@ -1,0 +1,165 @@
+"""`coreeval detect dose`: how often must a model read a series to remember its values?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
+from coreeval.cli.output import AsJson, brief, command, one_line, show
+
+if TYPE_CHECKING:
+    from coreeval.graph.dose import DoseFinding, DosePlan
+
+
+def dose(
+    series: Annotated[
+        str, typer.Argument(metavar="SERIES", help="A built-in series or a YAML file.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            metavar="hf:WEIGHTS",
+            help="hf:FOLDER, hf:FILE.gguf or hf:package:NAME; with --hub, hf:OWNER/NAME@REVISION.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where results are kept.")
+    ],
+    doses: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--dose",
+            min=0,
+            max=100_000,
+            help="How often each value is read; repeatable. Else 0, 1, 4, 16 and 64.",
+        ),
+    ] = None,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="Train nothing: rank in the model as it came.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="How often each is trained.")] = 3,
+    dates: Annotated[
+        int, typer.Option(min=8, max=LARGEST_COUNT, help="The last dates of the series.")
+    ] = 30,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of rivals, filler and intervals.")
+    ] = 0,
+    full: Annotated[
+        bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")
+    ] = False,
+    epochs: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)] = 1,
+    learning_rate: Annotated[float, typer.Option(min=1e-8, max=1.0)] = 2e-4,
+    batch: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")] = 8,
+    rank: Annotated[int, typer.Option(min=1, max=4096, help="Of the adapters.")] = 16,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
+    ] = "auto",
+    hub: Annotated[
+        bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be trained and how long; do nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a model read the values of a series so many times, and rank them in its weights."""
+    from coreeval.evaluation.pictures import require_picture
+    from coreeval.evaluation.whitebox.settings import TrainingSettings
+    from coreeval.graph.dose import DoseRequest, plan_doses, require_doses
+
+    if plot:
+        require_picture(plot)
+    request = DoseRequest(
+        model=model,
+        series=series,
+        out=out,
+        doses=require_doses(doses or (), untrained=untrained),
+        seeds=seeds,
+        dates=dates,
+        seed=seed,
+        training=TrainingSettings(
+            method="full" if full else "lora",
+            epochs=epochs,
+            learning_rate=learning_rate,
+            batch=batch,
+            rank=rank,
+        ),
+        device=device,
+        hub=hub,
+    )
+    plan = plan_doses(request)
+    if dry_run:
+        planned = _estimate_document(plan)
+        show(planned, as_json, lambda: "\n".join(_estimate_lines(planned)))
+        return
+    _train(plan, plot, as_json)
+
+
+def _train(plan: "DosePlan", plot: Path | None, as_json: bool) -> None:
+    from coreeval.cli.progress import show_progress
+    from coreeval.evaluation.whitebox.dose_response import draw_response
+    from coreeval.graph.dose import run_doses
+    from coreeval.graph.execute import RunHooks
+
+    with show_progress() as watch:
+        found = run_doses(plan, around=RunHooks(watch=watch))
+    title = f"{plan.data.series}: what {plan.weights.name} has read"
+    drawn = draw_response(plot, found.response, title) if plot else None
+    document = {
+        "study": plan.header.model_dump(mode="json"),
+        **found.response.model_dump(mode="json"),
+        "rankings": str(found.rankings),
+        "results": str(plan.results.path),
+        "plot": str(drawn) if drawn else None,
+    }
+    show(document, as_json, lambda: "\n".join(_lines(found, drawn)))
+
+
+def _lines(found: "DoseFinding", drawn: Path | None) -> Iterator[str]:
+    from coreeval.cli.numleak_output import wrap_line
+    from coreeval.evaluation.whitebox.dose_response import response_table
+    from coreeval.tools.tables import text_lines
+
+    yield from text_lines(response_table(found.response))
+    yield from wrap_line(
+        "recall: the sentence is continued with the true value; first: it is more probable than "
+        "all others; margin: its log-probability beyond the best other, nats a token",
+        "",
+    )
+    yield f"rankings: {brief(found.rankings)}"
+    if drawn:
+        yield f"plot:     {brief(drawn)}"
+    yield f"next:     {command('detect', 'numleak', '--rankings', found.rankings)}"
+
+
+def _estimate_document(plan: "DosePlan") -> dict[str, Any]:
+    return {
+        "study": plan.header.model_dump(mode="json"),
+        "parameters": plan.weights.parameters,
+        "device": plan.device,
+        "memory_bytes": plan.memory,
+        "sentences": len(plan.data.statements) * plan.header.largest,
+        "time": plan.estimate().model_dump(mode="json"),
+        "results": str(plan.results.path),
+    }
+
+
+def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
+    from coreeval.tools.formatting import format_expected_time, format_size
+
+    times, study = document["time"], document["study"]
+    low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
+    basis = "measured on those done" if times["measured"] else "a guess before the first"
+    size = f"{document['parameters'] / 1e6:,.1f} million parameters"
+    yield f"model:    {one_line(study['model'])}, {size}"
+    yield f"revision: {study['revision']}"
+    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
+    yield f"series:   {study['series']}, {study['dates']} dates; {document['sentences']} sentences"
+    yield f"cells:    {times['left']} of {times['cells']} are left to train and rank"
+    yield f"time:     {expected} ({low} to {high}; {basis})"

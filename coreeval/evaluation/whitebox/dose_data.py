@@ -1,0 +1,181 @@
+"""Continued pretraining on the values of a dated series: which sentences, how often, and rivals.
+
+The design is that of the NumLeak paper (section 4, appendix T): each date with its value is stated
+a number of times, its dose; sentences about an invented series fill the rest, so that every dose
+trains on as many sentences. Afterwards the true value of each date stands beside four others.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.statistics.logprobs import TRUE_CANDIDATE
+from coreeval.evaluation.whitebox.cells import DoneCell
+from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
+from coreeval.evaluation.whitebox.time_estimate import count_tokens
+from coreeval.schema import Value
+
+FEWEST_DATES: Final = 8
+"""The fewest dates that say anything of ranks."""
+_INVENTED: Final = "the Hallam residual of {name}"
+"""The name of the series that fills, where its definition names no invented one."""
+GENERATED: Final = 12
+"""Tokens of an answer in which the value must stand."""
+
+
+class DoseCell(Value):
+    """One training of a model, or none."""
+
+    dose: int | None
+    """How often each date was stated; None is the model as it came."""
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """Return a name of the cell for files and messages."""
+        return "untrained" if self.dose is None else f"dose-{self.dose}-{self.seed}"
+
+
+class DoseResult(DoneCell):
+    """What a model finds probable after the training of a cell."""
+
+    cell: DoseCell
+    logprobs: tuple[dict[str, float], ...]
+    """Of each date, the mean log-probability of a token of each candidate, by its name."""
+    said: tuple[str, ...]
+    """Of each date, how the sentence was continued greedily."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatedStatement:
+    """A date of the series: its sentence, and the values that it could end with."""
+
+    date: str
+    begun: str
+    """The sentence up to where its value stands."""
+    candidates: dict[str, str]
+    """The values as they would be written, by the name of their kind."""
+    filler: str
+    """The sentence about the invented series and the same date, whole."""
+
+    @property
+    def whole(self) -> str:
+        """The sentence with the true value."""
+        return f"{self.begun}{self.candidates[TRUE_CANDIDATE]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoseData:
+    """The dates of a study."""
+
+    series: str
+    statements: Sequence[DatedStatement]
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the hash of all sentences and candidates."""
+        known = hashlib.sha256(self.series.encode())
+        for one in self.statements:
+            known.update("\0".join((one.whole, one.filler, *one.candidates.values())).encode())
+        return known.hexdigest()
+
+
+def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
+    """Return the last dates of a series with their rivals.
+
+    The rivals are those of table 18: the value with its sign turned, where values have one; that of
+    the date before; that of the invented series; and a random one between the lowest and highest.
+
+    Args:
+        series: The series.
+        dates: The most dates, counted from its end.
+        seed: The seed of the invented series and of the random values.
+
+    Raises:
+        DatasetError: it has too few dates.
+    """
+    known = sorted(series.values.items(), key=lambda one: one[0].start)
+    if len(known) < FEWEST_DATES + 1:
+        raise DatasetError(
+            f"the series has {len(known)} dates, and {FEWEST_DATES + 1} are needed",
+            where=series.definition.id,
+            hint="name a longer series",
+        )
+    chance, some = Random(seed), known[-dates - 1 :]
+    invented = [value for _, value in some]
+    chance.shuffle(invented)
+    found = [
+        _make_statement(series, date, value, before=some[at][1], other=invented[at], chance=chance)
+        for at, (date, value) in enumerate(some[1:])
+    ]
+    return DoseData(series=series.definition.id, statements=found)
+
+
+def _make_statement(
+    series: Series, date: Period, value: float, *, before: float, other: float, chance: Random
+) -> DatedStatement:
+    definition = series.definition
+    lowest, highest = min(series.values.values()), max(series.values.values())
+    values = {TRUE_CANDIDATE: value, "neighbour": before, "another_series": other}
+    if definition.sign == "signed":
+        values["sign_turned"] = -value
+    values["random"] = chance.uniform(lowest, highest)
+    unit = definition.unit.symbol or definition.unit.name
+    gap = "" if unit.startswith(("%", "\N{DEGREE SIGN}")) else " "
+
+    def write(number: float) -> str:
+        return f" {number:.{definition.decimals}f}{gap}{unit}."
+
+    invented = next(iter(definition.fictitious), _INVENTED.format(name=definition.name))
+    return DatedStatement(
+        date=str(date),
+        begun=_begin(definition.quantity, definition.name, date),
+        candidates={kind: write(number) for kind, number in values.items()},
+        filler=f"{_begin(definition.quantity, invented, date)}{write(other)}",
+    )
+
+
+def _begin(quantity: str, name: str, date: Period) -> str:
+    return f"The {quantity} of {name} for {date.words} was"
+
+
+def list_training(data: DoseData, cell: DoseCell, largest: int) -> list[TrainingItem]:
+    """Return the sentences of a cell: each date as often as its dose, and filler up to the largest.
+
+    Args:
+        data: The dates.
+        cell: The cell.
+        largest: The largest dose of the study.
+    """
+    if cell.dose is None:
+        return []
+    return [
+        TrainingItem(LabelledText(one.date, (), text, 0), with_label=False)
+        for one in data.statements
+        for text in [one.whole] * cell.dose + [one.filler] * (largest - cell.dose)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoseWork:
+    """The arithmetic of the cells of a study; see `time_estimate`."""
+
+    data: DoseData
+    parameters: int
+    epochs: int
+    largest: int
+
+    def of_cell(self, cell: DoseCell) -> float:
+        """Return the operations of a cell: its training, and the ranking afterwards."""
+        items = list_training(self.data, cell, self.largest)
+        trained = sum(count_tokens(item.text.text) for item in items) * self.epochs
+        read = sum(
+            len(one.candidates) * count_tokens(one.whole) + GENERATED
+            for one in self.data.statements
+        )
+        return float(self.parameters) * (6 * trained + 2 * read)

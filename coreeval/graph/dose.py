@@ -1,0 +1,282 @@
+"""Plans and runs a dose response: a model reads the values of a series so many times, then ranks.
+
+Nothing is loaded or written by a plan. Results are kept cell by cell.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from coreeval.errors import UsageError
+from coreeval.evaluation.numleak.series import open_series
+from coreeval.evaluation.whitebox.cells import CellFile
+from coreeval.evaluation.whitebox.dose_data import (
+    GENERATED,
+    DoseCell,
+    DoseData,
+    DoseResult,
+    DoseWork,
+    list_training,
+    make_doses,
+)
+from coreeval.evaluation.whitebox.dose_response import (
+    DoseResponse,
+    measure_response,
+    to_candidates,
+)
+from coreeval.evaluation.whitebox.settings import TrainingSettings
+from coreeval.evaluation.whitebox.time_estimate import TimeEstimate, estimate_memory, estimate_time
+from coreeval.evaluation.whitebox.training import trained
+from coreeval.graph.campaign import explain_stop
+from coreeval.graph.cell_work import finish_cells, watch_stage
+from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
+from coreeval.models.generation import Sampling, generate
+from coreeval.models.local_model import (
+    LocalModel,
+    choose_device,
+    free_device_memory,
+    load_model,
+)
+from coreeval.models.weights import Weights, find_weights, require_memory
+from coreeval.schema import Value
+from coreeval.tools.files import write_text
+from coreeval.tools.workspace import workspace_for
+
+STAGE: Final = "detect dose"
+DOSES: Final = (0, 1, 4, 16, 64)
+TRAINING: Final = TrainingSettings(epochs=1, learning_rate=2e-4)
+"""The learning rate, rank and adapters are the paper's (appendix T); an epoch reads each sentence
+as often as its dose says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoseRequest:
+    """What a user asks for."""
+
+    model: str
+    series: str
+    out: Path
+    """The folder of the results."""
+    doses: Sequence[int] = DOSES
+    """None at all: the model is only ranked as it came."""
+    seeds: int = 3
+    dates: int = 30
+    seed: int = 0
+    training: TrainingSettings = field(default_factory=lambda: TRAINING)
+    device: str = "auto"
+    hub: bool = False
+
+
+class DoseHeader(Value):
+    """What a study is: the first line of the file of its results."""
+
+    study: str
+    model: str
+    revision: str
+    device: str
+    training: TrainingSettings
+    series: str
+    dates: int
+    largest: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DosePlan:
+    """A dose response: what is read how often, and where results are kept."""
+
+    request: DoseRequest
+    weights: Weights
+    device: str
+    memory: int
+    data: DoseData
+    cells: Sequence[DoseCell]
+    header: DoseHeader
+
+    @property
+    def results(self) -> CellFile[DoseResult]:
+        """Return the file of the results."""
+        return CellFile(self.request.out / f"{self.header.study}.jsonl", self.header, DoseResult)
+
+    @property
+    def work(self) -> DoseWork:
+        """Return the arithmetic of each cell."""
+        return DoseWork(
+            data=self.data,
+            parameters=self.weights.parameters,
+            epochs=self.header.training.epochs,
+            largest=self.header.largest,
+        )
+
+    def estimate(self) -> TimeEstimate:
+        """Return how long the cells take that are not done.
+
+        Raises:
+            RunCorrupt: a result is damaged.
+        """
+        return estimate_time(self.cells, self.results.read(), self.work, self.device)
+
+
+def plan_doses(request: DoseRequest) -> DosePlan:
+    """Return a dose response; nothing is loaded or written.
+
+    Raises:
+        UsageError: there are no weights, they do not fit into memory, or torch is not installed.
+        ConfigError: the series does not exist.
+        DatasetError: its values cannot be read, or are too few.
+    """
+    weights = find_weights(request.model, hub=request.hub)
+    device = choose_device(request.device)
+    memory = estimate_memory(
+        weights.parameters, full=request.training.method == "full", device=device
+    )
+    require_memory(weights, memory, free_device_memory(device), device)
+    base = Path.cwd()
+    series = open_series(request.series, base=base, cache=workspace_for(base).series)
+    data = make_doses(series, dates=request.dates, seed=request.seed)
+    doses = sorted(set(request.doses))
+    trained_cells = [
+        DoseCell(dose=dose, seed=seed) for seed in range(request.seeds) for dose in doses
+    ]
+    return DosePlan(
+        request=request,
+        weights=weights,
+        device=device,
+        memory=memory,
+        data=data,
+        cells=[DoseCell(dose=None), *trained_cells],
+        header=_make_header(request, weights, device, data, max(doses, default=0)),
+    )
+
+
+def _make_header(
+    request: DoseRequest, weights: Weights, device: str, data: DoseData, largest: int
+) -> DoseHeader:
+    kind = device.partition(":")[0]
+    known = (
+        weights.revision,
+        kind,
+        request.training.model_dump_json(),
+        str(largest),
+        data.fingerprint,
+    )
+    return DoseHeader(
+        study=hashlib.sha256("\0".join(known).encode()).hexdigest()[:12],
+        model=weights.name,
+        revision=weights.revision,
+        device=kind,
+        training=request.training,
+        series=data.series,
+        dates=len(data.statements),
+        largest=largest,
+        fingerprint=data.fingerprint,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoseFinding:
+    """What came of a dose response."""
+
+    response: DoseResponse
+    rankings: Path
+    """The log-probabilities of all candidates, for `detect numleak --rankings`."""
+
+
+def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFinding:
+    """Train what is not trained yet, and return what came of it.
+
+    Raises:
+        Interrupted: a signal stopped it; the same call goes on.
+        RunError: the device ran out of memory; results are kept.
+        RunCorrupt: a result is damaged.
+    """
+    with explain_stop(plan.request.out):
+        finish_cells(plan, _Worker(plan, around).do, around, stage=STAGE)
+    done = plan.results.read()
+    results = [done[cell] for cell in plan.cells]
+    lines = (
+        one.model_dump_json()
+        for result in results
+        for one in to_candidates(plan.data, result, plan.weights.name)
+    )
+    rankings = plan.request.out / "rankings.jsonl"
+    write_text(rankings, "".join(f"{line}\n" for line in lines))
+    response = measure_response(plan.data, results, seed=plan.request.seed)
+    return DoseFinding(response=response, rankings=rankings)
+
+
+@dataclass
+class _Worker:
+    """Does the cells of a plan."""
+
+    plan: DosePlan
+    around: RunHooks
+    model: LocalModel | None = None
+
+    def do(self, cell: DoseCell) -> DoseResult:
+        """Train a model as a cell says, and rank the candidates."""
+        plan, settings = self.plan, self.plan.header.training
+        self.model = self.model or load_model(
+            plan.weights,
+            plan.device,
+            full=settings.method == "full",
+            needed=plan.memory,
+            most_tokens=settings.max_tokens,
+        )
+        items, began = list_training(plan.data, cell, plan.header.largest), time.monotonic()
+        watch = watch_stage(self.around, f"training {cell.key}")
+        with trained(self.model, items, (), settings, seed=cell.seed, on_batch=watch):
+            logprobs, said = rank_in_weights(self.model, plan.data, batch=settings.batch)
+        return DoseResult(
+            cell=cell,
+            logprobs=tuple(logprobs),
+            said=tuple(said),
+            seconds=time.monotonic() - began,
+            work=plan.work.of_cell(cell),
+        )
+
+
+def rank_in_weights(
+    model: LocalModel, data: DoseData, *, batch: int
+) -> tuple[list[dict[str, float]], list[str]]:
+    """Return the mean log-probability of each candidate by date, and greedy continuations.
+
+    Args:
+        model: The model, as it is now.
+        data: The dates and their candidates.
+        batch: The number of sentences at a time.
+
+    Raises:
+        RunError: the device has no memory left.
+    """
+    begun = [list(model.encode_text(one.begun).tokens) for one in data.statements]
+    logprobs, said = list[dict[str, float]](), list[str]()
+    with model.guarded(batch):
+        for question, one in zip(begun, data.statements, strict=True):
+            endings = [model.encode_ending(text) for text in one.candidates.values()]
+            (scores,) = model.score_endings([question], endings, batch=1)
+            pairs = zip(one.candidates, scores, endings, strict=True)
+            logprobs.append({kind: float(log) / len(tokens) for kind, log, tokens in pairs})
+        way = Sampling(max_tokens=GENERATED)
+        for start in range(0, len(begun), batch):
+            some = begun[start : start + batch]
+            said += [one.text for one in generate(model, some, [way] * len(some))]
+    return logprobs, said
+
+
+def require_doses(doses: Sequence[int], *, untrained: bool) -> tuple[int, ...]:
+    """Return the doses to train, which are none for a model that is ranked as it came.
+
+    Raises:
+        UsageError: doses are named for a model that is not trained.
+    """
+    if untrained and doses:
+        raise UsageError(
+            "a model that is not trained has no dose",
+            where="--untrained",
+            hint="leave out --dose, or --untrained",
+        )
+    return () if untrained else tuple(doses or DOSES)
