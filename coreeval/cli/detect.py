@@ -9,6 +9,7 @@ import typer
 from coreeval.cli.detect_finetune import finetune
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
+from coreeval.cli.detect_scores import exchangeability, membership
 from coreeval.cli.options import (
     LARGEST_COUNT,
     LARGEST_SEED,
@@ -44,6 +45,8 @@ DryRunOption = Annotated[
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
 detect.command("finetune")(finetune)
+detect.command("membership")(membership)
+detect.command("exchangeability")(exchangeability)
 
 
 @detect.command("pcr")
@@ -246,5 +249,5 @@ def _make_command(detector: Detector) -> Callable[..., None]:
     return run_on
 
 
-for each in ASKED.values():
+for each in (detector for detector in ASKED.values() if not detector.scores_texts):
     detect.command(each.name)(_make_command(each))

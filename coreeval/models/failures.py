@@ -26,11 +26,13 @@ FailureKind = Literal[
     "unsupported",
     "declined",
     "rejected",
+    "no_scores",
 ]
 """`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
 the text, `rejected` one because of the request, `unsupported` one because of how the answer is
 asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
-`blocked` one that a proxy or an untrusted certificate stands before."""
+`blocked` one that a proxy or an untrusted certificate stands before, `no_scores` one that does not
+score given texts."""
 RefusedOption = Literal["method", "limit"]
 """The way to ask for structure, or the name of the limit of an answer's length."""
 FinalError = CredentialError | ModelUnusable | ModelCallError
@@ -92,6 +94,9 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
                 where=endpoint,
                 hint=f"put a valid key into the environment variable {key_env}",
             )
+        case "no_scores":
+            told = f"{model}: the endpoint does not score given texts: {failure.message}"
+            return ModelUnusable(told, where=endpoint, hint=_HINTS[failure.kind])
         case "unknown" | "quota" | "unreachable" | "blocked":
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
@@ -109,6 +114,8 @@ _HINTS = {
     "quota": "add credit to the account: what was answered is kept",
     "unreachable": "start the server or correct base_url",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
+    "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
+    "llama-cpp-python have them; or give the weights: --model hf:FOLDER",
 }
 
 
