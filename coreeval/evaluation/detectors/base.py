@@ -140,6 +140,8 @@ class Detector:
     question: str
     """What it asks, in a sentence."""
     access: Access
+    limits: str = ""
+    """What it cannot tell, in sentences."""
     config_key: str = ""
     """The key of a config that asks for it; empty if `coreeval detect NAME RUN` does."""
     about_targets: bool = True
@@ -197,6 +199,11 @@ class Detector:
         for each in document["targets"] if document else ():
             verdict = each["verdict"]
             yield Finding(each["target"], self.verdicts[verdict], verdict, each["reason"])
+
+    @property
+    def statement(self) -> str:
+        """Return what it asks, what it needs of a target, and what it cannot tell."""
+        return f"{self.question} It reads {self.access.replace('_', '-')}. {self.limits}".strip()
 
     @property
     def command(self) -> str:

@@ -54,6 +54,8 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         title="exchangeability",
         question="Does the target prefer the published order of the texts to random orders?",
         access="log_probabilities",
+        limits="It cannot tell memory from texts that are sorted, and finds nothing of a model "
+        "that read them in another order.",
         verdicts={
             "ordered": "remembered",
             "exchangeable": "not_shown",
@@ -93,7 +95,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         "Mean log-probability of a shard in its published order, less that in random orders; "
         "one-sided p-values over combinations of the orders, and over shards."
     )
-    return [Table(heads, verdicts, EXCHANGEABILITY.question), Table(columns, rows, title)]
+    return [Table(heads, verdicts, EXCHANGEABILITY.statement), Table(columns, rows, title)]
 
 
 def _format(value: float | None, digits: str) -> str:

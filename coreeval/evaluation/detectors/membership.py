@@ -53,6 +53,8 @@ def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
         title="membership",
         question="Are originals more probable to the target than unread twins explain?",
         access="log_probabilities",
+        limits="It cannot tell memory from a first rewriting that costs more than a second one: "
+        "score a model older than the benchmark too. No difference does not clear a model.",
         verdicts={
             "member": "remembered",
             "no_membership": "not_shown",
@@ -90,7 +92,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for note in each["notes"]
     ]
     tables = [
-        Table(heads, verdicts, MEMBERSHIP.question),
+        Table(heads, verdicts, MEMBERSHIP.statement),
         Table(columns, rows, f"Differences of mean scores and AUC, with 95 % intervals. {title}."),
     ]
     if notes:

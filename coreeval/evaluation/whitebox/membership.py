@@ -10,6 +10,7 @@ texts, which differ by one rewriting more.
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nsmallest
 from random import Random
 from typing import Final, Literal, NamedTuple, get_args
@@ -329,7 +330,9 @@ def _score_auc(
     )
 
 
+@lru_cache(maxsize=4)
 def _draw_weights(units: int, draws: int) -> Array:
+    """Return how often each unit is drawn: the same for all terms, so that they stay paired."""
     chance = np.random.default_rng(0)
     return chance.multinomial(units, np.full(units, 1 / units), size=draws).astype(np.float64)
 
