@@ -219,6 +219,7 @@ def test_membership_of_a_target_whose_endpoint_scores_texts_joins_the_report(ask
     assert {"min_k", "dc_pdd", "zlib"} <= {each["method"] for each in target["methods"]}
     assert asked.server.requests == []
     (line,) = estimate.lines
+    assert line.completion_tokens.high <= 1.2 * line.calls.high
     assert 0 < len(scoring.requests) <= line.calls.likely + CONCURRENCY  # both ways, at first
     report = _report(asked)
     assert report["detectors"]["membership"] == found.document

@@ -196,7 +196,7 @@ def test_membership_of_weights_has_every_score(finished: Lab, asking: ScoringReq
 def test_a_stop_keeps_what_was_scored(
     finished: Lab, asking: ScoringRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = plan(finished, MEMBERS, asking)
+    made = plan(finished, ORDERS, replace(asking, batch=1))
     real, batches = local_scores.score_tokens, list[int]()
 
     def stop_at_third(*given: object, **more: object) -> list[TextScores]:
@@ -210,8 +210,8 @@ def test_a_stop_keeps_what_was_scored(
         with pytest.raises(Interrupted, match="stopped"):
             run_scoring(made)
     left = made.scoring.estimate().left
-    assert left == made.scoring.estimate().texts - 16
-    assert not finished.files.detector_document("membership").exists()
+    assert left == made.scoring.estimate().texts - 2
+    assert not finished.files.detector_document("exchangeability").exists()
     run_scoring(made)
     assert made.scoring.estimate().left == 0
 
