@@ -151,7 +151,7 @@ def test_terms_are_differences_of_means_and_the_auc_is_that_of_others() -> None:
     found = next(each for each in judge_membership(items, scores).methods if each.method == "min_k")
     values = {arm: [scores[f"alone:{arm}:{item.id}"].logprobs[0] for item in items] for arm in ARMS}
     mean = {arm: sum(each) / 80 for arm, each in values.items()}
-    terms = {name: term.estimate for name, term in found.terms.items()}
+    terms = {name: term.estimate or 0.0 for name, term in found.terms.items()}
     assert terms["wording"] == pytest.approx(mean["original"] - mean["semantic"])
     shift = mean["control"] - mean["updated"]
     assert terms["beyond_news_shift"] == pytest.approx(terms["wording"] - shift)
@@ -216,7 +216,7 @@ def test_arms_that_share_nothing_are_one_error() -> None:
 
 def test_context_is_of_the_same_arm_and_not_the_text_itself() -> None:
     samples = [(str(at), "", {arm: f"{arm} {at}." for arm in ARMS}) for at in range(6)]
-    items = choose_items(samples, MembershipSettings(context=2), seed=1)  # type: ignore[arg-type]
+    items = choose_items(samples, MembershipSettings(context=2), seed=1)
     texts = {request.key: request.text for request in list_texts(items)}
     assert len(texts) == 2 * 4 * 6
     for item in items:
@@ -224,5 +224,5 @@ def test_context_is_of_the_same_arm_and_not_the_text_itself() -> None:
         assert own == texts[f"alone:updated:{item.id}"]
         assert len(before) == 2 and own not in before
         assert all(each.startswith("updated ") for each in before)
-    none = choose_items(samples, MembershipSettings(context=0), seed=1)  # type: ignore[arg-type]
+    none = choose_items(samples, MembershipSettings(context=0), seed=1)
     assert len(list_texts(none)) == 4 * 6
