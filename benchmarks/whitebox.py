@@ -5,10 +5,11 @@
 The texts are the demo's tweets. Reworded twins are made by rules; control and updated texts are
 reworded and have half a tweet of another benchmark at the end, so that nobody has read them. The
 model is scored as it came, and after a short training (LoRA) on a quarter of the shards in their
-published order. Scores are kept in FOLDER, so that a stop costs little. Then studies are made of
-them: samples, or shards, are drawn anew from the same scores, and each study goes through the
-functions that a run calls. In clean studies of exchangeability any order stands for the published
-one.
+published order. Then only these shards and their texts are scored again, to save time: all others
+keep the scores of the model as it came. Scores are kept in FOLDER, so that a stop costs little.
+Studies are made of them: samples, or shards, are drawn anew from the same scores, and each study
+goes through the functions that a run calls. In clean studies of exchangeability any order stands
+for the published one.
 """
 
 import argparse
@@ -160,7 +161,7 @@ def say_share(verdicts: Counter[str], verdict: str) -> str:
 
 def say(found: Score) -> str:
     """Return a score with its interval."""
-    return f"{found.estimate:.3f} [{found.ci_low:.3f}, {found.ci_high:.3f}]"
+    return f"{found.estimate:.3g} [{found.ci_low:.3g}, {found.ci_high:.3g}]"
 
 
 def report(
@@ -182,8 +183,13 @@ def report(
     print(f"  studies: member {say_share(verdicts, 'member')}")
     order = judge_exchangeability(shards, orders, sum(len(each.texts) for each in shards))
     print(f"exchangeability: {order.verdict}: {order.reason}; t-test p {order.t_p:.2g}")
-    print(f"  gain of the published order: {order.mean_gain:.2f} nats a shard")
+    gains = [each.published - np.mean(each.others) for each in order.shards]
+    own = np.mean(gains[::PLANTED])
+    print(f"  gain of the published order: {np.mean(gains):.2f} nats a shard, {own:.2f} of planted")
     clean = name == "clean"
+    if not clean:
+        planted = judge_shards([*order.shards[::PLANTED]] * 4, 0)
+        print(f"  planted shards four times: {planted.verdict}: {planted.reason}")
     orders_found = count(studies, lambda seed: study_order(order.shards, seed, clean=clean))
     print(f"  studies: ordered {say_share(orders_found, 'ordered')}", flush=True)
 
@@ -202,6 +208,11 @@ def report_planted(
     print(f"  studies of planted texts alone: member {say_share(verdicts, 'member')}", flush=True)
 
 
+def tell_training(done: int, total: int) -> None:
+    """Show how far a training is."""
+    print(f"\rtraining: {done} of {total}", end="", flush=True)
+
+
 def main() -> None:
     """Score the model clean and planted, and print what studies of the scores say."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -209,8 +220,8 @@ def main() -> None:
     parser.add_argument("--dir", type=Path, default=None)
     parser.add_argument("--samples", type=int, default=96)
     parser.add_argument("--shuffles", type=int, default=9)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--learning-rate", type=float, default=5e-4)
+    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--device", default="auto")
     given = parser.parse_args()
@@ -224,32 +235,33 @@ def main() -> None:
     settings = ExchangeabilitySettings(texts=len(arms), shuffles=given.shuffles, shard=SHARD)
     shards = make_shards([texts["original"] for texts in arms], settings, seed=0)
     training = TrainingSettings(
-        epochs=given.epochs, learning_rate=given.learning_rate, batch=4, dropout=0.0
+        epochs=given.epochs, learning_rate=given.learning_rate, batch=1, dropout=0.0
     )
     planting = plant(shards)
     texts = {text for at, each in enumerate(shards) if at % PLANTED == 0 for text in each.texts}
     print(f"{len(items)} samples, {len(shards)} shards, {len(planting)} planted; {folder}")
     device = choose_device(given.device)
     model = load_model(find_weights(given.model), device, full=False, needed=1, most_tokens=2048)
-    found = dict[str, tuple[Scores, Scores]]()
     name = f"planted-{given.epochs}-{given.learning_rate:g}"
-    for kind in ("clean", name):
-        with trained(
-            model,
-            planting if kind != "clean" else (),
-            (),
-            training,
-            seed=0,
-            on_batch=lambda done, total: print(
-                f"\rtraining: {done} of {total}", end="", flush=True
-            ),
-        ):
-            print()
-            found[kind] = (
-                score(model, list_texts(items), folder / f"{kind}-texts.jsonl", detailed=True),
-                score(model, list_orders(shards), folder / f"{kind}-orders.jsonl", detailed=False),
-            )
-        report(kind, items, shards, *found[kind], given.studies)
+    asked, orders = list_texts(items), list_orders(shards)
+    found = {
+        "clean": (
+            score(model, asked, folder / "clean-texts.jsonl", detailed=True),
+            score(model, orders, folder / "clean-orders.jsonl", detailed=False),
+        )
+    }
+    report("clean", items, shards, *found["clean"], given.studies)
+    of = {item.id for item in items if item.texts["original"] in texts}
+    asked = [each for each in asked if each.key.rpartition(":")[2] in of]
+    orders = [each for each in orders if int(each.key.partition(":")[0]) % PLANTED == 0]
+    with trained(model, planting, (), training, seed=0, on_batch=tell_training):
+        print()
+        found[name] = (
+            found["clean"][0] | score(model, asked, folder / f"{name}-texts.jsonl", detailed=True),
+            found["clean"][1]
+            | score(model, orders, folder / f"{name}-orders.jsonl", detailed=False),
+        )
+    report(name, items, shards, *found[name], given.studies)
     report_planted(items, texts, found[name][0], given.studies)
     known = [f"alone:original:{item.id}" for item in items if item.texts["original"] in texts]
     losses = [np.mean([scores[key].total for key in known]) for scores, _ in found.values()]

@@ -243,8 +243,10 @@ def test_a_file_has_a_finding_of_its_own(source: Path, asking: ScoringRequest) -
     assert made.results.path.is_relative_to(source.parent / ".coreeval")
 
 
-def _run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "coreeval", "detect", "exchangeability", *words]
+def _run(
+    *words: str, cwd: Path, name: str = "exchangeability"
+) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "coreeval", "detect", name, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
@@ -298,3 +300,15 @@ def test_a_killed_process_costs_the_batch_at_hand(source: Path, tiny: Path) -> N
     dry = _run(*words, "--dry-run", "--json", cwd=source.parent)
     times = json.loads(dry.stdout)["time"]
     assert times["left"] == times["texts"] - kept
+
+
+def test_the_commands_join_a_finding_to_a_run(finished: Lab, tiny: Path) -> None:
+    run, model = str(finished.files.root), ("--model", f"hf:{tiny}", "--device", "cpu")
+    done = _run(run, *model, "--context", "0", "--json", cwd=finished.folder, name="membership")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["detector"] == "membership"
+    done = _run(run, *model, "--shuffles", "2", cwd=finished.folder)
+    assert done.returncode == 0, done.stderr
+    assert "texts in shards were scored, and 20 are needed" in " ".join(done.stdout.split())
+    report = json.loads(finished.files.report_json.read_text())
+    assert set(report["detectors"]) == {"membership", "exchangeability"}

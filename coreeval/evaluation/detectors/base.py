@@ -198,7 +198,9 @@ class Detector:
         document = (report.get(DOCUMENTS) or {}).get(self.name)
         for each in document["targets"] if document else ():
             verdict = each["verdict"]
-            yield Finding(each["target"], self.verdicts[verdict], verdict, each["reason"])
+            caveat = each.get("caveat", "")
+            memory = self.verdicts[verdict]
+            yield Finding(each["target"], memory, verdict, each["reason"], caveat=caveat)
 
     @property
     def statement(self) -> str:

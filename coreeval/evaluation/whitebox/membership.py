@@ -62,6 +62,10 @@ TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
     "beyond_news_shift": "wording - news_shift",
     "beyond_rewriting": "wording - rewriting",
 }
+CAVEAT: Final = (
+    "it holds if a text's first rewriting costs it no more probability than a second one; a model "
+    "older than the benchmark shows whether"
+)
 _PAIRS: Final[tuple[tuple[Arm, Arm], ...]] = (("original", "semantic"), ("control", "updated"))
 """The arms of which it is asked how well scores tell one from the other."""
 _VERDICT_METHODS: Final[tuple[Method, ...]] = ("min_k_plus", "min_k")
@@ -128,6 +132,8 @@ class Membership(Value):
     methods: tuple[MethodFinding, ...]
     left_out: int
     """Texts without scores."""
+    caveat: str = ""
+    """The condition under which the verdict holds."""
     notes: tuple[str, ...] = ()
 
 
@@ -232,6 +238,7 @@ def judge_membership(
         method=chosen.method,
         methods=tuple(methods),
         left_out=left_out,
+        caveat=CAVEAT if verdict == "member" else "",
         notes=tuple(_list_notes(chosen, left_out, len(asked))),
     )
 

@@ -122,6 +122,15 @@ def test_a_verdict_needs_more_than_a_shift_explains(shifts: dict[Arm, float], ve
     found = judge_membership(items, make_scores(items, shifts))
     assert (found.verdict, found.method, found.samples) == (verdict, "min_k_plus", 100)
     assert found.verdict in MEMBERSHIP.verdicts
+    assert (found.caveat != "") == (verdict == "member")
+
+
+def test_the_condition_of_a_verdict_goes_with_it() -> None:
+    items = make_items(100, *ARMS)
+    found = judge_membership(items, make_scores(items, {"original": 1.0}))
+    entry = {"target": "hf:m", **found.model_dump(mode="json")}
+    (finding,) = MEMBERSHIP.find({"detectors": {"membership": {"targets": [entry]}}})
+    assert finding.memory == "remembered" and "first rewriting" in finding.caveat
 
 
 def test_a_run_without_a_control_arm_cannot_tell_and_says_so() -> None:
