@@ -30,6 +30,8 @@ DETECTORS: Final[Mapping[str, str]] = {
     "numleak": "benchmarks.verdicts_numleak",
     "overlap": "benchmarks.verdicts_overlap",
     "recitation": "benchmarks.verdicts_recitation",
+    "membership": "benchmarks.verdicts_scores",
+    "exchangeability": "benchmarks.verdicts_scores",
 }
 """Each detector with the module whose `WORLDS` has its worlds."""
 REPORTED: Final = 1_000_000
@@ -153,7 +155,8 @@ def main() -> None:
         for detector in chosen.detector or DETECTORS:
             print(f"\n{detector}\n\n{HEAD}", flush=True)
             rows = list[Row]()
-            for world in import_module(DETECTORS[detector]).WORLDS:
+            worlds: Sequence[World] = import_module(DETECTORS[detector]).WORLDS
+            for world in (each for each in worlds if each.detector == detector):
                 rows.append(count_verdicts(world, chosen.studies, pool))
                 print(format_row(rows[-1]), flush=True)
             if chosen.publish:

@@ -10,6 +10,7 @@ from coreeval.cli.detect_dose import dose
 from coreeval.cli.detect_finetune import finetune
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
+from coreeval.cli.detect_scores import exchangeability, membership
 from coreeval.cli.options import (
     LARGEST_COUNT,
     LARGEST_SEED,
@@ -46,6 +47,8 @@ detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
 detect.command("finetune")(finetune)
 detect.command("dose")(dose)
+detect.command("membership")(membership)
+detect.command("exchangeability")(exchangeability)
 
 
 @detect.command("pcr")
@@ -248,5 +251,5 @@ def _make_command(detector: Detector) -> Callable[..., None]:
     return run_on
 
 
-for each in ASKED.values():
+for each in (detector for detector in ASKED.values() if not detector.scores_texts):
     detect.command(each.name)(_make_command(each))

@@ -24,12 +24,13 @@ def detect_run(
     plan = plan_detection(detector, run, targets, budget)
     with show_progress() as watch:
         found = run_detector(plan, around=RunHooks(watch=watch))
-    show(found.document, as_json, lambda: "\n".join(_lines(detector, found)))
+    show(found.document, as_json, lambda: "\n".join(detection_lines(detector, found)))
     if found.summary.manifest.status == "interrupted":
         raise typer.Exit(130)
 
 
-def _lines(detector: Detector, found: Detection) -> Iterator[str]:
+def detection_lines(detector: Detector, found: Detection) -> Iterator[str]:
+    """Yield the lines that show a detector's finding."""
     for table in detector.make_tables(found.document):
         yield from text_lines(table)
         yield ""
@@ -44,6 +45,7 @@ def show_detection_estimate(
     from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 
     made = estimate_detection(plan_detection(detector, run, targets, budget), budget_usd=budget)
-    chosen = (word for name in targets for word in ("--target", name))
+    option = "--model" if detector.scores_texts else "--target"
+    chosen = (word for name in targets for word in (option, name))
     following = command("detect", detector.name, run, *chosen, *budget_arguments(budget))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))

@@ -172,6 +172,13 @@ def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement
     )
 
 
+def list_scored_models(report: Json) -> list[str]:
+    """Return the models that scored texts; weights among them need not be targets of the run."""
+    scoring = (each for each in TARGET_DETECTORS if each.scores_texts)
+    found = (finding.target for each in scoring for finding in each.find(report))
+    return list(dict.fromkeys(found))
+
+
 def load_calibration() -> dict[str, Calibration]:
     """Read the packaged table of `benchmarks/calibration.py`, which may lack some detectors."""
     table = resources.files("coreeval.evaluation").joinpath("calibration.json")
@@ -255,7 +262,9 @@ def find_memory_evidence(
     ]
     panel = together and together.model_dump(mode="json")
     decomposition = {"targets": drops, "panel": panel}
-    matrix = compare_detectors(targets, {**others, "decomposition": decomposition})
+    scored = [name for name in list_scored_models(others) if name not in references]
+    rows = list(dict.fromkeys([*targets, *scored]))
+    matrix = compare_detectors(rows, {**others, "decomposition": decomposition})
     document = {
         **decomposition,
         "agreement": matrix.model_dump(mode="json"),

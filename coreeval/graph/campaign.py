@@ -74,6 +74,22 @@ async def ask_text(
     return TextAnswer("answered", said.text, calls[0].logprobs)
 
 
+async def score_text(client: ModelClient, messages: Sequence[Message]) -> TextAnswer:
+    """Return the scores of a text, as JSON, from a client that scores texts.
+
+    Raises:
+        ModelCallError: the text could not be scored.
+        CoreEvalError: no more texts can be scored.
+    """
+    from coreeval.models.completions import TextScoresOutput  # the SDK takes 0.7 s to import
+
+    try:
+        scores = await client.ask(messages, TextScoresOutput())
+    except NoValidAnswer as error:
+        return TextAnswer(error.kind, error.said)
+    return TextAnswer("answered", scores.model_dump_json())
+
+
 class CampaignStopped(asyncio.CancelledError):
     """Raised when asking was told to stop and the questions in flight have been answered."""
 

@@ -21,7 +21,7 @@ from coreeval.evaluation.detectors.base import (
     TextAnswer,
 )
 from coreeval.evaluation.detectors.documents import read_document, write_document
-from coreeval.graph.campaign import Campaign, ask_text, explain_stop
+from coreeval.graph.campaign import Campaign, ask_text, explain_stop, score_text
 from coreeval.graph.evaluate import refuse_open
 from coreeval.graph.execute import (
     DEFAULT_HOOKS,
@@ -221,13 +221,20 @@ async def _ask_target(
     stage: str,
 ) -> dict[str, TextAnswer]:
     """Return a target's answers by question key, and record its calls with the run."""
-    logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" else 0
+    scores_texts = plan.detector.scores_texts
+    logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" and not scores_texts else 0
     client = campaign.models.open_client(
-        target, DETECTOR_ROLE, max_draws=1, settle=True, logprobs=logprobs
+        target,
+        DETECTOR_ROLE,
+        max_draws=1,
+        settle=True,
+        logprobs=logprobs,
+        scores_texts=scores_texts,
     )
+    put = score_text if scores_texts else ask_text
 
     async def ask(question: DetectorQuestion) -> TextAnswer:
-        return await ask_text(client, [{"role": "user", "content": question.text}])
+        return await put(client, [{"role": "user", "content": question.text}])
 
     with record_calls() as made:
         try:

@@ -27,12 +27,14 @@ FailureKind = Literal[
     "declined",
     "rejected",
     "unusable",
+    "no_scores",
 ]
 """`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
 the text, `rejected` one because of the request, `unsupported` one because of how the answer is
 asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
-`blocked` one that a proxy or an untrusted certificate stands before. `unusable` is a model on this
-machine that cannot be loaded, or has no memory left."""
+`blocked` one that a proxy or an untrusted certificate stands before, `no_scores` one that does not
+score given texts. `unusable` is a model on this machine that cannot be loaded, or has no memory
+left."""
 RefusedOption = Literal["method", "limit"]
 """The way to ask for structure, or the name of the limit of an answer's length."""
 FinalError = CredentialError | ModelUnusable | ModelCallError
@@ -94,6 +96,9 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
                 where=endpoint,
                 hint=f"put a valid key into the environment variable {key_env}",
             )
+        case "no_scores":
+            told = f"{model}: the endpoint does not score given texts: {failure.message}"
+            return ModelUnusable(told, where=endpoint, hint=_HINTS[failure.kind])
         case "unknown" | "quota" | "unreachable" | "blocked" | "unusable":
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
@@ -113,6 +118,8 @@ _HINTS = {
     "unusable": "take a smaller model, another extra.device or a smaller extra.batch: what was "
     "answered is kept (docs/models.md)",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
+    "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
+    "llama-cpp-python have them; or give the weights: --model hf:FOLDER",
 }
 
 

@@ -62,15 +62,23 @@ class ModelPool:
         max_draws: int = MAX_DRAWS,
         settle: bool = False,
         logprobs: int = 0,
+        scores_texts: bool = False,
     ) -> ModelClient:
         """Return a client for a model in a role, with the top `logprobs` tokens at each position.
 
+        With `scores_texts` its answer to a text is `TextScores`; ask for `TextScoresOutput`.
+
         Raises:
-            ConfigError: there is no such provider, or the name after the colon is missing.
+            ConfigError: there is no such provider, the name after the colon is missing, or the
+                provider does not score texts.
             CredentialError: the key is missing from the environment.
             UntrustedEndpoint: the key would be sent to an origin that is not trusted.
         """
         model = open_model(config, self._env, trusted=self._trusted)
+        if scores_texts:
+            from coreeval.models.completions import open_text_scorer  # the SDK takes 0.7 s
+
+            model = open_text_scorer(model)
         dispatcher = LiveDispatcher(
             model=model,
             limiter=self._find_limiter(model),

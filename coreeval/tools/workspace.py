@@ -88,6 +88,11 @@ class Workspace:
         return self.root / "numleak"
 
     @property
+    def scores(self) -> Path:
+        """The scores that local weights gave to texts that belong to no run."""
+        return self.root / "scores"
+
+    @property
     def series(self) -> Path:
         """The files of published series."""
         return self.root / "series"

@@ -20,6 +20,7 @@ from coreeval.evaluation.agreement import (
     compare_detectors,
     compare_targets,
     find_memory_evidence,
+    list_scored_models,
     load_calibration,
     measure_standing,
 )
@@ -40,6 +41,8 @@ from coreeval.evaluation.report.report_document import write_items
 from coreeval.evaluation.scores import ARMS
 from coreeval.evaluation.statistics import adjust_holm
 from coreeval.evaluation.whitebox import contamination
+from coreeval.evaluation.whitebox.exchangeability import ExchangeabilityVerdict
+from coreeval.evaluation.whitebox.membership import MembershipVerdict
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_tables import TargetAnswer
 from tests.support.planted import Marks, coded, first, some
@@ -103,6 +106,8 @@ def test_each_detector_speaks_for_itself() -> None:
         "panel": ("not_measured", ""),
         "numleak": ("remembered", "memorized"),
         "recitation": ("not_measured", ""),
+        "membership": ("not_measured", ""),
+        "exchangeability": ("not_measured", ""),
     }
     assert row.cells["panel"].reason == "panel too small: 4 of 5 targets"
     assert row.cells["numleak"].reason == "1 of 2 series; the memorized one: to the digit"
@@ -146,6 +151,14 @@ def test_a_panel_speaks_of_its_own_targets() -> None:
     assert [row.cells["panel"].said for row in rows] == ["remembered", "not_shown"]
 
 
+def test_models_that_scored_texts_are_listed_once() -> None:
+    entry = {"target": "hf:weights", "verdict": "too_few", "reason": "few"}
+    documents = {name: {"targets": [entry]} for name in ("membership", "exchangeability")}
+    assert list_scored_models({"detectors": documents}) == ["hf:weights"]
+    recited = {"recitation": {"targets": [entry]}}
+    assert list_scored_models({"detectors": recited}) == list_scored_models({}) == []
+
+
 def test_every_verdict_has_a_meaning() -> None:
     known = {name: set(each.verdicts) for name, each in DETECTORS.items() if each.verdicts}
     assert known == {
@@ -153,6 +166,8 @@ def test_every_verdict_has_a_meaning() -> None:
         "arms": set(get_args(decomposition.Verdict)),
         "numleak": set(VERDICTS),
         "recitation": set(get_args(RecitationVerdict)),
+        "membership": set(get_args(MembershipVerdict)),
+        "exchangeability": set(get_args(ExchangeabilityVerdict)),
         "finetune": set(get_args(contamination.Verdict)),
     }
 

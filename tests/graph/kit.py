@@ -26,6 +26,7 @@ from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker
 from tests.support.careless import Careless
 from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.scoring_server import ScoringServer
 from tests.support.wire import Prompted
 
 SAMPLES = 14
@@ -184,6 +185,7 @@ class Lab:
         """Count requests anew, and answer well again."""
         self.server.requests.clear()
         self.server.answers = self.answers
+        self.server.scoring = ScoringServer("chat only")
 
     def results(self, run: str = "run") -> dict[str, Result]:
         """Return how each sample ended, with its facts."""

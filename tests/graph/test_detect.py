@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from coreeval.errors import ConfigError, RunCorrupt, RunError
+from coreeval.errors import ConfigError, ModelUnusable, RunCorrupt, RunError
 from coreeval.evaluation import detectors
 from coreeval.evaluation.detectors.base import (
     Detector,
@@ -14,18 +15,23 @@ from coreeval.evaluation.detectors.base import (
     DetectorQuestion,
     TextAnswer,
 )
+from coreeval.evaluation.detectors.exchangeability import make_exchangeability
+from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.detectors.recitation import RECITATION
 from coreeval.evaluation.recitation import halve_text
 from coreeval.evaluation.report import report_page
-from coreeval.graph.detect import plan_detection, run_detector
+from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
+from coreeval.graph.detect import list_questions, plan_detection, read_inputs, run_detector
 from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 from coreeval.graph.evaluate import evaluate
-from coreeval.graph.execute import open_store
+from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context, open_store
+from coreeval.graph.run import open_workspace
 from coreeval.runs import quality
 from coreeval.runs.quality import Findings, TargetFindings, read_findings
 from coreeval.tools.clock import utc_now
-from tests.graph.kit import SAMPLES, Lab
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab
 from tests.support.llm_server import Reply, Request, refused
+from tests.support.scoring_server import ScoringServer
 
 NAME = "openai:target"
 
@@ -196,3 +202,61 @@ def test_recitation_of_originals_alone_is_told(asked: Lab) -> None:
         assert twin["original"] == twin["items"] == twin["only_original"] > 0
         assert twin["twin"] == 0 and twin["overlap"]["estimate"] == 1.0
     assert "of twins" in asked.files.report_html.read_text()
+
+
+# -- texts that an endpoint scores ----------------------------------------------------------------
+
+
+def test_membership_of_a_target_whose_endpoint_scores_texts_joins_the_report(asked: Lab) -> None:
+    asked.server.scoring = scoring = ScoringServer("one token at least")
+    plan = plan_detection(MEMBERSHIP, asked.files.root, [NAME], None)
+    estimate = estimate_detection(plan)
+    assert scoring.requests == []
+    found = run_detector(plan)
+    (target,) = found.document["targets"]
+    assert (target["target"], target["verdict"], target["method"]) == (NAME, "too_few", "min_k")
+    assert target["samples"] > 0 and target["left_out"] == 0
+    assert {"min_k", "dc_pdd", "zlib"} <= {each["method"] for each in target["methods"]}
+    assert asked.server.requests == []
+    (line,) = estimate.lines
+    assert line.completion_tokens.high <= 1.2 * line.calls.high
+    assert 0 < len(scoring.requests) <= line.calls.likely + CONCURRENCY  # both ways, at first
+    report = _report(asked)
+    assert report["detectors"]["membership"] == found.document
+    (row,) = report["decomposition"]["agreement"]["rows"]
+    assert row["cells"]["membership"]["said"] == "cannot_tell"
+    assert '<h2 id="membership">membership</h2>' in asked.files.report_html.read_text()
+
+    scoring.requests.clear()
+    assert run_detector(plan).document == found.document
+    assert scoring.requests == []
+
+
+def test_exchangeability_of_a_target_goes_on_after_a_failure(asked: Lab) -> None:
+    asked.server.scoring = scoring = ScoringServer()
+    settings = ExchangeabilitySettings(shuffles=3, shard=400)
+    plan = plan_detection(make_exchangeability(settings), asked.files.root, [NAME], None)
+    context = build_run_context(
+        plan.setup, plan.manifest, plan.files, open_workspace(plan.manifest), DEFAULT_HOOKS
+    )
+    with closing(context) as run:
+        texts = {each.text for each in list_questions(plan.detector, read_inputs(run))}
+    scoring.fail_after = 4
+    with pytest.raises(RunError, match="questions without an answer"):
+        run_detector(plan)
+    answered = len(scoring.requests)
+    assert answered > 4
+    scoring.fail_after = None
+    scoring.requests.clear()
+    (target,) = run_detector(plan).document["targets"]
+    assert (target["verdict"], target["texts"], target["left_out"]) == ("too_few", SAMPLES, 0)
+    assert len(scoring.requests) == len(texts) - 4
+
+
+def test_an_endpoint_without_scores_is_one_error_and_writes_nothing(asked: Lab) -> None:
+    before = _report(asked)
+    with pytest.raises(ModelUnusable, match="does not score given texts") as caught:
+        run_detector(plan_detection(MEMBERSHIP, asked.files.root, [NAME], None))
+    assert "--model hf:" in caught.value.hint
+    assert _report(asked) == before
+    assert not asked.files.detector_document("membership").exists()

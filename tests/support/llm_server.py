@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from tests.support.messages import message
+from tests.support.scoring_server import ScoringServer
 from tests.support.threads import from_thread
 
 Request = dict[str, object]
@@ -105,6 +106,8 @@ class LLMServer:
         """All headers that came, by lower-case name."""
         self.models: list[str] = []
         """What GET /v1/models lists; nothing unless a test says so."""
+        self.scoring = ScoringServer("chat only")
+        """Answers POST /v1/completions."""
         self.port = 0
         self.repeats = 0
         """Requests whose body had come before and was answered, or is still being answered."""
@@ -130,6 +133,7 @@ class LLMServer:
         """Serve on loopback inside the block."""
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/{folders:.+}/chat/completions", self._complete)
+        app.router.add_post("/v1/completions", self._score)
         app.router.add_post("/v1/messages", self._complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/counts", self._counts)
@@ -176,6 +180,9 @@ class LLMServer:
             yield
         finally:
             self.open -= 1
+
+    async def _score(self, http: web.Request) -> web.Response:
+        return await self.scoring.complete(http)
 
     async def _models(self, _http: web.Request) -> web.Response:
         listed = [{"id": name, "object": "model"} for name in self.models]

@@ -5,7 +5,9 @@ from typing import Final
 
 from coreeval.evaluation.detectors.arms import ARMS, ITEMS, PANEL
 from coreeval.evaluation.detectors.base import Detector
+from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
 from coreeval.evaluation.detectors.finetune import FINETUNE
+from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.detectors.numleak import NUMLEAK
 from coreeval.evaluation.detectors.overlap import OVERLAP
 from coreeval.evaluation.detectors.pcr import PCR
@@ -20,6 +22,8 @@ DETECTORS: Final[Mapping[str, Detector]] = {
         PANEL,
         NUMLEAK,
         RECITATION,
+        MEMBERSHIP,
+        EXCHANGEABILITY,
         OVERLAP,
         FINETUNE,
     )

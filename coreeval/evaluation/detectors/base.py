@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from coreeval.schema import AnswerKind, Arm, Sample, Task
 from coreeval.tools.tables import Foreign, Table, texts
+from coreeval.tools.text_scores import TextScores
 
 Json = Mapping[str, Any]
 MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
@@ -120,6 +121,15 @@ class TextAnswer(NamedTuple):
     """The log-probabilities of the first tokens as the call recorded them; empty if none came."""
 
 
+def read_text_scores(answers: Mapping[str, TextAnswer]) -> dict[str, TextScores]:
+    """Return the scores of texts by question key; texts that have none are left out."""
+    return {
+        key: TextScores.model_validate_json(answer.text)
+        for key, answer in answers.items()
+        if answer.kind == "answered"
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detector:
     """One way to tell whether a target remembers a benchmark."""
@@ -130,6 +140,8 @@ class Detector:
     question: str
     """What it asks, in a sentence."""
     access: Access
+    limits: str = ""
+    """What it cannot tell, in sentences."""
     config_key: str = ""
     """The key of a config that asks for it; empty if `coreeval detect NAME RUN` does."""
     about_targets: bool = True
@@ -160,6 +172,9 @@ class Detector:
     score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None
     """Returns the finding on one target from its answers by question key: at least `verdict`, one
     of `verdicts`, and `reason`."""
+    scores_texts: bool = False
+    """Whether its questions are texts whose tokens are scored, and an answer is `TextScores` as
+    JSON: by an endpoint with log-probabilities of prompts, or by weights."""
     keeps_document: bool = False
     """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
@@ -183,7 +198,19 @@ class Detector:
         document = (report.get(DOCUMENTS) or {}).get(self.name)
         for each in document["targets"] if document else ():
             verdict = each["verdict"]
-            yield Finding(each["target"], self.verdicts[verdict], verdict, each["reason"])
+            caveat = each.get("caveat", "")
+            memory = self.verdicts[verdict]
+            yield Finding(each["target"], memory, verdict, each["reason"], caveat=caveat)
+
+    @property
+    def statement(self) -> str:
+        """Return what it asks, what it needs of a target, and what it cannot tell."""
+        return f"{self.question} It reads {self.access.replace('_', '-')}. {self.limits}".strip()
+
+    @property
+    def command(self) -> str:
+        """Return the command that runs it on a run, as it is shown."""
+        return f"coreeval detect {self.name} RUN" + " --model MODEL" * self.scores_texts
 
     @property
     def verdict_gate(self) -> VerdictGate | None:
@@ -195,7 +222,7 @@ class Detector:
             asked="audited",
             none=f"{self.title} was not run",
             some=f"{self.title} was not run on",
-            hint=f"coreeval detect {self.name} RUN runs it; ",
+            hint=f"{self.command} runs it; ",
         )
 
     def list_sections(self) -> Sequence[ReportSection]:

@@ -4,17 +4,14 @@ A cell is one training of a model and its answers afterwards. Its result is one 
 file, written when the cell is done, so that a stop or a kill costs only the cell in progress.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from coreeval.errors import RunCorrupt, RunLocked
+from coreeval.evaluation.whitebox.result_file import ResultFile
 from coreeval.schema import Arm, Value
-from coreeval.tools.files import hold_lock
 
 Leak = Literal["test", "both", "text"]
 """What a user asks for: the test part alone (delta 1), train and test (delta 2), texts alone."""
@@ -90,88 +87,21 @@ def _list_scenarios(asked: set[Leak]) -> Iterator[Scenario]:
         yield "train_text"
 
 
-class _Result(Protocol):
-    @property
-    def cell(self) -> Any: ...  # noqa: ANN401 - each study has cells of its own
-
-    def model_dump_json(self) -> str: ...
+R = TypeVar("R", bound=Value)
 
 
-R = TypeVar("R", bound=_Result)
-
-
-class CellFile(Generic[R]):
+class CellFile(ResultFile[Any, R]):
     """The results of the cells of one study.
-
-    Several processes may add to it at a time.
 
     Args:
         path: The file; its folder is made.
         header: What the study is, kept as the first line.
-        kind: The class of a result.
+        kind: The class of a result; it has a `cell`.
     """
 
     def __init__(self, path: Path, header: Value, kind: type[R]) -> None:
-        self.path, self._header = path, header
-        self._lines = TypeAdapter(kind)
+        super().__init__(path, header, result=kind, key=_cell_of, what="the study")
 
-    def read(self) -> dict[Any, R]:
-        """Return the results by cell; a last line that a kill cut short is no result.
 
-        Raises:
-            RunCorrupt: a line is damaged.
-        """
-        if not self.path.exists():
-            return {}
-        _, *lines = self.path.read_bytes().split(b"\n")
-        found = dict[Any, R]()
-        for number, line in enumerate(lines[:-1], 2):
-            try:
-                result = self._lines.validate_json(line)
-            except ValidationError:
-                raise RunCorrupt(
-                    f"line {number} of the results is damaged",
-                    where=str(self.path),
-                    hint="delete the line; its cell is trained again",
-                ) from None
-            found[result.cell] = result
-        return found
-
-    def add(self, result: R) -> None:
-        """Write a result to the disk, in place of what a kill may have left of another.
-
-        Raises:
-            RunLocked: another process writes for longer than any line takes.
-        """
-        from filelock import FileLock
-
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._lock("file")), self.path.open("ab+") as file:
-            file.seek(0)
-            whole = file.read().rfind(b"\n") + 1
-            file.truncate(whole)
-            if not whole:
-                file.write(self._header.model_dump_json().encode() + b"\n")
-            file.write(result.model_dump_json().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    @contextmanager
-    def claim(self, name: str) -> Iterator[bool]:
-        """Yield whether this process, and no other, may work on a cell or a step of that name."""
-        lock = self._lock(name)
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        taken = RunLocked("another process works on it", where=str(lock), hint="wait for it")
-        held = hold_lock(lock, taken)
-        try:
-            held.__enter__()
-        except RunLocked:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            held.__exit__(None, None, None)
-
-    def _lock(self, name: str) -> Path:
-        return self.path.parent / f"{self.path.stem}.locks" / f"{name}.lock"
+def _cell_of(result: Any) -> Any:  # noqa: ANN401 - each study has cells of its own
+    return result.cell

@@ -72,8 +72,10 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
     Raises:
         RunStateError: some of the run's samples are unfinished.
     """
+    most = {"max_tokens": 1} if plan.detector.scores_texts else {}
+    targets = [target.model_copy(update=most) for target in plan.targets]
     with _open_context(plan, plan.targets) as run:
-        assignments, past_calls = assign_targets(run.config, plan.targets), _load_calls(run)
+        assignments, past_calls = assign_targets(run.config, targets), _load_calls(run)
         questions = list_questions(plan.detector, read_inputs(run))
         sizes = [len(question.text) for question in questions] or [0]
         basis = FigureBasis(origin="a question is asked once", n=len(questions))
@@ -83,7 +85,7 @@ def estimate_detection(plan: DetectionPlan, *, budget_usd: float | None = None) 
             estimate_line(
                 DETECTOR_ROLE, target, calls, size, len(questions), assignments, past_calls
             )
-            for target in plan.targets
+            for target in targets
         )
         return _estimate(run, assignments, lines, budget_usd, _list_notes(lines, past_calls))
 

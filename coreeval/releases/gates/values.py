@@ -56,7 +56,15 @@ def target_name(target: str) -> str:
 def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:
     yield from (each.model for each in _configured_targets(manifest))
     yield from (each.target for each in manifest.after_cutoff)
-    yield from (each.target for each in (findings.targets if findings else ()))
+    asked = (each for each in (findings.targets if findings else ()) if not _is_only_scored(each))
+    yield from (each.target for each in asked)
+
+
+def _is_only_scored(found: TargetFindings) -> bool:
+    """Return whether a model has only scored texts, such as weights that are no target."""
+    gates = {name for name in GATED if any(found.verdicts(name))}
+    scored = {name for name in gates if GATED[name].scores_texts}
+    return bool(scored) and scored == gates and not found.original.n and not found.updated.n
 
 
 def _target_references(manifest: ReleaseManifest) -> Iterator[str]:

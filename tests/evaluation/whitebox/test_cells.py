@@ -81,7 +81,7 @@ def test_a_damaged_line_is_one_message_that_names_it(file: Results) -> None:
         end.write(b"{}\n")
     with pytest.raises(RunCorrupt, match="line 3") as caught:
         file.read()
-    assert "trained again" in caught.value.hint
+    assert "made again" in caught.value.hint
 
 
 def test_a_cell_is_claimed_by_one_process_at_a_time(file: Results) -> None:

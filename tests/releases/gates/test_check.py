@@ -235,6 +235,23 @@ def test_a_gate_is_met_where_every_target_has_a_value(gate: str) -> None:
     assert found(gate, PASSED[gate], **of_targets(*ALIKE)).status == "met"
 
 
+SCORED = TargetFindings(target="hf:weights", others={"membership": {"": "member"}})
+"""Weights that scored texts and are no target."""
+
+
+@pytest.mark.parametrize("gate", PASSED)
+def test_nothing_else_is_expected_of_weights_that_only_scored_texts(gate: str) -> None:
+    assert found(gate, PASSED[gate], **of_targets(*ALIKE, SCORED)).status == "met"
+    both = SCORED.model_copy(update={"drop": "not_shown"})
+    if gate == "pcr":
+        assert found(gate, PASSED[gate], **of_targets(*ALIKE, both)).status == "not_measured"
+
+
+def test_a_gate_forbids_what_weights_show() -> None:
+    limit = {"forbid": ["member"], "missing": "skip"}
+    assert found("membership", limit, **of_targets(*ALIKE, SCORED)).status == "not_met"
+
+
 @pytest.mark.parametrize(("gate", "changes", "why"), LACKING)
 def test_a_target_without_a_value_is_not_passed_over(
     gate: str, changes: dict[str, Any], why: str

@@ -1,0 +1,105 @@
+"""Exchangeability as a detector: does a target prefer the published order of the texts?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorInputs,
+    DetectorQuestion,
+    Json,
+    TextAnswer,
+    read_text_scores,
+)
+from coreeval.tools.tables import Foreign, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings, Shard
+
+
+def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> Detector:
+    """Return the detector with settings of a user, else with the usual ones."""
+
+    def cut(inputs: DetectorInputs) -> "tuple[list[Shard], int]":
+        """Return the shards of the originals, and the number of texts."""
+        from coreeval.evaluation.whitebox.exchangeability import (
+            ExchangeabilitySettings,
+            make_shards,
+        )
+
+        chosen, fields = settings or ExchangeabilitySettings(), inputs.task.fields
+        originals = [
+            "\n".join(arms["original"][name] for name in fields)
+            for _, arms in inputs.texts()
+            if "original" in arms
+        ]
+        shards = make_shards(originals, chosen, seed=inputs.seed)
+        return shards, min(len(originals), chosen.texts)
+
+    def ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
+        from coreeval.evaluation.whitebox.exchangeability import list_orders
+
+        for request in list_orders(cut(inputs)[0]):
+            yield DetectorQuestion(request.key, request.text)
+
+    def score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
+        from coreeval.evaluation.whitebox.exchangeability import judge_exchangeability
+
+        shards, number = cut(inputs)
+        found = judge_exchangeability(shards, read_text_scores(answers), number)
+        return found.model_dump(mode="json")
+
+    return Detector(
+        name="exchangeability",
+        title="exchangeability",
+        question="Does the target prefer the published order of the texts to random orders?",
+        access="log_probabilities",
+        limits="It cannot tell memory from texts that are sorted, and finds nothing of a model "
+        "that read them in another order.",
+        verdicts={
+            "ordered": "remembered",
+            "exchangeable": "not_shown",
+            "too_few": "cannot_tell",
+        },
+        questions=ask,
+        score=score,
+        scores_texts=True,
+        tables=_make_tables,
+    )
+
+
+def _make_tables(document: Json) -> Sequence[Table]:
+    verdicts = [
+        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+        for each in document["targets"]
+    ]
+    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
+    columns = [
+        texts("target", most=40),
+        *(numbers(head, gap=2, most=40) for head in ("texts", "shards", "orders")),
+        *(numbers(head, gap=2, most=40) for head in ("gain", "exact p", "t-test p")),
+    ]
+    rows = [
+        (
+            Foreign(each["target"]),
+            str(each["texts"]),
+            str(len(each["shards"])),
+            str(each["shuffles"] + 1),
+            _format(each["mean_gain"], ".2f"),
+            _format(each["exact_p"], ".2g"),
+            _format(each["t_p"], ".2g"),
+        )
+        for each in document["targets"]
+    ]
+    title = (
+        "Mean log-probability of a shard in its published order, less that in random orders; "
+        "one-sided p-values over combinations of the orders, and over shards."
+    )
+    return [Table(heads, verdicts, EXCHANGEABILITY.statement), Table(columns, rows, title)]
+
+
+def _format(value: float | None, digits: str) -> str:
+    return "" if value is None else format(value, digits)
+
+
+EXCHANGEABILITY: Final = make_exchangeability()

@@ -1,0 +1,118 @@
+"""Membership as a detector: do log-probabilities tell the originals from texts nobody has read?"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorInputs,
+    DetectorQuestion,
+    Json,
+    TextAnswer,
+    read_text_scores,
+)
+from coreeval.evaluation.scores import Score
+from coreeval.tools.formatting import format_estimate
+from coreeval.tools.tables import Foreign, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.whitebox.membership import MembershipItem, MembershipSettings
+
+
+def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
+    """Return the detector with settings of a user, else with the usual ones."""
+
+    def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
+        from coreeval.evaluation.whitebox.membership import MembershipSettings, choose_items
+
+        fields = inputs.task.fields
+        samples = (
+            (
+                sample.id,
+                sample.cluster,
+                {arm: "\n".join(texts[name] for name in fields) for arm, texts in arms.items()},
+            )
+            for sample, arms in inputs.texts()
+        )
+        return choose_items(samples, settings or MembershipSettings(), seed=inputs.seed)
+
+    def ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
+        from coreeval.evaluation.whitebox.membership import list_texts
+
+        for request in list_texts(choose(inputs)):
+            yield DetectorQuestion(request.key, request.text)
+
+    def score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
+        from coreeval.evaluation.whitebox.membership import judge_membership
+
+        found = judge_membership(choose(inputs), read_text_scores(answers))
+        return found.model_dump(mode="json")
+
+    return Detector(
+        name="membership",
+        title="membership",
+        question="Are originals more probable to the target than unread twins explain?",
+        access="log_probabilities",
+        limits="It cannot tell memory from a first rewriting that costs more than a second one: "
+        "score a model older than the benchmark too. No difference does not clear a model.",
+        verdicts={
+            "member": "remembered",
+            "no_membership": "not_shown",
+            "shifted": "cannot_tell",
+            "no_control": "cannot_tell",
+            "too_few": "cannot_tell",
+        },
+        questions=ask,
+        score=score,
+        scores_texts=True,
+        tables=_make_tables,
+    )
+
+
+def _make_tables(document: Json) -> Sequence[Table]:
+    from coreeval.evaluation.whitebox.membership import TERM_DEFINITIONS
+    from coreeval.evaluation.whitebox.membership_scores import DEFINITIONS
+
+    verdicts = [
+        (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
+        for each in document["targets"]
+    ]
+    heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
+    rows = [row for each in document["targets"] for row in _list_rows(each)]
+    columns = [
+        *(texts(head, gap=2 * bool(at), most=40) for at, head in enumerate(("target", "score"))),
+        *(texts(head, gap=2, most=40) for head in ("difference", "estimate")),
+        numbers("samples", gap=2, most=40),
+    ]
+    said = [*TERM_DEFINITIONS.items(), *DEFINITIONS.items()]
+    title = "; ".join(f"{name}: {what}" for name, what in said)
+    notes = [
+        (Foreign(each["target"]), Foreign(note))
+        for each in document["targets"]
+        for note in each["notes"]
+    ]
+    tables = [
+        Table(heads, verdicts, MEMBERSHIP.statement),
+        Table(columns, rows, f"Differences of mean scores and AUC, with 95 % intervals. {title}."),
+    ]
+    if notes:
+        tables.append(Table([texts("target", most=40), texts("note", gap=2)], notes, "Notes."))
+    return tables
+
+
+def _list_rows(target: Json) -> Iterable[tuple[str | Foreign, ...]]:
+    name = Foreign(target["target"])
+    for each in target["methods"]:
+        for term, value in each["terms"].items():
+            score = Score.model_validate(value)
+            digits = ".4f" if each["method"] in ("dc_pdd", "zlib") else ".3f"
+            yield name, each["method"], term, format_estimate(score, digits), str(score.n)
+        for pair in each["aucs"]:
+            score = Score.model_validate(pair["auc"])
+            what = f"AUC {pair['first']}/{pair['second']}"
+            yield name, each["method"], what, format_estimate(score, ".3f"), str(score.n)
+        for arm, share in (each["confidence_drops"] or {}).items():
+            yield name, each["method"], f"confidence drops: {arm}", f"{share:.2f}", ""
+
+
+MEMBERSHIP: Final = make_membership()

@@ -1,0 +1,118 @@
+"""A file of results that are written one by one, so that a stop or a kill costs the one at hand."""
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from coreeval.errors import RunCorrupt, RunLocked
+from coreeval.schema import Value
+from coreeval.tools.files import hold_lock
+
+Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result", bound=Value)
+_BLOCK: Final = 1 << 16
+
+
+class ResultFile(Generic[Key, Result]):
+    """Results as JSON lines beneath a header.
+
+    Several processes may add to it at a time.
+
+    Args:
+        path: The file; its folder is made.
+        header: What the results belong to, kept as the first line.
+        result: The class of a result.
+        key: Returns what identifies a result.
+        what: What the results are of, in messages.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Value,
+        *,
+        result: type[Result],
+        key: Callable[[Result], Key],
+        what: str,
+    ) -> None:
+        self.path, self._header = path, header
+        self._result, self._key, self._what = result, key, what
+
+    def read(self) -> dict[Key, Result]:
+        """Return the results by key; a last line that a kill cut short is no result.
+
+        Raises:
+            RunCorrupt: a line is damaged.
+        """
+        if not self.path.exists():
+            return {}
+        _, *lines = self.path.read_bytes().split(b"\n")
+        found = dict[Key, Result]()
+        for number, line in enumerate(lines[:-1], 2):
+            try:
+                result = self._result.model_validate_json(line)
+            except ValidationError:
+                raise RunCorrupt(
+                    f"line {number} of the results of {self._what} is damaged",
+                    where=str(self.path),
+                    hint="delete the line; its result is made again",
+                ) from None
+            found[self._key(result)] = result
+        return found
+
+    def add(self, *results: Result) -> None:
+        """Write results to the disk, in place of what a kill may have left of another.
+
+        Raises:
+            RunLocked: another process writes for longer than any line takes.
+        """
+        from filelock import FileLock
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock("file").parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._lock("file")), self.path.open("ab+") as file:
+            whole = _find_end(file)
+            file.truncate(whole)
+            if not whole:
+                file.write(self._header.model_dump_json().encode() + b"\n")
+            for each in results:
+                file.write(each.model_dump_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def claim(self, name: str) -> Iterator[bool]:
+        """Yield whether this process, and no other, may work on a result or a step of that name."""
+        lock = self._lock(name)
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        taken = RunLocked("another process works on it", where=str(lock), hint="wait for it")
+        held = hold_lock(lock, taken)
+        try:
+            held.__enter__()
+        except RunLocked:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            held.__exit__(None, None, None)
+
+    def _lock(self, name: str) -> Path:
+        return self.path.parent / f"{self.path.stem}.locks" / f"{name}.lock"
+
+
+def _find_end(file: BinaryIO) -> int:
+    """Return where the last whole line of a file ends."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        at = file.read(end - start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0

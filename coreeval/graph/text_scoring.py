@@ -1,0 +1,337 @@
+"""Scores texts with weights on this machine, for a detector that reads log-probabilities.
+
+Scores are kept as they are made, so that a stop or a kill costs the texts at hand; a text that has
+been scored by the same weights is not scored again.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from coreeval.evaluation.detectors.base import (
+    Detector,
+    DetectorQuestion,
+    Json,
+    TextAnswer,
+    read_text_scores,
+)
+from coreeval.evaluation.detectors.documents import read_document
+from coreeval.evaluation.detectors.exchangeability import EXCHANGEABILITY
+from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
+from coreeval.evaluation.whitebox.exchangeability import (
+    ExchangeabilitySettings,
+    judge_exchangeability,
+    list_orders,
+    make_shards,
+)
+from coreeval.evaluation.whitebox.local_scores import (
+    LocalScorer,
+    ScoreFile,
+    ScoringHeader,
+    hash_text,
+)
+from coreeval.evaluation.whitebox.time_estimate import (
+    FORWARD,
+    SPEEDS,
+    SPREAD,
+    count_tokens,
+    estimate_memory,
+)
+from coreeval.graph.campaign import explain_stop
+from coreeval.graph.detect import Detection, keep_findings, list_questions, read_inputs
+from coreeval.graph.evaluate import refuse_open
+from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, build_run_context
+from coreeval.graph.monitor import Progress, Watch
+from coreeval.graph.run import lock_opened_run, open_run, open_workspace
+from coreeval.graph.setup import Setup
+from coreeval.models.local_model import (
+    LocalModel,
+    choose_device,
+    free_device_memory,
+    load_model,
+)
+from coreeval.models.weights import Weights, find_weights, require_memory
+from coreeval.runs.manifest import Manifest
+from coreeval.schema import Value
+from coreeval.tools.formatting import format_expected_time
+from coreeval.tools.text_scores import TextScorer, TextScores
+from coreeval.tools.workspace import RunFiles, workspace_for
+
+SLOWEST: Final = 5
+"""A guess of time is at most so many times too short: a CPU that others use (own measurement)."""
+TELL_TIMES: Final = 10
+"""How often the time that is left is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringRequest:
+    """With what a user wants texts scored."""
+
+    model: str
+    device: str = "auto"
+    hub: bool = False
+    batch: int = 8
+    max_tokens: int = 2048
+    """A text with more tokens is left out."""
+
+
+class ScoringEstimate(Value):
+    """How long scoring takes; a guess, since nothing was measured yet."""
+
+    texts: int
+    """The number of different texts."""
+    left: int
+    """Of these, those that have not been scored."""
+    tokens: int
+    """About how many tokens these have."""
+    seconds: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextScoring:
+    """Texts and the weights that score them; nothing is loaded yet."""
+
+    detector: Detector
+    questions: Sequence[DetectorQuestion]
+    judge: Callable[[Mapping[str, TextAnswer]], Json]
+    """Returns the finding from the scores by question key."""
+    weights: Weights
+    device: str
+    memory: int
+    """The bytes that the model needs on the device."""
+    request: ScoringRequest
+    results: ScoreFile
+
+    def find_open(self) -> list[str]:
+        """Return the different texts that have not been scored.
+
+        Raises:
+            RunCorrupt: a result is damaged.
+        """
+        known = self.results.read()
+        every = dict.fromkeys(question.text for question in self.questions)
+        return [text for text in every if hash_text(text) not in known]
+
+    def estimate(self) -> ScoringEstimate:
+        """Return how long the texts take that have not been scored.
+
+        Raises:
+            RunCorrupt: a result is damaged.
+        """
+        left = self.find_open()
+        tokens = sum(map(count_tokens, left))
+        speed = SPEEDS[self.device.partition(":")[0]]
+        seconds = FORWARD * self.weights.parameters * tokens / speed
+        return ScoringEstimate(
+            texts=len({question.text for question in self.questions}),
+            left=len(left),
+            tokens=round(tokens),
+            seconds=seconds,
+            low=seconds / SPREAD,
+            high=seconds * SLOWEST,
+        )
+
+    def score(self, watch: Watch) -> Json:
+        """Score what is not scored yet, and return the detector's finding.
+
+        Raises:
+            UsageError: the model does not fit into memory, or cannot be read.
+            RunError: the device ran out of memory; scores so far are kept.
+            RunCorrupt: a result is damaged.
+        """
+        stage, left = f"detect {self.detector.name}", len(self.find_open())
+        watch(Progress(stage=stage, note=f"{left} texts to score with {self.weights.name}"))
+        scorer: TextScorer = LocalScorer(
+            self._open_model,
+            batch=self.request.batch,
+            results=self.results,
+            on_batch=_tell_progress(watch, stage, left),
+        )
+        found = scorer.score_texts(each.text for each in self.questions)
+        return self.judge({each.key: _to_answer(found[each.text]) for each in self.questions})
+
+    def _open_model(self) -> LocalModel:
+        return load_model(
+            self.weights,
+            self.device,
+            full=False,
+            needed=self.memory,
+            most_tokens=self.request.max_tokens,
+        )
+
+
+def _to_answer(found: TextScores | str) -> TextAnswer:
+    if isinstance(found, str):
+        return TextAnswer("unparsed", found)
+    return TextAnswer("answered", found.model_dump_json())
+
+
+def _tell_progress(watch: Watch, stage: str, left: int) -> Callable[[int, int], None]:
+    """Return what reports progress, and now and then the time that is left at the pace so far."""
+    began, told = monotonic(), 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        here, note = left - (total - done), ""
+        if 0 < here < left and TELL_TIMES * here // left > told:
+            told = TELL_TIMES * here // left
+            rest = (monotonic() - began) / here * (left - here)
+            note = f"about {format_expected_time(rest)} left"
+        watch(Progress(stage=stage, done=done, total=total, note=note))
+
+    return tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScoring:
+    """Scoring the texts of a run: its finding joins the run's report."""
+
+    files: RunFiles
+    manifest: Manifest
+    setup: Setup
+    scoring: TextScoring
+
+    @property
+    def detector(self) -> Detector:
+        """Return the detector."""
+        return self.scoring.detector
+
+
+def plan_run_scoring(
+    detector: Detector, run_dir: Path | str, request: ScoringRequest
+) -> RunScoring:
+    """Return what scoring the texts of a run takes; nothing is loaded or written.
+
+    Raises:
+        RunStateError: there is no run, or some of its samples are unfinished.
+        RunCorrupt: the detector's earlier document is damaged.
+        UsageError: there are no weights, they do not fit into memory, or torch is not installed.
+        DatasetError: the run has no texts that the detector can use.
+    """
+    files, manifest, setup = open_run(run_dir, None)
+    read_document(files, detector)
+    weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
+    workspace = open_workspace(manifest)
+    with closing(build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)) as run:
+        refuse_open(run.store, files)
+        found = read_inputs(run)
+        samples = list(found.texts())
+    inputs = replace(found, texts=lambda: iter(samples))
+    assert detector.score, "a detector with questions has a score"
+    scoring = plan_scoring(
+        detector,
+        list_questions(detector, inputs),
+        partial(detector.score, inputs),
+        weights=weights,
+        device=device,
+        request=request,
+        folder=files.detector_folder(detector.name),
+    )
+    return RunScoring(files=files, manifest=manifest, setup=setup, scoring=scoring)
+
+
+def run_scoring(plan: RunScoring, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:
+    """Score the texts of a run, write the finding into the run and a new report.
+
+    Raises:
+        Interrupted: a signal stopped it; the same call goes on.
+        RunError: the device ran out of memory; scores are kept.
+        RunLocked: another process works on the run.
+    """
+    with explain_stop(plan.files.root), lock_opened_run(plan.files, plan.manifest):
+        found = {plan.scoring.weights.name: plan.scoring.score(around.watch)}
+        return keep_findings(plan, found, around)
+
+
+def plan_order_scoring(
+    source: str,
+    how: ReadOptions,
+    settings: ExchangeabilitySettings,
+    request: ScoringRequest,
+    *,
+    seed: int = 0,
+) -> TextScoring:
+    """Return what scoring the orders of a file's texts takes; nothing is loaded or written.
+
+    Args:
+        source: A benchmark: a config, or `[FORMAT:]PATH[@SPLIT]`.
+        how: How it is read.
+        settings: What is scored.
+        request: With what.
+        seed: The seed of the random orders.
+
+    Raises:
+        UsageError: the source does not say how to read it, or there are no weights.
+        DatasetError: no two texts fit into a shard.
+    """
+    texts = [entry.text for entry in read_texts(source, how).entries]
+    weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
+    shards = make_shards(texts, settings, seed=seed)
+
+    def judge(answers: Mapping[str, TextAnswer]) -> Json:
+        number = min(len(texts), settings.texts)
+        found = judge_exchangeability(shards, read_text_scores(answers), number)
+        return found.model_dump(mode="json")
+
+    return plan_scoring(
+        EXCHANGEABILITY,
+        [DetectorQuestion(*order) for order in list_orders(shards)],
+        judge,
+        weights=weights,
+        device=device,
+        request=request,
+        folder=workspace_for(Path.cwd()).scores,
+    )
+
+
+def plan_scoring(
+    detector: Detector,
+    questions: Sequence[DetectorQuestion],
+    judge: Callable[[Mapping[str, TextAnswer]], Json],
+    *,
+    weights: Weights,
+    device: str,
+    request: ScoringRequest,
+    folder: Path,
+) -> TextScoring:
+    """Return texts and the weights that score them, if these fit into memory.
+
+    Args:
+        detector: The detector that reads the scores.
+        questions: The texts.
+        judge: Returns the finding from the scores.
+        weights: The weights.
+        device: Where they are put.
+        request: What a user wants.
+        folder: Where scores are kept.
+
+    Raises:
+        UsageError: the weights do not fit into memory.
+    """
+    memory = estimate_memory(weights.parameters, full=False, device=device)
+    require_memory(weights, memory, free_device_memory(device), device)
+    header = ScoringHeader(
+        model=weights.name,
+        revision=weights.revision,
+        device=device.partition(":")[0],
+        max_tokens=request.max_tokens,
+    )
+    known = (header.revision, header.device, str(header.max_tokens))
+    name = hashlib.sha256("\0".join(known).encode()).hexdigest()[:12]
+    return TextScoring(
+        detector=detector,
+        questions=questions,
+        judge=judge,
+        weights=weights,
+        device=device,
+        memory=memory,
+        request=request,
+        results=ScoreFile(folder / f"{name}.jsonl", header),
+    )

@@ -1,0 +1,57 @@
+"""The log-probabilities that a model gives to the tokens of a text."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Final, Protocol, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from coreeval.schema import Value
+
+ROUNDING: Final = 1e-3
+"""How far above 0 the rounding of 16-bit numbers may lift a log-probability (own choice)."""
+
+
+class TextScores(Value):
+    """A text as a model scores it, token by token; a first token without a score is left out."""
+
+    logprobs: tuple[float, ...]
+    """The natural log-probability of each token after those before it."""
+    tokens: tuple[str, ...] = ()
+    """The tokens, or their numbers in the vocabulary; empty if they were not asked for."""
+    means: tuple[float, ...] = ()
+    """The mean log-probability of the vocabulary at each place, under the model; weights only."""
+    deviations: tuple[float, ...] = Field(default=())
+    """Its standard deviation at each place, under the model; weights only."""
+
+    @field_validator("logprobs")
+    @classmethod
+    def _check_logprobs(cls, found: tuple[float, ...]) -> tuple[float, ...]:
+        for each in found:
+            if not isfinite(each) or each > ROUNDING:
+                raise ValueError(f"{each} is no log-probability")
+        return tuple(min(each, 0.0) for each in found)
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        for part in (self.tokens, self.means, self.deviations):
+            if part and len(part) != len(self.logprobs):
+                raise ValueError(f"{len(part)} values for {len(self.logprobs)} tokens")
+        return self
+
+    @property
+    def total(self) -> float:
+        """Return the log-probability of the whole text."""
+        return float(sum(self.logprobs))
+
+
+class TextScorer(Protocol):
+    """Scores texts: with weights on this machine, or through an endpoint."""
+
+    def score_texts(self, texts: Iterable[str]) -> Mapping[str, TextScores | str]:
+        """Return the scores of each text; in place of those of a text without any, the reason.
+
+        Raises:
+            CoreEvalError: no text can be scored.
+        """
+        ...
