@@ -107,7 +107,8 @@ class DosePlan:
         return DoseWork(
             data=self.data,
             parameters=self.weights.parameters,
-            epochs=self.header.training.epochs,
+            training=self.header.training,
+            device=self.device,
             largest=self.header.largest,
         )
 

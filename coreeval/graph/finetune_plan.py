@@ -99,7 +99,8 @@ class FinetunePlan:
         return Workload(
             self.data,
             parameters=self.weights.parameters,
-            epochs=self.header.training.epochs,
+            training=self.header.training,
+            device=self.device,
         )
 
     def estimate(self) -> TimeEstimate:

@@ -16,8 +16,14 @@ from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics.logprobs import TRUE_CANDIDATE
 from coreeval.evaluation.whitebox.cells import DoneCell
+from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
-from coreeval.evaluation.whitebox.time_estimate import count_tokens
+from coreeval.evaluation.whitebox.time_estimate import (
+    STEP_PASSES,
+    count_steps,
+    count_tokens,
+    count_waiting,
+)
 from coreeval.schema import Value
 
 FEWEST_DATES: Final = 8
@@ -167,15 +173,19 @@ class DoseWork:
 
     data: DoseData
     parameters: int
-    epochs: int
+    training: TrainingSettings
+    device: str
     largest: int
 
     def of_cell(self, cell: DoseCell) -> float:
         """Return the operations of a cell: its training, and the ranking afterwards."""
         items = list_training(self.data, cell, self.largest)
-        trained = sum(count_tokens(item.text.text) for item in items) * self.epochs
+        trained = sum(count_tokens(item.text.text) for item in items) * self.training.epochs
         read = sum(
             len(one.candidates) * count_tokens(one.whole) + GENERATED
             for one in self.data.statements
         )
-        return float(self.parameters) * (6 * trained + 2 * read)
+        passes = count_steps(len(items), self.training) * STEP_PASSES
+        passes += len(self.data.statements) * (1 + GENERATED)
+        waiting = count_waiting(passes, self.device)
+        return self.parameters * (6 * trained + 2 * read) + waiting

@@ -6,6 +6,7 @@ import pytest
 
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.whitebox.cells import Cell
+from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import (
     LabelledText,
     StudyData,
@@ -13,12 +14,20 @@ from coreeval.evaluation.whitebox.study_data import (
     make_study,
     make_text,
 )
-from coreeval.evaluation.whitebox.time_estimate import Workload, estimate_memory, estimate_time
+from coreeval.evaluation.whitebox.time_estimate import (
+    PASS_OPERATIONS,
+    STEP_PASSES,
+    Workload,
+    count_steps,
+    estimate_memory,
+    estimate_time,
+)
 from coreeval.schema import Sample
 from coreeval.tasks import load_task
 from tests.evaluation.whitebox.test_cells import result
 
 TASK = load_task("irony")
+TRAINING = TrainingSettings()
 
 
 def texts(kind: str, number: int, *, labels: int = 2) -> list[LabelledText]:
@@ -100,7 +109,7 @@ def test_the_same_samples_have_the_same_fingerprint_and_others_another() -> None
 
 
 def test_the_time_left_rests_on_cells_that_are_done() -> None:
-    work = Workload(study(), parameters=1000, epochs=3)
+    work = Workload(study(), parameters=1000, training=TRAINING, device="cpu")
     cells = [Cell(scenario="zero"), Cell(scenario="test", arm="original")]
     assert work.of_cell(cells[1]) > work.of_cell(cells[0]) > 0
     guess = estimate_time(cells, {}, work, "cuda:0")
@@ -109,6 +118,16 @@ def test_the_time_left_rests_on_cells_that_are_done() -> None:
     known = estimate_time(cells, done, work, "cpu")
     assert known.seconds == pytest.approx(work.of_cell(cells[1]) / 4)
     assert (known.left, known.measured) == (1, True)
+
+
+def test_a_gpu_waits_for_each_pass_beside_the_arithmetic() -> None:
+    cell = Cell(scenario="test", arm="original")
+    cpu, gpu = (
+        Workload(study(), parameters=1000, training=TRAINING, device=device).of_cell(cell)
+        for device in ("cpu", "cuda:1")
+    )
+    steps = count_steps(len(choose_training(study(), cell)), TRAINING)
+    assert gpu - cpu > steps * STEP_PASSES * PASS_OPERATIONS["cuda"] > 0
 
 
 def test_memory_depends_on_what_is_trained_and_where() -> None:
