@@ -314,11 +314,20 @@ _ARMS = ("updated", "semantic", "control", "provenance")
 """Pattern for the files of an arm in any split."""
 
 
+_SCORED = ("membership", "exchangeability")
+"""Detectors that keep the tokens of texts, by their numbers."""
+
+
 def list_results(files: RunFiles) -> list[Path]:
-    """Return the result files of a run, which `resume` writes again."""
+    """Return the result files of a run, which `resume`, or the detector, writes again."""
     shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{ANY_SHARD}")))
     others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
-    return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
+    scores = (
+        path for name in _SCORED for path in sorted(files.detector_folder(name).glob("*.jsonl"))
+    )
+    return [
+        path for path in (*shards, *others, *scores) if path.is_file() and not path.is_symlink()
+    ]
 
 
 def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:

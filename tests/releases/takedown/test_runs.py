@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.releases.takedown.runs import erase_rows, find_matches, iter_found
+from coreeval.releases.takedown.runs import (
+    erase_from_run,
+    erase_rows,
+    find_matches,
+    iter_found,
+)
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles
 
 FINDER = NameFinder(["Zoe Quux"])
 SAMPLE = "INSERT INTO {table} (seq, id, split, fields, label, label_text{more}) VALUES ({values})"
@@ -102,3 +108,18 @@ def test_the_cause_of_a_sample_goes_with_its_reason(path: Path) -> None:
     erase_rows(path, find_matches(path, FINDER))
     assert rows(path, "SELECT reason, cause FROM results") == [(TAKEN_DOWN, TAKEN_DOWN)]
     assert rows(path, "SELECT cause FROM listing") == [(TAKEN_DOWN,)]
+
+
+def test_scores_of_texts_go_with_the_results_of_the_run(path: Path) -> None:
+    files = RunFiles(path.parent)
+    change(path, sample(0, "s/1", "Zoe Quux sang"), (RESULT, ("s/1", "", "")))
+    scores = files.detector_folder("membership") / "abc.jsonl"
+    cells = files.detector_folder("finetune") / "abc.jsonl"
+    for each in (scores, cells):
+        each.parent.mkdir(parents=True)
+        each.write_text('{"key": "00"}\n{"tokens": ["17", "4"]}\n')
+    list(erase_from_run(files, FINDER, dry=True))
+    assert scores.exists()
+    found = list(erase_from_run(files, FINDER, dry=False))
+    assert "results of the run" in [each.kind for each in found]
+    assert not scores.exists() and cells.exists()
