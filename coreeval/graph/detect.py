@@ -222,12 +222,20 @@ async def _ask_target(
 ) -> dict[str, TextAnswer]:
     """Return a target's answers by question key, and record its calls with the run."""
     logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" else 0
-    client = campaign.models.open_client(
-        target, DETECTOR_ROLE, max_draws=1, settle=True, logprobs=logprobs
-    )
+    clients = {
+        temperature: campaign.models.open_client(
+            _set_temperature(target, temperature),
+            DETECTOR_ROLE,
+            max_draws=1,
+            settle=True,
+            logprobs=logprobs,
+        )
+        for temperature in {question.temperature for question in questions}
+    }
 
     async def ask(question: DetectorQuestion) -> TextAnswer:
-        return await ask_text(client, [{"role": "user", "content": question.text}])
+        messages = [{"role": "user", "content": question.text}]
+        return await ask_text(clients[question.temperature], messages, draw=question.draw)
 
     with record_calls() as made:
         try:
@@ -239,3 +247,10 @@ async def _ask_target(
                 record_asking(run, build_step(run, target.model, 0, stage, made), made)
                 await run.store.history.flush_steps()
     return {question.key: answer for question, answer in answers.items()}
+
+
+def _set_temperature(target: TargetConfig, temperature: float | None) -> TargetConfig:
+    """Return a target at a temperature, without a seed, which would repeat its answers."""
+    if temperature is None:
+        return target
+    return target.model_copy(update={"temperature": temperature, "seed": None})

@@ -8,6 +8,7 @@ import pytest
 
 from coreeval.errors import ConfigError, RunCorrupt, RunError
 from coreeval.evaluation import detectors
+from coreeval.evaluation.agreement import compare_detectors
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -15,6 +16,7 @@ from coreeval.evaluation.detectors.base import (
     TextAnswer,
 )
 from coreeval.evaluation.detectors.recitation import RECITATION
+from coreeval.evaluation.detectors.recitation_probes import PROBES
 from coreeval.evaluation.recitation import halve_text
 from coreeval.evaluation.report import report_page
 from coreeval.graph.detect import plan_detection, run_detector
@@ -196,3 +198,37 @@ def test_recitation_of_originals_alone_is_told(asked: Lab) -> None:
         assert twin["original"] == twin["items"] == twin["only_original"] > 0
         assert twin["twin"] == 0 and twin["overlap"]["estimate"] == 1.0
     assert "of twins" in asked.files.report_html.read_text()
+
+
+def _read_prompt(request: Request) -> str:
+    return str(request["messages"][-1]["content"])  # type: ignore[index]
+
+
+def test_the_quiz_is_asked_in_both_orders_once_and_stands_beside_the_agreement(asked: Lab) -> None:
+    with open_store(asked.files, utc_now) as store:
+        originals = {ended.sample.fields["text"] for ended in store.sample_results()}
+
+    async def pick(request: Request) -> str:
+        first = _read_prompt(request).partition("\n\nA) ")[2].partition("\n\nB) ")[0]
+        return "A" if first in originals else "B"
+
+    asked.server.answers = pick
+    quiz = PROBES["quiz"]
+    plan = plan_detection(quiz, asked.files.root, [], None)
+    (line,) = estimate_detection(plan).lines
+    assert asked.server.requests == []
+    found = run_detector(plan)
+    (target,) = found.document["targets"]
+    assert len(asked.server.requests) == line.calls.likely == 2 * target["asked"] > 0
+    assert target["verdict"] == "too_few" and target["unanswered"] == 0
+    assert target["original"] == target["items"] == target["asked"]
+    run_detector(plan)
+    assert len(asked.server.requests) == line.calls.likely
+
+    report = _report(asked)
+    assert report["detectors"] == {quiz.name: found.document}
+    (row,) = compare_detectors([NAME], report).rows
+    assert row.cells["recitation"].said == "not_measured" and quiz.name not in row.cells
+    html = asked.files.report_html.read_text()
+    assert f'<h2 id="{quiz.name}">{quiz.title}</h2>' in html
+    assert "<code>coreeval detect recitation RUN</code>" in html

@@ -108,6 +108,10 @@ class DetectorQuestion(NamedTuple):
     key: str
     """Identifies the question within its detector."""
     text: str
+    draw: int = 0
+    """The number of a repeated answer to the same text, from 0."""
+    temperature: float | None = None
+    """The temperature to answer at, without a seed; None for what the target's config says."""
 
 
 class TextAnswer(NamedTuple):
@@ -160,6 +164,12 @@ class Detector:
     score: Callable[[DetectorInputs, Mapping[str, TextAnswer]], Json] | None = None
     """Returns the finding on one target from its answers by question key: at least `verdict`, one
     of `verdicts`, and `reason`."""
+    probes: Mapping[str, "Detector"] = field(default_factory=dict)
+    """Other ways to look for the same, which `coreeval detect NAME RUN --probe KEY` runs. Each has
+    its own document and section of the report. The agreement of detectors, releases and gates read
+    only the detector itself."""
+    arguments: tuple[str, ...] = ()
+    """The words after `coreeval detect` that run it; empty for its name."""
     keeps_document: bool = False
     """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
@@ -169,6 +179,11 @@ class Detector:
     def has_document(self) -> bool:
         """Whether a run keeps a document of the detector's findings."""
         return self.keeps_document or self.questions is not None
+
+    @property
+    def command_words(self) -> tuple[str, ...]:
+        """The words of the command that runs it on a run, without the run."""
+        return ("detect", *(self.arguments or (self.name,)))
 
     @property
     def key(self) -> str:

@@ -38,7 +38,7 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
         raise RunCorrupt(
             f"the finding of {detector.title} is damaged: {type(error).__name__}: {error}",
             where=str(path),
-            hint=f"delete it, and run it again: coreeval detect {detector.name} RUN",
+            hint=f"delete it, and run it again: coreeval {' '.join(detector.command_words)} RUN",
         ) from None
     return dict(found)
 

@@ -10,6 +10,7 @@ from coreeval.evaluation.detectors.base import (
     Json,
     TextAnswer,
 )
+from coreeval.evaluation.detectors.recitation_probes import PROBES
 from coreeval.evaluation.scores import Score
 from coreeval.tools.formatting import format_estimate
 from coreeval.tools.tables import Foreign, Table, numbers, texts
@@ -111,4 +112,5 @@ RECITATION: Final = Detector(
     questions=_ask,
     score=_score,
     tables=_make_tables,
+    probes=PROBES,
 )
