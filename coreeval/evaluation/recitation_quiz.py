@@ -30,7 +30,7 @@ from coreeval.evaluation.recitation import (
     keep_words,
     score_means,
 )
-from coreeval.evaluation.scores import Score
+from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.schema import AnswerKind, Value
 
 QuizVerdict = Literal["picks_originals", "no_preference", "too_few", "refusing"]
@@ -72,9 +72,9 @@ class Quiz(Value):
     first: int
     """Items of which it picked the first text in both orders, whichever it was."""
     last: int
-    picked: Score | None
-    """Share of the answers that pick the original; by chance one half. None without items."""
-    beyond_chance: Score | None
+    picked: Score
+    """Share of the answers that pick the original; by chance one half."""
+    beyond_chance: Score
     p_value: float
     """One-sided exact p-value that originals are not picked in both orders more often than their
     rewordings (sign test)."""
@@ -148,10 +148,10 @@ def judge_quiz(
     )
 
 
-def _score_picks(pairs: list[tuple[str, str]]) -> tuple[Score | None, Score | None]:
+def _score_picks(pairs: list[tuple[str, str]]) -> tuple[Score, Score]:
     """Return the share of answers that pick the original, and how far it is beyond chance."""
     if not pairs:
-        return None, None
+        return NO_SCORE, NO_SCORE
     shares = np.array([((one == "A") + (other == "B")) / 2 for one, other in pairs])
     picked, beyond = score_means(np.column_stack([shares, shares - CHANCE]))
     return picked, beyond

@@ -14,6 +14,7 @@ from coreeval.evaluation.recitation_quiz import (
     choose_quiz_items,
     judge_quiz,
 )
+from coreeval.evaluation.scores import NO_SCORE
 from coreeval.schema import AnswerKind, Arm
 
 WORDS = [f"word{n}" for n in range(40)]
@@ -87,9 +88,8 @@ def test_counts_by_hand() -> None:
     assert (found.asked, found.items, found.unanswered) == (24, 21, 5)
     assert (found.original, found.reworded, found.first, found.last) == (12, 3, 4, 2)
     assert found.p_value == pytest.approx(binomtest(12, 15, 0.5, alternative="greater").pvalue)
-    assert found.picked and found.picked.estimate == pytest.approx((12 + 6 / 2) / 21)
-    beyond = found.beyond_chance
-    assert beyond and beyond.estimate == pytest.approx(15 / 21 - 0.5)
+    assert found.picked.estimate == pytest.approx((12 + 6 / 2) / 21)
+    assert found.beyond_chance.estimate == pytest.approx(15 / 21 - 0.5)
     assert found.verdict == "no_preference"
     assert (
         found.reason == "in both orders it picked 12 of 21 originals and 3 rewordings (p = 0.018)"
@@ -122,7 +122,7 @@ def test_who_remembers_two_in_five_is_found_and_guesses_and_habits_are_not() -> 
     for name in ("guessing", "biased"):
         assert {each.verdict for each in found[name]} == {"no_preference"}
     for each in found["biased"]:
-        assert each.picked and each.picked.estimate == pytest.approx(0.5, abs=0.1)
+        assert each.picked.estimate == pytest.approx(0.5, abs=0.1)
 
 
 def test_few_texts_and_answers_without_a_letter_say_nothing() -> None:
@@ -130,7 +130,7 @@ def test_few_texts_and_answers_without_a_letter_say_nothing() -> None:
     found = judge_quiz(few, answer_all(few, find_letter))
     assert found.verdict == "too_few" and found.reason.startswith("19 texts have 6 words")
     none = judge_quiz([], {})
-    assert (none.verdict, none.picked, none.beyond_chance) == ("too_few", None, None)
+    assert (none.verdict, none.picked, none.beyond_chance) == ("too_few", NO_SCORE, NO_SCORE)
     items = make_items(30)
     mute = judge_quiz(items, answer_all(items, lambda *_: "I cannot know that."))
     assert mute.verdict == "refusing"
