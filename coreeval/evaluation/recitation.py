@@ -272,15 +272,15 @@ def _compare(
     )
 
 
-def score_means(columns: Array) -> list[Score]:
-    """Return the mean of each column with its bootstrap interval; the last one is a difference."""
-    n, last = columns.shape[0], columns.shape[1] - 1
+def score_means(columns: Array, *, differences: int = 1) -> list[Score]:
+    """Return the mean of each column with its bootstrap interval; the last ones are differences."""
+    n, shares = columns.shape[0], columns.shape[1] - differences
     drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / n
     ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     scores = list[Score]()
     for at, mean in enumerate(columns.mean(axis=0).tolist()):
         low, high = float(ends[0, at]), float(ends[1, at])
-        if at < last:
+        if at < shares:
             low, high = ensure_width(mean, low, high, n)
         scores.append(Score(estimate=mean, ci_low=low, ci_high=high, n=n))
     return scores

@@ -37,8 +37,6 @@ QuizVerdict = Literal["picks_originals", "no_preference", "too_few", "refusing"]
 FirstText = Literal["original", "reworded"]
 """Which text is shown first, as option A."""
 ORDERS: Final[tuple[FirstText, ...]] = ("original", "reworded")
-CHANCE: Final = 0.5
-"""Share of originals that are picked by chance, or by position: there are two options."""
 
 
 class QuizItem(NamedTuple):
@@ -74,7 +72,6 @@ class Quiz(Value):
     last: int
     picked: Score
     """Share of the answers that pick the original; by chance one half."""
-    beyond_chance: Score
     p_value: float
     """One-sided exact p-value that originals are not picked in both orders more often than their
     rewordings (sign test)."""
@@ -130,7 +127,6 @@ def judge_quiz(
     ]
     original, reworded = pairs.count(("A", "B")), pairs.count(("B", "A"))
     p_value = exact_p(original, reworded)
-    picked, beyond = _score_picks(pairs)
     verdict, reason = _judge(len(known), len(pairs), original, reworded, p_value)
     return Quiz(
         verdict=verdict,
@@ -142,19 +138,17 @@ def judge_quiz(
         reworded=reworded,
         first=pairs.count(("A", "A")),
         last=pairs.count(("B", "B")),
-        picked=picked,
-        beyond_chance=beyond,
+        picked=_score_picks(pairs),
         p_value=p_value,
     )
 
 
-def _score_picks(pairs: list[tuple[str, str]]) -> tuple[Score, Score]:
-    """Return the share of answers that pick the original, and how far it is beyond chance."""
+def _score_picks(pairs: list[tuple[str, str]]) -> Score:
+    """Return the share of answers that pick the original, over items."""
     if not pairs:
-        return NO_SCORE, NO_SCORE
+        return NO_SCORE
     shares = np.array([((one == "A") + (other == "B")) / 2 for one, other in pairs])
-    picked, beyond = score_means(np.column_stack([shares, shares - CHANCE]))
-    return picked, beyond
+    return score_means(shares[:, np.newaxis], differences=0)[0]
 
 
 def _judge(

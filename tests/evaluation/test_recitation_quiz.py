@@ -89,7 +89,6 @@ def test_counts_by_hand() -> None:
     assert (found.original, found.reworded, found.first, found.last) == (12, 3, 4, 2)
     assert found.p_value == pytest.approx(binomtest(12, 15, 0.5, alternative="greater").pvalue)
     assert found.picked.estimate == pytest.approx((12 + 6 / 2) / 21)
-    assert found.beyond_chance.estimate == pytest.approx(15 / 21 - 0.5)
     assert found.verdict == "no_preference"
     assert (
         found.reason == "in both orders it picked 12 of 21 originals and 3 rewordings (p = 0.018)"
@@ -130,7 +129,7 @@ def test_few_texts_and_answers_without_a_letter_say_nothing() -> None:
     found = judge_quiz(few, answer_all(few, find_letter))
     assert found.verdict == "too_few" and found.reason.startswith("19 texts have 6 words")
     none = judge_quiz([], {})
-    assert (none.verdict, none.picked, none.beyond_chance) == ("too_few", NO_SCORE, NO_SCORE)
+    assert (none.verdict, none.picked) == ("too_few", NO_SCORE)
     items = make_items(30)
     mute = judge_quiz(items, answer_all(items, lambda *_: "I cannot know that."))
     assert mute.verdict == "refusing"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -270,6 +271,8 @@ def test_draws_are_asked_at_a_temperature_and_none_twice_after_a_failure(asked: 
 
     asked.server.answers = draw
     plan = plan_detection(PROBES["peakedness"], asked.files.root, [], None)
+    seeded = [target.model_copy(update={"seed": 5}) for target in plan.targets]
+    plan = replace(plan, targets=seeded)
     (line,) = estimate_detection(plan).lines
     with pytest.raises(RunError, match="questions without an answer"):
         run_detector(plan)
@@ -278,6 +281,7 @@ def test_draws_are_asked_at_a_temperature_and_none_twice_after_a_failure(asked: 
     texts = 2 * target["asked"]
     assert len(sent) - 1 == line.calls.likely == texts * (DRAWS + 1) > 0
     assert sum(request["temperature"] == 0 for request in sent[:29] + sent[30:]) == texts
+    assert not any("seed" in request for request in sent)
     assert target["items"] == target["asked"] and target["unanswered"] == 0
     assert (target["peaked"], target["peaked_twin"]) == (0, 0)
     assert '<h2 id="recitation_peakedness">' in asked.files.report_html.read_text()

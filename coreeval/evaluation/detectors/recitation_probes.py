@@ -93,7 +93,7 @@ def _score_quiz(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Js
 _QUIZ_COLUMNS: Final = (
     texts("target", most=40),
     *(numbers(head, gap=2, most=40) for head in ("texts", "original", "reworded", "first", "last")),
-    *(texts(head, gap=2, most=40) for head in ("originals picked", "beyond chance")),
+    texts("originals picked", gap=2, most=40),
     numbers("p", gap=2, most=40),
 )
 _QUIZ_COUNTS: Final = ("items", "original", "reworded", "first", "last")
@@ -104,7 +104,7 @@ def _make_quiz_tables(document: Json) -> Sequence[Table]:
         (
             Foreign(each["target"]),
             *(str(each[count]) for count in _QUIZ_COUNTS),
-            *(_format_score(each[part]) for part in ("picked", "beyond_chance")),
+            _format_score(each["picked"]),
             f"{each['p_value']:.2g}",
         )
         for each in document["targets"]
@@ -243,7 +243,7 @@ def _make_ngram_tables(document: Json) -> Sequence[Table]:
 
 def _make_peakedness_tables(document: Json) -> Sequence[Table]:
     title = "Peakedness: shares of the drawn answers that are close to the greedy one."
-    counts = {"peaked": "peaked", "peaked_twin": "of twins"}
+    counts = {"peaked": "peaked", "peaked_twin": "twins peaked"}
     return [
         _make_verdict_table(document, PEAKEDNESS.question),
         _make_share_table(document, title, counts),
