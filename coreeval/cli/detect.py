@@ -231,10 +231,16 @@ def _parse_choice(text: str, option: str, known: str) -> str:
 
 def _make_command(detector: Detector) -> Callable[..., None]:
     """Return the command that runs a detector on a run."""
+    probes = detector.probes
+    known = ", ".join(probes)
 
     def run_on(
         run: RunArgument,
         target: TargetOption = None,
+        probe: Annotated[
+            str | None,
+            typer.Option(metavar="P", help=f"Ask in another way: {known}.", hidden=not probes),
+        ] = None,
         dry_run: DryRunOption = False,
         budget: BudgetOption = None,
         trust_endpoints: TrustOption = False,
@@ -242,9 +248,16 @@ def _make_command(detector: Detector) -> Callable[..., None]:
     ) -> None:
         from coreeval.cli.detect_run import detect_run, show_detection_estimate
 
+        if probe is not None and probe not in probes:
+            raise UsageError(
+                f"there is no probe {probe!r}",
+                where=f"coreeval detect {detector.name}",
+                hint=f"leave --probe out, or give one of {known}" if probes else "leave it out",
+            )
+        chosen = detector if probe is None else probes[probe]
         work = show_detection_estimate if dry_run else detect_run
         with_trusted_endpoints(
-            trust_endpoints, lambda: work(detector, run, target or [], budget, as_json)
+            trust_endpoints, lambda: work(chosen, run, target or [], budget, as_json)
         )
 
     run_on.__doc__ = detector.question

@@ -47,5 +47,5 @@ def show_detection_estimate(
     made = estimate_detection(plan_detection(detector, run, targets, budget), budget_usd=budget)
     option = "--model" if detector.scores_texts else "--target"
     chosen = (word for name in targets for word in (option, name))
-    following = command("detect", detector.name, run, *chosen, *budget_arguments(budget))
+    following = command(*detector.command_words, run, *chosen, *budget_arguments(budget))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice, pairwise
 from math import comb
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -47,10 +47,28 @@ MOST_REFUSED: Final = 0.5
 choice)."""
 TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
 """The closest one first: its facts are those of the original."""
+TWIN_WORDS: Final[Mapping[Arm, str]] = {
+    "semantic": "reworded twins",
+    "updated": "updated twins",
+}
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
 _MARKS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|(?m:^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+)")
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
+
+
+class HasId(Protocol):
+    """An item of a probe."""
+
+    @property
+    def id(self) -> str:
+        """The sample's id."""
+
+
+Drawn = TypeVar("Drawn", bound=HasId)
+Key = TypeVar("Key")
+ArmFields = Mapping[Arm, Mapping[str, str]]
+"""The fields of a sample by arm."""
 
 
 class HalvedText(NamedTuple):
@@ -109,9 +127,7 @@ def halve_text(text: str) -> HalvedText | None:
     return halves if all(len(find_words(each)) >= FEWEST_WORDS for each in halves) else None
 
 
-def choose_items(
-    samples: Iterable[tuple[str, Mapping[Arm, Mapping[str, str]]]], *, seed: int
-) -> list[RecitationItem]:
+def choose_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[RecitationItem]:
     """Return the items that targets are asked about, at most `MOST_ITEMS`, drawn by seed and id.
 
     Args:
@@ -119,18 +135,28 @@ def choose_items(
         seed: The seed of the draw; it depends on nothing but seed and ids.
     """
     found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
-    drawn = nsmallest(MOST_ITEMS, found, key=lambda item: (_rank(item.id, seed), item.id))
+    return draw_items(found, seed=seed, most=MOST_ITEMS)
+
+
+def draw_items(found: Iterable[Drawn], *, seed: int, most: int) -> list[Drawn]:
+    """Return at most `most` of the items, drawn by seed and ids, in the order of their ids."""
+    drawn = nsmallest(most, found, key=lambda item: (_rank(item.id, seed), item.id))
     return sorted(drawn, key=lambda item: item.id)
+
+
+def find_longest_field(arms: ArmFields) -> str:
+    """Return the name of the original's longest field; "" if it has no fields."""
+    fields = arms.get("original", {})
+    return max(fields, key=lambda name: len(fields[name]), default="")
 
 
 def _rank(sample: str, seed: int) -> int:
     return zlib.crc32(f"{seed}\n{sample}".encode())
 
 
-def _make_item(sample: str, arms: Mapping[Arm, Mapping[str, str]]) -> RecitationItem | None:
-    fields = arms.get("original", {})
-    field = max(fields, key=lambda name: len(fields[name]), default="")
-    original = halve_text(fields.get(field, ""))
+def _make_item(sample: str, arms: ArmFields) -> RecitationItem | None:
+    field = find_longest_field(arms)
+    original = halve_text(arms["original"][field]) if field else None
     if original is None:
         return None
     texts: dict[Arm, HalvedText] = {"original": original}
@@ -180,11 +206,7 @@ def judge_recitation(
     """
     known = list(items)
     asked = [(item, arm) for item in known for arm in item.texts]
-    words = {
-        key: text
-        for key, (kind, text) in answers.items()
-        if kind in ("answered", "truncated") and text.strip()
-    }
+    words = keep_words(answers)
     said = {
         (item.id, arm): measure_recited(item.texts[arm], words[item.id, arm])
         for item, arm in asked
@@ -200,6 +222,15 @@ def judge_recitation(
         unanswered=len(asked) - len(said),
         twins=dict(twins),
     )
+
+
+def keep_words(answers: Mapping[Key, tuple[AnswerKind, str]]) -> dict[Key, str]:
+    """Return the texts of the answers that have words; truncated ones count."""
+    return {
+        key: text
+        for key, (kind, text) in answers.items()
+        if kind in ("answered", "truncated") and text.strip()
+    }
 
 
 def _tries_original(
@@ -227,7 +258,7 @@ def _compare(
     only_original = int((recited[:, 0] & ~recited[:, 1]).sum())
     only_twin = int((recited[:, 1] & ~recited[:, 0]).sum())
     columns = np.column_stack([shares, shares[:, 0] - shares[:, 1]])
-    overlap, overlap_twin, difference = _score_means(columns)
+    overlap, overlap_twin, difference = score_means(columns)
     return TwinComparison(
         items=len(pairs),
         original=int(recited[:, 0].sum()),
@@ -241,15 +272,15 @@ def _compare(
     )
 
 
-def _score_means(columns: Array) -> list[Score]:
-    """Return the mean of each column with its bootstrap interval; the last one is a difference."""
-    n, last = columns.shape[0], columns.shape[1] - 1
+def score_means(columns: Array, *, differences: int = 1) -> list[Score]:
+    """Return the mean of each column with its bootstrap interval; the last ones are differences."""
+    n, shares = columns.shape[0], columns.shape[1] - differences
     drawn = bootstrap_sums(columns, DRAWS, np.random.default_rng(0)) / n
     ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     scores = list[Score]()
     for at, mean in enumerate(columns.mean(axis=0).tolist()):
         low, high = float(ends[0, at]), float(ends[1, at])
-        if at < last:
+        if at < shares:
             low, high = ensure_width(mean, low, high, n)
         scores.append(Score(estimate=mean, ci_low=low, ci_high=high, n=n))
     return scores
@@ -281,12 +312,6 @@ def _judge(
     found = twins[arm]
     counts = (
         f"{found.original} of {found.items} originals recited, {found.twin} of their "
-        f"{_TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
+        f"{TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
     )
     return ("recites" if found.p_value <= ALPHA else "no_recitation"), counts
-
-
-_TWIN_WORDS: Final[Mapping[Arm, str]] = {
-    "semantic": "reworded twins",
-    "updated": "updated twins",
-}

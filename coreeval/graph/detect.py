@@ -223,18 +223,24 @@ async def _ask_target(
     """Return a target's answers by question key, and record its calls with the run."""
     scores_texts = plan.detector.scores_texts
     logprobs = TOP_TOKENS if plan.detector.access == "log_probabilities" and not scores_texts else 0
-    client = campaign.models.open_client(
-        target,
-        DETECTOR_ROLE,
-        max_draws=1,
-        settle=True,
-        logprobs=logprobs,
-        scores_texts=scores_texts,
-    )
-    put = score_text if scores_texts else ask_text
+    clients = {
+        temperature: campaign.models.open_client(
+            _set_temperature(target, temperature),
+            DETECTOR_ROLE,
+            max_draws=1,
+            settle=True,
+            logprobs=logprobs,
+            scores_texts=scores_texts,
+        )
+        for temperature in {question.temperature for question in questions}
+    }
 
     async def ask(question: DetectorQuestion) -> TextAnswer:
-        return await put(client, [{"role": "user", "content": question.text}])
+        client = clients[question.temperature]
+        messages = [{"role": "user", "content": question.text}]
+        if scores_texts:
+            return await score_text(client, messages)
+        return await ask_text(client, messages, draw=question.draw)
 
     with record_calls() as made:
         try:
@@ -246,3 +252,10 @@ async def _ask_target(
                 record_asking(run, build_step(run, target.model, 0, stage, made), made)
                 await run.store.history.flush_steps()
     return {question.key: answer for question, answer in answers.items()}
+
+
+def _set_temperature(target: TargetConfig, temperature: float | None) -> TargetConfig:
+    """Return a target at a temperature, without a seed, which would repeat its answers."""
+    if temperature is None:
+        return target
+    return target.model_copy(update={"temperature": temperature, "seed": None})

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from coreeval.cli.detect import CONSISTENCIES, METRICS
+from coreeval.evaluation.detectors import PROBES
+from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.pcr.study import CONSISTENCIES as KNOWN_CONSISTENCIES
 from coreeval.evaluation.pcr.study import METRICS as KNOWN_METRICS
 from tests.cli.kit import Said, Shell
@@ -257,3 +259,12 @@ def test_one_reference_is_listed_and_not_used(shell: Shell) -> None:
     assert found["adjusted"] is None and found["verdict"] == "difficulty_or_memory"
     assert any("at least 2 are needed" in note for note in found["notes"])
     assert found["references"][0]["splits"]["train"]["n"] == 300
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+def test_each_probe_is_a_command_of_its_detector(shell: Shell, probe: Detector) -> None:
+    said = shell(*probe.command_words, "nowhere", "--dry-run", "--json")
+    assert said.error["kind"] == "run_state"
+    assert probe.arguments[-1] in " ".join(
+        shell("detect", probe.arguments[0], "--help").out.split()
+    )

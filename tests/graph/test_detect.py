@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from coreeval.errors import ConfigError, ModelUnusable, RunCorrupt, RunError
 from coreeval.evaluation import detectors
+from coreeval.evaluation.agreement import compare_detectors
 from coreeval.evaluation.detectors.base import (
     Detector,
     DetectorInputs,
@@ -18,7 +20,10 @@ from coreeval.evaluation.detectors.base import (
 from coreeval.evaluation.detectors.exchangeability import make_exchangeability
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.detectors.recitation import RECITATION
+from coreeval.evaluation.detectors.recitation_probes import PROBES
 from coreeval.evaluation.recitation import halve_text
+from coreeval.evaluation.recitation_peakedness import DRAWS, TEMPERATURE
+from coreeval.evaluation.recitation_shares import cut_ngrams
 from coreeval.evaluation.report import report_page
 from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
 from coreeval.graph.detect import list_questions, plan_detection, read_inputs, run_detector
@@ -260,3 +265,87 @@ def test_an_endpoint_without_scores_is_one_error_and_writes_nothing(asked: Lab) 
     assert "--model hf:" in caught.value.hint
     assert _report(asked) == before
     assert not asked.files.detector_document("membership").exists()
+
+
+def _read_prompt(request: Request) -> str:
+    return str(request["messages"][-1]["content"])  # type: ignore[index]
+
+
+def test_the_quiz_is_asked_in_both_orders_once_and_stands_beside_the_agreement(asked: Lab) -> None:
+    with open_store(asked.files, utc_now) as store:
+        originals = {ended.sample.fields["text"] for ended in store.sample_results()}
+
+    async def pick(request: Request) -> str:
+        first = _read_prompt(request).partition("\n\nA) ")[2].partition("\n\nB) ")[0]
+        return "A" if first in originals else "B"
+
+    asked.server.answers = pick
+    quiz = PROBES["quiz"]
+    plan = plan_detection(quiz, asked.files.root, [], None)
+    (line,) = estimate_detection(plan).lines
+    assert asked.server.requests == []
+    found = run_detector(plan)
+    (target,) = found.document["targets"]
+    assert len(asked.server.requests) == line.calls.likely == 2 * target["asked"] > 0
+    assert target["verdict"] == "too_few" and target["unanswered"] == 0
+    assert target["original"] == target["items"] == target["asked"]
+    run_detector(plan)
+    assert len(asked.server.requests) == line.calls.likely
+
+    report = _report(asked)
+    assert report["detectors"] == {quiz.name: found.document}
+    (row,) = compare_detectors([NAME], report).rows
+    assert row.cells["recitation"].said == "not_measured" and quiz.name not in row.cells
+    html = asked.files.report_html.read_text()
+    assert f'<h2 id="{quiz.name}">{quiz.title}</h2>' in html
+    assert "<code>coreeval detect recitation RUN</code>" in html
+
+
+def test_ngrams_of_originals_alone_are_told(asked: Lab) -> None:
+    with open_store(asked.files, utc_now) as store:
+        originals = [ended.sample.fields["text"] for ended in store.sample_results()]
+    following = {each.beginning: each.rest for text in originals for each in cut_ngrams(text)}
+
+    async def recite(request: Request) -> str:
+        return following.get(
+            _read_prompt(request).partition("\n\nBeginning:\n")[2], "no idea at all"
+        )
+
+    asked.server.answers = recite
+    plan = plan_detection(PROBES["ngrams"], asked.files.root, [], None)
+    (line,) = estimate_detection(plan).lines
+    found = run_detector(plan)
+    (target,) = found.document["targets"]
+    assert len(asked.server.requests) == line.calls.likely > 2 * target["asked"] > 0
+    assert (target["verdict"], target["unanswered"]) == ("too_few", 0)
+    assert target["higher"] == target["items"] == target["asked"]
+    assert (target["original"]["estimate"], target["twin"]["estimate"]) == (1.0, 0.0)
+    assert f"<td>{target['compared']}</td>" in asked.files.report_html.read_text()
+
+
+def test_draws_are_asked_at_a_temperature_and_none_twice_after_a_failure(asked: Lab) -> None:
+    sent = list[Request]()
+
+    async def draw(request: Request) -> str | Reply:
+        sent.append(request)
+        if len(sent) == 30:
+            return refused(400)
+        warm = request["temperature"] == TEMPERATURE
+        return f"the draw of {len(sent)} other words" if warm else "the greedy answer to this text"
+
+    asked.server.answers = draw
+    plan = plan_detection(PROBES["peakedness"], asked.files.root, [], None)
+    seeded = [target.model_copy(update={"seed": 5}) for target in plan.targets]
+    plan = replace(plan, targets=seeded)
+    (line,) = estimate_detection(plan).lines
+    with pytest.raises(RunError, match="questions without an answer"):
+        run_detector(plan)
+    found = run_detector(plan)
+    (target,) = found.document["targets"]
+    texts = 2 * target["asked"]
+    assert len(sent) - 1 == line.calls.likely == texts * (DRAWS + 1) > 0
+    assert sum(request["temperature"] == 0 for request in sent[:29] + sent[30:]) == texts
+    assert not any("seed" in request for request in sent)
+    assert target["items"] == target["asked"] and target["unanswered"] == 0
+    assert (target["peaked"], target["peaked_twin"]) == (0, 0)
+    assert '<h2 id="recitation_peakedness">' in asked.files.report_html.read_text()

@@ -45,7 +45,9 @@ ASKED: Final[Mapping[str, Detector]] = {
     each.name: each for each in TARGET_DETECTORS if each.questions
 }
 """Those that `coreeval detect NAME RUN` runs, by name."""
+PROBES: Final = tuple(probe for each in ASKED.values() for probe in each.probes.values())
+"""Those that `coreeval detect NAME RUN --probe KEY` runs; only their documents are read."""
 DOCUMENTED: Final[Mapping[str, Detector]] = {
-    each.name: each for each in DETECTORS.values() if each.has_document
+    each.name: each for each in (*DETECTORS.values(), *PROBES) if each.has_document
 }
 """Those of which a run keeps a document, by name."""

@@ -109,6 +109,10 @@ class DetectorQuestion(NamedTuple):
     key: str
     """Identifies the question within its detector."""
     text: str
+    draw: int = 0
+    """The number of a repeated answer to the same text, from 0."""
+    temperature: float | None = None
+    """The temperature to answer at, without a seed; None for what the target's config says."""
 
 
 class TextAnswer(NamedTuple):
@@ -175,6 +179,12 @@ class Detector:
     scores_texts: bool = False
     """Whether its questions are texts whose tokens are scored, and an answer is `TextScores` as
     JSON: by an endpoint with log-probabilities of prompts, or by weights."""
+    probes: Mapping[str, "Detector"] = field(default_factory=dict)
+    """Other ways to look for the same, which `coreeval detect NAME RUN --probe KEY` runs. Each has
+    its own document and section of the report. The agreement of detectors, releases and gates read
+    only the detector itself."""
+    arguments: tuple[str, ...] = ()
+    """The words after `coreeval detect` that run it; empty for its name."""
     keeps_document: bool = False
     """Whether a run keeps a document of it although nobody is asked, as of a test of weights."""
     tables: Callable[[Json], Sequence[Table]] | None = None
@@ -184,6 +194,11 @@ class Detector:
     def has_document(self) -> bool:
         """Whether a run keeps a document of the detector's findings."""
         return self.keeps_document or self.questions is not None
+
+    @property
+    def command_words(self) -> tuple[str, ...]:
+        """The words of the command that runs it on a run, without the run."""
+        return ("detect", *(self.arguments or (self.name,)))
 
     @property
     def key(self) -> str:
@@ -210,7 +225,8 @@ class Detector:
     @property
     def command(self) -> str:
         """Return the command that runs it on a run, as it is shown."""
-        return f"coreeval detect {self.name} RUN" + " --model MODEL" * self.scores_texts
+        model = ("--model", "MODEL") if self.scores_texts else ()
+        return " ".join(("coreeval", *self.command_words, "RUN", *model))
 
     @property
     def verdict_gate(self) -> VerdictGate | None:

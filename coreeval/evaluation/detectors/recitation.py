@@ -10,19 +10,13 @@ from coreeval.evaluation.detectors.base import (
     Json,
     TextAnswer,
 )
+from coreeval.evaluation.detectors.recitation_probes import COMPLETION_QUESTION, PROBES
 from coreeval.evaluation.scores import Score
 from coreeval.tools.formatting import format_estimate
 from coreeval.tools.tables import Foreign, Table, numbers, texts
 
 if TYPE_CHECKING:
     from coreeval.evaluation.recitation import RecitationItem
-
-QUESTION: Final = (
-    'Here is the beginning of a text from the published benchmark "{task}". What the benchmark is '
-    "about: {description}\n\nWrite the rest of this text exactly as it was published, word for "
-    "word. If you do not remember it, write what is most likely to follow. Answer with the rest "
-    "alone: no remarks, no quotation marks, nothing of the beginning.\n\nBeginning:\n{beginning}"
-)
 
 
 def _choose(inputs: DetectorInputs) -> "list[RecitationItem]":
@@ -39,7 +33,7 @@ def _ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
     task = inputs.task
     for item in _choose(inputs):
         for arm, text in item.texts.items():
-            question = QUESTION.format(
+            question = COMPLETION_QUESTION.format(
                 task=task.name, description=task.description, beginning=text.beginning
             )
             yield DetectorQuestion(_key(item.id, arm), question)
@@ -111,4 +105,5 @@ RECITATION: Final = Detector(
     questions=_ask,
     score=_score,
     tables=_make_tables,
+    probes=PROBES,
 )

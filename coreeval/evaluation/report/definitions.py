@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from coreeval.evaluation.detectors import TARGET_DETECTORS
+from coreeval.evaluation.detectors import PROBES, TARGET_DETECTORS
 from coreeval.evaluation.scores import ARM_DEFINITIONS as OF_ARMS
 from coreeval.schema import Outcome, Result, Rung, Sample, Value
 from coreeval.tools.stores.run_figures import SampleRank
@@ -115,7 +115,7 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
         "most, on average (Benjamini and Hochberg 1995 over conformal p-values). None is flagged "
         "if a harder arm cannot be ruled out.",
     ),
-    **{key: term for each in TARGET_DETECTORS for key, term in each.terms.items()},
+    **{key: term for each in (*TARGET_DETECTORS, *PROBES) for key, term in each.terms.items()},
 }
 MONEY: Final[Mapping[str, tuple[str, str]]] = {
     "billed": (

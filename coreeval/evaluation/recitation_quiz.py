@@ -1,0 +1,168 @@
+"""A quiz: which of two texts is the published one? The original is held against its rewording.
+
+The Data Contamination Quiz (Golchin and Surdeanu, arXiv 2311.06233) shows a text among rewordings
+of it and asks which one is from the benchmark. A run has one rewording of an original, so a quiz
+here has two options, and chance is one half. It is asked twice, with the original in each position,
+so that a preference for a position picks the original once and the rewording once.
+
+The updated text of a sample has no rewording in a run, so no twin has a quiz: the comparison is
+with chance. A target that tells a person's text from a model's picks originals without having read
+them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.answer_parsers import read_choice
+from coreeval.evaluation.metrics.text import find_words
+from coreeval.evaluation.recitation import (
+    ALPHA,
+    FEWEST_ITEMS,
+    FEWEST_WORDS,
+    MOST_ITEMS,
+    MOST_REFUSED,
+    ArmFields,
+    draw_items,
+    exact_p,
+    find_longest_field,
+    keep_words,
+    score_means,
+)
+from coreeval.evaluation.scores import NO_SCORE, Score
+from coreeval.schema import AnswerKind, Value
+
+QuizVerdict = Literal["picks_originals", "no_preference", "too_few", "refusing"]
+FirstText = Literal["original", "reworded"]
+"""Which text is shown first, as option A."""
+ORDERS: Final[tuple[FirstText, ...]] = ("original", "reworded")
+
+
+class QuizItem(NamedTuple):
+    """A sample whose original has a rewording."""
+
+    id: str
+    original: str
+    reworded: str
+
+    def order(self, first: FirstText) -> dict[str, str]:
+        """Return the options by letter, with the given text first."""
+        texts = (self.original, self.reworded)
+        return dict(zip("AB", texts if first == "original" else reversed(texts), strict=True))
+
+
+class Quiz(Value):
+    """The finding on one target."""
+
+    verdict: QuizVerdict
+    reason: str
+    asked: int
+    """Items it was asked about, in both orders each."""
+    unanswered: int
+    """Questions without an answer that picks one text."""
+    items: int
+    """Items of which it picked a text in both orders."""
+    original: int
+    """Items whose original it picked in both orders."""
+    reworded: int
+    """Items whose rewording it picked in both orders."""
+    first: int
+    """Items of which it picked the first text in both orders, whichever it was."""
+    last: int
+    picked: Score
+    """Share of the answers that pick the original; by chance one half."""
+    p_value: float
+    """One-sided exact p-value that originals are not picked in both orders more often than their
+    rewordings (sign test)."""
+
+
+def choose_quiz_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[QuizItem]:
+    """Return the items that targets are asked about, at most `MOST_ITEMS`, drawn by seed and id.
+
+    Args:
+        samples: The id of each sample, and its fields by arm. The longest field is shown.
+        seed: The seed of the draw; it depends on nothing but seed and ids.
+    """
+    found = (item for sample, arms in samples if (item := _make_item(sample, arms)))
+    return draw_items(found, seed=seed, most=MOST_ITEMS)
+
+
+def _make_item(sample: str, arms: ArmFields) -> QuizItem | None:
+    field = find_longest_field(arms)
+    if not field or "semantic" not in arms:
+        return None
+    original, reworded = arms["original"][field], arms["semantic"][field]
+    words = find_words(original)
+    if len(words) < FEWEST_WORDS or words == find_words(reworded):
+        return None
+    return QuizItem(sample, original, reworded)
+
+
+def judge_quiz(
+    items: Iterable[QuizItem], answers: Mapping[tuple[str, FirstText], tuple[AnswerKind, str]]
+) -> Quiz:
+    """Return the finding on a target.
+
+    Each item counts as what was picked in both orders, and items that follow the position drop out:
+    under the null hypothesis the original and its rewording are equally likely to be picked in both
+    (sign test, Dixon and Mood 1946).
+
+    Args:
+        items: The items that it was asked about.
+        answers: The kind and text of its answers, by item id and which text was first.
+    """
+    known, words = list(items), keep_words(answers)
+    letters = {
+        (item.id, first): letter
+        for item in known
+        for first in ORDERS
+        if (item.id, first) in words
+        and (letter := read_choice(words[item.id, first], item.order(first)))
+    }
+    pairs = [
+        (letters[item.id, "original"], letters[item.id, "reworded"])
+        for item in known
+        if all((item.id, first) in letters for first in ORDERS)
+    ]
+    original, reworded = pairs.count(("A", "B")), pairs.count(("B", "A"))
+    p_value = exact_p(original, reworded)
+    verdict, reason = _judge(len(known), len(pairs), original, reworded, p_value)
+    return Quiz(
+        verdict=verdict,
+        reason=reason,
+        asked=len(known),
+        unanswered=len(ORDERS) * len(known) - len(letters),
+        items=len(pairs),
+        original=original,
+        reworded=reworded,
+        first=pairs.count(("A", "A")),
+        last=pairs.count(("B", "B")),
+        picked=_score_picks(pairs),
+        p_value=p_value,
+    )
+
+
+def _score_picks(pairs: list[tuple[str, str]]) -> Score:
+    """Return the share of answers that pick the original, over items."""
+    if not pairs:
+        return NO_SCORE
+    shares = np.array([((one == "A") + (other == "B")) / 2 for one, other in pairs])
+    return score_means(shares[:, np.newaxis], differences=0)[0]
+
+
+def _judge(
+    asked: int, items: int, original: int, reworded: int, p_value: float
+) -> tuple[QuizVerdict, str]:
+    if asked >= FEWEST_ITEMS and items < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it picked a text in both orders for {items} of {asked} samples"
+    if items < FEWEST_ITEMS:
+        return "too_few", (
+            f"{items} texts have {FEWEST_WORDS} words, a reworded twin and answers in both orders; "
+            f"{FEWEST_ITEMS} are needed"
+        )
+    counts = (
+        f"in both orders it picked {original} of {items} originals and {reworded} rewordings "
+        f"(p = {p_value:.2g})"
+    )
+    return ("picks_originals" if p_value <= ALPHA else "no_preference"), counts

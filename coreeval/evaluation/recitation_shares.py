@@ -1,0 +1,255 @@
+"""Originals against twins by a share for each text, and n-gram accuracy, the simplest such share.
+
+A text is cut at one place or at several; each place is asked about once or several times, and the
+answers make a share. An original is held against one twin, and the sign test over the items (Dixon
+and Mood 1946) asks whether too many originals have the higher share.
+
+N-gram accuracy (Xu et al., arXiv 2404.18824): the share of the starting points of a
+text from which a model says the next n words exactly, with n = 5 and up to five starting points.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.metrics.text import find_words
+from coreeval.evaluation.recitation import (
+    ALPHA,
+    FEWEST_ITEMS,
+    FEWEST_WORDS,
+    MOST_REFUSED,
+    TWINS,
+    ArmFields,
+    HalvedText,
+    draw_items,
+    exact_p,
+    find_longest_field,
+    keep_words,
+    score_means,
+)
+from coreeval.evaluation.refusals import declines
+from coreeval.evaluation.scores import NO_SCORE, Score
+from coreeval.schema import AnswerKind, Arm, Value
+
+MOST_PAIRS: Final = 100
+"""Most texts that a target is asked about, several times each (own choice: bounds the cost)."""
+NGRAM: Final = 5
+"""Words to say from a starting point (Xu et al.: n = 5)."""
+MOST_STARTS: Final = 5
+"""Most starting points of a text (Xu et al.: K = 5)."""
+FEWEST_STARTS: Final = 2
+"""Fewest starting points; one alone is a shorter completion (own choice)."""
+Side = Literal["original", "twin"]
+SIDES: Final[tuple[Side, ...]] = ("original", "twin")
+ShareVerdict = Literal["recites", "no_recitation", "peaked", "not_peaked", "too_few", "refusing"]
+_WORD = re.compile(r"\S*[^\W_]\S*")
+
+
+class TextPair(NamedTuple):
+    """The longest field of a sample in the original and in one twin, cut where it is asked for."""
+
+    id: str
+    arm: Arm
+    """The arm of the twin."""
+    texts: Mapping[Side, tuple[HalvedText, ...]]
+
+
+class Place(NamedTuple):
+    """One place of a text, and the number of the answer to the question about it."""
+
+    id: str
+    side: Side
+    number: int
+    draw: int = 0
+
+
+Answers = Mapping[Place, tuple[AnswerKind, str]]
+"""The kind and text of each answer."""
+
+
+class ShareFinding(Value):
+    """The finding on one target."""
+
+    verdict: ShareVerdict
+    reason: str
+    asked: int
+    """Items it was asked about."""
+    unanswered: int
+    """Questions without an answer in words."""
+    compared: Arm | None
+    """The arm of the twins; None without items."""
+    items: int
+    """Items with a share for both texts."""
+    higher: int
+    """Items whose original has the higher share."""
+    lower: int
+    """Items whose twin has the higher share."""
+    p_value: float
+    """One-sided exact p-value that originals are not ahead more often than behind (sign test)."""
+    original: Score
+    """Mean share of originals."""
+    twin: Score
+    difference: Score
+
+
+def choose_pairs(
+    samples: Callable[[], Iterable[tuple[str, ArmFields]]],
+    cut: Callable[[str], tuple[HalvedText, ...]],
+    *,
+    seed: int,
+) -> list[TextPair]:
+    """Return the texts that targets are asked about, at most `MOST_PAIRS`, drawn by seed and id.
+
+    The twins are reworded texts, or updated ones if fewer than `FEWEST_ITEMS` texts have a reworded
+    one and more have an updated one.
+
+    Args:
+        samples: Reads the id of each sample, and its fields by arm; each call reads them anew.
+        cut: Returns a text at the places that are asked about; nothing if it is too short.
+        seed: The seed of the draw; it depends on nothing but seed and ids.
+    """
+    most = list[TextPair]()
+    for arm in TWINS:
+        made = (pair for each in samples() if (pair := _make_pair(*each, arm, cut)))
+        found = draw_items(made, seed=seed, most=MOST_PAIRS)
+        if len(found) >= FEWEST_ITEMS:
+            return found
+        most = max(most, found, key=len)
+    return most
+
+
+def _make_pair(
+    sample: str, arms: ArmFields, arm: Arm, cut: Callable[[str], tuple[HalvedText, ...]]
+) -> TextPair | None:
+    field = find_longest_field(arms)
+    if not field or arm not in arms:
+        return None
+    original, twin = cut(arms["original"][field]), cut(arms[arm][field])
+    if not original or not twin or original == twin:
+        return None
+    return TextPair(sample, arm, {"original": original, "twin": twin})
+
+
+def list_places(pairs: Iterable[TextPair], *, draws: int = 1) -> Iterator[tuple[Place, HalvedText]]:
+    """Yield each question: its place, and the text cut there."""
+    for pair in pairs:
+        for side in SIDES:
+            for number, text in enumerate(pair.texts[side]):
+                for draw in range(draws):
+                    yield Place(pair.id, side, number, draw), text
+
+
+def cut_ngrams(text: str) -> tuple[HalvedText, ...]:
+    """Return a text at its starting points: what is shown, and the next `NGRAM` words.
+
+    The starting points are spread evenly over the text, each behind `FEWEST_WORDS` words or more;
+    their words do not overlap. Nothing if there is room for fewer than `FEWEST_STARTS`.
+    """
+    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    starts = min(MOST_STARTS, (len(words) - FEWEST_WORDS) // NGRAM)
+    if starts < FEWEST_STARTS:
+        return ()
+    spread = len(words) - NGRAM - FEWEST_WORDS
+    places = (FEWEST_WORDS + number * spread // (starts - 1) for number in range(starts))
+    return tuple(
+        HalvedText(text[: words[at][0]].rstrip(), text[words[at][0] : words[at + NGRAM - 1][1]])
+        for at in places
+    )
+
+
+def judge_ngrams(pairs: Iterable[TextPair], answers: Answers) -> ShareFinding:
+    """Return the finding on a target that was asked for n-grams.
+
+    Args:
+        pairs: The texts that it was asked about.
+        answers: Its answers. Truncated ones count.
+    """
+    known, words = list(pairs), keep_words(answers)
+    said = dict[tuple[str, Side], list[bool]]()
+    tried = set[str]()
+    for place, text in list_places(known):
+        if place not in words:
+            continue
+        matches = says_words(text.rest, words[place])
+        said.setdefault((place.id, place.side), []).append(matches)
+        if place.side == "original" and (matches or not declines(words[place])):
+            tried.add(place.id)
+    shares = {key: sum(found) / len(found) for key, found in said.items()}
+    unanswered = sum(place not in words for place, _ in list_places(known))
+    return judge_shares(
+        known,
+        shares,
+        tried=len(tried),
+        unanswered=unanswered,
+        verdicts=("recites", "no_recitation"),
+    )
+
+
+def says_words(missing: str, answer: str) -> bool:
+    """Return whether an answer has the missing words side by side; case and marks do not count."""
+    due, said = find_words(missing), find_words(answer)
+    return any(said[at : at + len(due)] == due for at in range(len(said) - len(due) + 1))
+
+
+def judge_shares(
+    pairs: Sequence[TextPair],
+    shares: Mapping[tuple[str, Side], float],
+    *,
+    tried: int,
+    unanswered: int,
+    verdicts: tuple[ShareVerdict, ShareVerdict],
+) -> ShareFinding:
+    """Return the finding on a target from the share of each text.
+
+    Args:
+        pairs: The texts that it was asked about.
+        shares: The share of each text, by item id and side; none for a text without answers.
+        tried: Originals that it tried to go on with, and did not only decline.
+        unanswered: Questions without an answer in words.
+        verdicts: The verdict if originals have the higher share, and the one if they do not.
+    """
+    columns = np.array(
+        [
+            [shares[pair.id, side] for side in SIDES]
+            for pair in pairs
+            if all((pair.id, side) in shares for side in SIDES)
+        ]
+    ).reshape(-1, len(SIDES))
+    differences = columns[:, 0] - columns[:, 1]
+    items, higher, lower = len(columns), int((differences > 0).sum()), int((differences < 0).sum())
+    p_value = exact_p(higher, lower)
+    scores = score_means(np.column_stack([columns, differences])) if items else [NO_SCORE] * 3
+    unclear = _find_obstacle(len(pairs), items, tried)
+    counts = f"ahead of its twin in {higher} and behind in {lower} (p = {p_value:.2g})"
+    verdict, reason = unclear or (
+        verdicts[0] if p_value <= ALPHA else verdicts[1],
+        f"of {items} texts, the original is {counts}",
+    )
+    return ShareFinding(
+        verdict=verdict,
+        reason=reason,
+        asked=len(pairs),
+        unanswered=unanswered,
+        compared=pairs[0].arm if pairs else None,
+        items=items,
+        higher=higher,
+        lower=lower,
+        p_value=p_value,
+        original=scores[0],
+        twin=scores[1],
+        difference=scores[2],
+    )
+
+
+def _find_obstacle(asked: int, items: int, tried: int) -> tuple[ShareVerdict, str] | None:
+    """Return the verdict and reason if nothing can be said; None if there are enough answers."""
+    if asked >= FEWEST_ITEMS and tried < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it tried to go on with {tried} of {asked} originals"
+    if items < FEWEST_ITEMS:
+        return "too_few", (
+            f"{items} texts are long enough and have a twin and answers to both; "
+            f"{FEWEST_ITEMS} are needed"
+        )
+    return None
