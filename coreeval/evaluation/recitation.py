@@ -49,7 +49,8 @@ TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
 """The closest one first: its facts are those of the original."""
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
-_MARKS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|(?m:^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_LIST_MARK = re.compile(r"(?m)^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+")
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
@@ -106,7 +107,8 @@ def halve_text(text: str) -> HalvedText | None:
         return None
     middle = starts[len(starts) // 2]
     halves = HalvedText(text[:middle].rstrip(), text[middle:].rstrip())
-    return halves if all(len(find_words(each)) >= FEWEST_WORDS for each in halves) else None
+    counts = [len(find_words(_resolve_signs(each))) for each in halves]
+    return halves if min(counts) >= FEWEST_WORDS else None
 
 
 def choose_items(
@@ -148,16 +150,38 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     looked for at the start of the answer and wherever two of the first missing words stand side by
     side, so that words of the target's own, marks or the repeated beginning may come before.
     """
-    missing, said = find_words(text.rest), find_words(_strip_marks(answer))
+    readings = _read_alike(_resolve_signs(text.rest), _resolve_signs(answer))
+    return max(_share_said(missing, said) for missing, said in readings)
+
+
+def _resolve_signs(text: str) -> str:
+    """Return a text with its HTML references resolved, and without signs that nobody sees."""
+    return _UNSEEN.sub("", unescape(text))
+
+
+def _read_alike(rest: str, answer: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the words of both texts with and without tags and marks of lists, read alike.
+
+    Either may be part of the text or the target's own. A text with less than `FEWEST_WORDS` words
+    besides is read with them only.
+    """
+    for marks in ((), (_TAG,), (_LIST_MARK,), (_TAG, _LIST_MARK)):
+        missing, said = (find_words(_without(marks, text)) for text in (rest, answer))
+        if not marks or len(missing) >= FEWEST_WORDS:
+            yield missing, said
+
+
+def _without(marks: Iterable[re.Pattern[str]], text: str) -> str:
+    for mark in marks:
+        text = mark.sub(" ", text)
+    return text
+
+
+def _share_said(missing: Sequence[str], said: Sequence[str]) -> float:
     most = int(LONGEST_ANSWER * len(missing))
     starts = islice(_find_starts(missing, said), MOST_STARTS)
     common = max(count_common_words(missing, said[start : start + most]) for start in starts)
     return common / len(missing)
-
-
-def _strip_marks(answer: str) -> str:
-    """Return an answer without HTML, numbers of lists, and signs that nobody sees."""
-    return _MARKS.sub(" ", _UNSEEN.sub("", unescape(answer)))
 
 
 def _find_starts(missing: Sequence[str], said: Sequence[str]) -> Iterator[int]:

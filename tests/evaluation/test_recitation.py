@@ -87,6 +87,42 @@ def test_marks_hide_no_recitation(marked: Callable[[list[str]], str]) -> None:
     assert measure_recited(text, marked(text.rest.split())) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"<user> word{n} <url>" for n in range(8)),
+        "<br /><br />".join(f"We saw it on day {n}." for n in range(6)),
+        "one two three four five six " + " ".join(f'<a href="a/b/{n}">x</a>' for n in range(9)),
+        "Tom &amp; Jerry saw a ship of &lt;the old king&gt; and &lt;all of his men&gt; at sea",
+        "\n".join(f"{n}. {word}" for n, word in enumerate(WORDS[:20], 1)),
+        "for every x and y of the set we have x <b and so the sum of c and d f> g in the end",
+        "soft\u00adly " * 8 + "zero\u200bwidth " * 8,
+    ],
+)
+def test_marks_of_the_text_itself_hide_no_recitation(text: str) -> None:
+    halves = halve_text(text)
+    assert halves is not None
+    assert measure_recited(halves, halves.rest) == 1
+    assert measure_recited(halves, f"Sure:\n{text}") == 1
+
+
+def test_a_text_of_tags_is_not_recited_by_its_few_other_words() -> None:
+    halves = halve_text("one two three four five six " + '<img src="a/b/c"> ' * 4 + "end")
+    assert halves is not None
+    assert measure_recited(halves, "the end") < 0.2
+
+
+def test_a_half_of_signs_is_too_short() -> None:
+    assert halve_text("one two three four five six " + "&amp; " * 6) is None
+
+
+def test_a_list_with_tags_may_be_recited_without_tags() -> None:
+    halves = halve_text("\n".join(f"{n}. <b>{word}</b>" for n, word in enumerate(WORDS[:20], 1)))
+    assert halves is not None
+    answer = " ".join(f"{n}. {word}" for n, word in enumerate(WORDS[10:20], 11))
+    assert measure_recited(halves, answer) == 1
+
+
 @pytest.mark.parametrize("said", ["", "I don't know this text.", "I can't do that."])
 def test_who_says_nothing_or_declines_is_not_cleared(said: str) -> None:
     items = make_items(FEWEST_ITEMS, "semantic")
