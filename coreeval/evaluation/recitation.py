@@ -10,7 +10,6 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import islice, pairwise
 from math import comb
 from typing import Final, Literal, NamedTuple
 
@@ -36,10 +35,9 @@ choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."
 LONGEST_ANSWER: Final = 1.5
 """Words of an answer that are looked at, for each missing word: a longer text has more by chance
 (own choice)."""
-FIRST_WORDS: Final = 5
-"""Missing words of which two side by side show where an answer goes on (own choice)."""
-MOST_STARTS: Final = 50
-"""Most places of an answer from which it is compared (own choice: bounds the time)."""
+MOST_WORDS: Final = 200
+"""Missing words that are compared, of a longer text the first ones: whoever recites a long text may
+stop early or be cut off (own choice)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
 MOST_REFUSED: Final = 0.5
@@ -50,7 +48,7 @@ TWINS: Final[tuple[Arm, ...]] = ("semantic", "updated")
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-_LIST_MARK = re.compile(r"(?m)^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+")
+_LIST_MARK = re.compile(r"(?m)^[^\w\n]{0,9}\d{1,4}[ \t]?[^\w\s]{1,4}[ \t]")
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
@@ -147,8 +145,8 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     """Return the share of the missing words that an answer has in their order, from 0 to 1.
 
     The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). It is
-    looked for at the start of the answer and wherever two of the first missing words stand side by
-    side, so that words of the target's own, marks or the repeated beginning may come before.
+    looked for all over the answer, in pieces of `LONGEST_ANSWER` words a missing word that begin
+    every quarter of the missing words, so that words of the target's own may come before.
     """
     readings = _read_alike(_resolve_signs(text.rest), _resolve_signs(answer))
     return max(_share_said(missing, said) for missing, said in readings)
@@ -178,19 +176,12 @@ def _without(marks: Iterable[re.Pattern[str]], text: str) -> str:
 
 
 def _share_said(missing: Sequence[str], said: Sequence[str]) -> float:
+    missing = missing[:MOST_WORDS]
     most = int(LONGEST_ANSWER * len(missing))
-    starts = islice(_find_starts(missing, said), MOST_STARTS)
+    step = max(1, (most - len(missing)) // 2)
+    starts = range(0, max(1, len(said) - most + step), step)
     common = max(count_common_words(missing, said[start : start + most]) for start in starts)
     return common / len(missing)
-
-
-def _find_starts(missing: Sequence[str], said: Sequence[str]) -> Iterator[int]:
-    """Yield where the missing text may begin in an answer: at its start, and where it goes on."""
-    yield 0
-    pairs = {pair: place for place, pair in reversed([*enumerate(pairwise(missing[:FIRST_WORDS]))])}
-    for at, pair in enumerate(pairwise(said)):
-        if pair in pairs:
-            yield max(0, at - pairs[pair])
 
 
 def judge_recitation(

@@ -9,6 +9,8 @@ from scipy.stats import binomtest  # type: ignore[import-untyped]
 from coreeval.evaluation.recitation import (
     FEWEST_ITEMS,
     MOST_ITEMS,
+    MOST_WORDS,
+    RECITED,
     HalvedText,
     RecitationItem,
     choose_items,
@@ -64,12 +66,32 @@ def answer_all(items: list[RecitationItem], recited: Mapping[Arm, float], seed: 
         "The {beginning} ",
         "Sure, the text\n{beginning} ",
         "Rest? {beginning} ",
+        "I think of word1 word2 word3 word4 and " * 60,
+        "Was it {rest_begins}? " * 60,
     ],
 )
 def test_words_before_the_text_hide_no_recitation(before: str) -> None:
     text = halve_text(make_text("introduced", 18))
     assert text is not None
-    assert measure_recited(text, before.format(beginning=text.beginning) + text.rest) == 1
+    assert measure_recited(text, _fill(before, text) + text.rest) == 1
+
+
+def _fill(before: str, text: HalvedText) -> str:
+    return before.format(beginning=text.beginning, rest_begins=" ".join(text.rest.split()[:3]))
+
+
+def test_a_text_whose_first_words_are_wrong_is_found_behind_other_words() -> None:
+    text = halve_text(make_text("first words", 80))
+    assert text is not None
+    answer = "well " * 100 + "oh " * 6 + " ".join(text.rest.split()[6:])
+    assert measure_recited(text, answer) == pytest.approx(34 / 40)
+
+
+def test_who_stops_early_in_a_long_text_recites_it() -> None:
+    text = halve_text(make_text("long", 2000))
+    assert text is not None
+    assert measure_recited(text, " ".join(text.rest.split()[:MOST_WORDS])) == 1
+    assert measure_recited(text, " ".join(text.rest.split()[: MOST_WORDS // 2])) < RECITED
 
 
 @pytest.mark.parametrize(
@@ -77,6 +99,9 @@ def test_words_before_the_text_hide_no_recitation(before: str) -> None:
     [
         lambda words: "<p>" + "&nbsp;".join(words) + "</p>",
         lambda words: "\n".join(f"{n}. {word}" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"({n}) {word}" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"| {n} | {word} |" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"**{n}:** {word}" for n, word in enumerate(words, 1)),
         lambda words: " ".join("\u200b".join(word) for word in words),
         lambda words: " ".join(word[:2] + "\u00ad" + word[2:] for word in words),
     ],
