@@ -8,6 +8,7 @@ have read those; what a target recites of the originals only is memory of the pu
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import comb
@@ -40,6 +41,9 @@ MOST_WORDS: Final = 200
 stop early or be cut off (own choice)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
+MOST_ALIKE: Final = 2
+"""Most originals that one answer may go on with; one said more often goes on with none of them (own
+choice: a refusal in any language)."""
 MOST_REFUSED: Final = 0.5
 """Share of originals that a target does not go on with, from which there is no verdict (own
 choice)."""
@@ -70,7 +74,7 @@ class TwinComparison(Value):
     """What a target recites of the originals and of their twins in one arm."""
 
     items: int
-    """Items for which it answered both questions."""
+    """Items for which both answers are there; one without words recites nothing."""
     original: int
     """Items whose original it recites."""
     twin: int
@@ -99,14 +103,19 @@ class Recitation(Value):
 
 
 def halve_text(text: str) -> HalvedText | None:
-    """Split a text in the middle of its words; return None if a half would be too short."""
+    """Split a text in the middle of its words; return None if that cannot be asked about.
+
+    A half would be too short, or who repeats the first one would recite the other.
+    """
     starts = [found.start() for found in _WORD.finditer(text)]
     if len(starts) < 2 * FEWEST_WORDS:
         return None
     middle = starts[len(starts) // 2]
     halves = HalvedText(text[:middle].rstrip(), text[middle:].rstrip())
     counts = [len(find_words(_resolve_signs(each))) for each in halves]
-    return halves if min(counts) >= FEWEST_WORDS else None
+    if min(counts) < FEWEST_WORDS or measure_recited(halves, halves.beginning) >= RECITED:
+        return None
+    return halves
 
 
 def choose_items(
@@ -149,7 +158,7 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     every quarter of the missing words, so that words of the target's own may come before.
     """
     readings = _read_alike(_resolve_signs(text.rest), _resolve_signs(answer))
-    return max(_share_said(missing, said) for missing, said in readings)
+    return max(_share_said(missing, said) for missing, said in dict.fromkeys(readings))
 
 
 def _resolve_signs(text: str) -> str:
@@ -157,14 +166,14 @@ def _resolve_signs(text: str) -> str:
     return _UNSEEN.sub("", unescape(text))
 
 
-def _read_alike(rest: str, answer: str) -> Iterator[tuple[list[str], list[str]]]:
+def _read_alike(rest: str, answer: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the words of both texts with and without tags and marks of lists, read alike.
 
     Either may be part of the text or the target's own. A text with less than `FEWEST_WORDS` words
     besides is read with them only.
     """
     for marks in ((), (_TAG,), (_LIST_MARK,), (_TAG, _LIST_MARK)):
-        missing, said = (find_words(_without(marks, text)) for text in (rest, answer))
+        missing, said = (tuple(find_words(_without(marks, text))) for text in (rest, answer))
         if not marks or len(missing) >= FEWEST_WORDS:
             yield missing, said
 
@@ -196,9 +205,8 @@ def judge_recitation(
     known = list(items)
     asked = [(item, arm) for item in known for arm in item.texts]
     words = {
-        key: text
+        key: text if kind in ("answered", "truncated") else ""
         for key, (kind, text) in answers.items()
-        if kind in ("answered", "truncated") and text.strip()
     }
     said = {
         (item.id, arm): measure_recited(item.texts[arm], words[item.id, arm])
@@ -206,25 +214,37 @@ def judge_recitation(
         if (item.id, arm) in words
     }
     twins = {arm: found for arm in TWINS if (found := _compare(known, said, arm))}
-    tried = sum(_tries_original(item, said, words) for item in known)
+    tried = _count_tried(known, said, words)
     verdict, reason = _judge(len(known), tried, twins)
     return Recitation(
         verdict=verdict,
         reason=reason,
         asked=len(known),
-        unanswered=len(asked) - len(said),
+        unanswered=sum(not find_words(words.get((item.id, arm), "")) for item, arm in asked),
         twins=dict(twins),
     )
 
 
-def _tries_original(
-    item: RecitationItem,
+def _count_tried(
+    items: Iterable[RecitationItem],
     said: Mapping[tuple[str, Arm], float],
     words: Mapping[tuple[str, Arm], str],
-) -> bool:
-    """Return whether a target has tried to go on with an original, and not only declined."""
-    key: tuple[str, Arm] = (item.id, "original")
-    return key in said and (said[key] >= RECITED or not declines(words[key]))
+) -> int:
+    """Return how many originals a target has tried to go on with.
+
+    Who says nothing, declines, says what it says of others too, or repeats the beginning has not.
+    """
+    tried, answers = 0, Counter[tuple[str, ...]]()
+    for item in items:
+        key: tuple[str, Arm] = (item.id, "original")
+        if said.get(key, 0.0) >= RECITED:
+            tried += 1
+        elif key in said and not declines(words[key]):
+            texts = (words[key], item.texts["original"].beginning)
+            answer, begun = (find_words(each) for each in texts)
+            if count_common_words(answer, begun) < RECITED * len(answer):
+                answers[tuple(answer)] += 1
+    return tried + sum(number for number in answers.values() if number <= MOST_ALIKE)
 
 
 def _compare(
@@ -284,21 +304,22 @@ def exact_p(only_original: int, only_twin: int) -> float:
 def _judge(
     asked: int, tried: int, twins: Mapping[Arm, TwinComparison]
 ) -> tuple[RecitationVerdict, str]:
-    if asked and tried < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it tried to go on with {tried} of {asked} originals"
     arm = next((arm for arm in TWINS if arm in twins and twins[arm].items >= FEWEST_ITEMS), None)
-    if arm is None:
+    recites = arm is not None and twins[arm].p_value <= ALPHA
+    if asked and not recites and tried < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it tried to go on with {tried} of {asked} originals"
+    if arm is None or not (recites or tried >= FEWEST_ITEMS):
         most = max((found.items for found in twins.values()), default=0)
         return "too_few", (
-            f"{most} texts have {2 * FEWEST_WORDS} words, a twin and answers; {FEWEST_ITEMS} are "
-            "needed"
+            f"{min(most, tried)} texts have {2 * FEWEST_WORDS} words, a twin and answers; "
+            f"{FEWEST_ITEMS} are needed"
         )
     found = twins[arm]
     counts = (
         f"{found.original} of {found.items} originals recited, {found.twin} of their "
         f"{_TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
     )
-    return ("recites" if found.p_value <= ALPHA else "no_recitation"), counts
+    return ("recites" if recites else "no_recitation"), counts
 
 
 _TWIN_WORDS: Final[Mapping[Arm, str]] = {

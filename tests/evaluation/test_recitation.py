@@ -116,7 +116,7 @@ def test_marks_hide_no_recitation(marked: Callable[[list[str]], str]) -> None:
     "text",
     [
         " ".join(f"<user> word{n} <url>" for n in range(8)),
-        "<br /><br />".join(f"We saw it on day {n}." for n in range(6)),
+        "<br /><br />".join(" ".join(WORDS[n : n + 4]) for n in range(0, 24, 4)),
         "one two three four five six " + " ".join(f'<a href="a/b/{n}">x</a>' for n in range(9)),
         "Tom &amp; Jerry saw a ship of &lt;the old king&gt; and &lt;all of his men&gt; at sea",
         "\n".join(f"{n}. {word}" for n, word in enumerate(WORDS[:20], 1)),
@@ -148,21 +148,81 @@ def test_a_list_with_tags_may_be_recited_without_tags() -> None:
     assert measure_recited(halves, answer) == 1
 
 
-@pytest.mark.parametrize("said", ["", "I don't know this text.", "I can't do that."])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "...",
+        "\U0001f642",
+        "I don't know this text.",
+        "I can't do that.",
+        "Je ne connais pas ce texte.",
+    ],
+)
 def test_who_says_nothing_or_declines_is_not_cleared(said: str) -> None:
     items = make_items(FEWEST_ITEMS, "semantic")
     answers: Answers = {(item.id, arm): ("answered", said) for item in items for arm in item.texts}
     assert judge_recitation(items, answers).verdict == "refusing"
 
 
-def test_who_declines_twins_alone_recites() -> None:
+def test_who_repeats_the_beginning_is_not_cleared() -> None:
     items = make_items(FEWEST_ITEMS, "semantic")
     answers: Answers = {
-        (item.id, arm): ("answered", text.rest if arm == "original" else "I don't know this text.")
+        (item.id, arm): ("answered", text.beginning)
+        for item in items
+        for arm, text in item.texts.items()
+    }
+    assert judge_recitation(items, answers).verdict == "refusing"
+
+
+@pytest.mark.parametrize(
+    "declined",
+    [("answered", "I don't know this text."), ("answered", ""), ("refused", ""), ("truncated", "")],
+)
+def test_who_declines_twins_alone_recites(declined: tuple[AnswerKind, str]) -> None:
+    items = make_items(FEWEST_ITEMS, "semantic")
+    answers: Answers = {
+        (item.id, arm): ("answered", text.rest) if arm == "original" else declined
         for item in items
         for arm, text in item.texts.items()
     }
     assert judge_recitation(items, answers).verdict == "recites"
+
+
+def test_who_recites_some_and_declines_the_rest_recites() -> None:
+    items = make_items(50, "semantic")
+    answers: Answers = {
+        (item.id, arm): ("answered", text.rest if arm == "original" and n < 20 else "Sorry, no.")
+        for n, item in enumerate(items)
+        for arm, text in item.texts.items()
+    }
+    assert judge_recitation(items, answers).verdict == "recites"
+
+
+def test_refusals_of_both_alike_show_nothing() -> None:
+    items = make_items(100, "semantic")
+    answers = answer_all(items, {"original": 0.3, "semantic": 0.3}, 3)
+    chance = random.Random(5)
+    for key in answers:
+        if chance.random() < 0.3:
+            answers[key] = ("refused", "")
+    assert judge_recitation(items, answers).verdict == "no_recitation"
+
+
+def test_few_tried_originals_clear_nobody() -> None:
+    items = make_items(30, "semantic")
+    answers = answer_all(items, {}, 0)
+    for item in items[:14]:
+        answers[item.id, "original"] = ("truncated", "")
+    found = judge_recitation(items, answers)
+    assert (found.verdict, found.unanswered) == ("too_few", 14)
+    assert "16 texts have 12 words" in found.reason
+
+
+def test_a_text_that_its_beginning_recites_is_not_asked_about() -> None:
+    half = make_text("half", 10)
+    assert halve_text(f"{half} {half}") is None
+    assert halve_text(f"{half} {make_text('other', 10)}") is not None
 
 
 def test_a_text_is_halved_between_words() -> None:
@@ -234,7 +294,7 @@ def test_counts_by_hand() -> None:
     twin = found.twins["semantic"]
     assert (twin.original, twin.twin, twin.only_original, twin.only_twin) == (8, 2, 7, 1)
     assert twin.p_value == pytest.approx(9 / 256)
-    assert found.twins["updated"].items == FEWEST_ITEMS - 1
+    assert found.twins["updated"].items == FEWEST_ITEMS
     assert (found.asked, found.unanswered, found.verdict) == (FEWEST_ITEMS, 1, "no_recitation")
     overlap = found.twins["updated"].overlap_twin
     assert overlap.ci_low is not None and overlap.ci_high is not None
@@ -268,7 +328,7 @@ def test_few_texts_and_refusals_say_nothing() -> None:
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}
     found = judge_recitation(items, mute)  # type: ignore[arg-type]
     assert (found.verdict, found.reason) == ("refusing", "it tried to go on with 0 of 30 originals")
-    assert found.twins == {}
+    assert found.twins["semantic"].original == found.twins["semantic"].twin == 0
 
 
 def test_without_reworded_texts_the_updated_ones_are_the_twins() -> None:
