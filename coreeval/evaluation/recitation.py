@@ -8,9 +8,9 @@ have read those; what a target recites of the originals only is memory of the pu
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import islice, pairwise
 from math import comb
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
@@ -36,12 +36,14 @@ choice: "near-exact" by Golchin and Surdeanu, without the judge that they ask)."
 LONGEST_ANSWER: Final = 1.5
 """Words of an answer that are looked at, for each missing word: a longer text has more by chance
 (own choice)."""
-FIRST_WORDS: Final = 5
-"""Missing words of which two side by side show where an answer goes on (own choice)."""
-MOST_STARTS: Final = 50
-"""Most places of an answer from which it is compared (own choice: bounds the time)."""
+MOST_WORDS: Final = 200
+"""Missing words that are compared, of a longer text the first ones: whoever recites a long text may
+stop early or be cut off (own choice)."""
 ALPHA: Final = 0.01
 """Level of the one-sided exact test (own choice: below the 5 % that false alarms may have)."""
+MOST_ALIKE: Final = 2
+"""Most originals that one answer may go on with; one said more often goes on with none of them (own
+choice: a refusal in any language)."""
 MOST_REFUSED: Final = 0.5
 """Share of originals that a target does not go on with, from which there is no verdict (own
 choice)."""
@@ -53,7 +55,8 @@ TWIN_WORDS: Final[Mapping[Arm, str]] = {
 }
 RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
-_MARKS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|(?m:^[ \t]*(?:[-*>]|\d{1,4}[.)])[ \t]+)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_LIST_MARK = re.compile(r"(?m)^[^\w\n]{0,9}\d{1,4}[ \t]?[^\w\s]{1,4}[ \t]")
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
@@ -89,7 +92,7 @@ class TwinComparison(Value):
     """What a target recites of the originals and of their twins in one arm."""
 
     items: int
-    """Items for which it answered both questions."""
+    """Items for which both answers are there; one without words recites nothing."""
     original: int
     """Items whose original it recites."""
     twin: int
@@ -118,13 +121,19 @@ class Recitation(Value):
 
 
 def halve_text(text: str) -> HalvedText | None:
-    """Split a text in the middle of its words; return None if a half would be too short."""
+    """Split a text in the middle of its words; return None if that cannot be asked about.
+
+    A half would be too short, or who repeats the first one would recite the other.
+    """
     starts = [found.start() for found in _WORD.finditer(text)]
     if len(starts) < 2 * FEWEST_WORDS:
         return None
     middle = starts[len(starts) // 2]
     halves = HalvedText(text[:middle].rstrip(), text[middle:].rstrip())
-    return halves if all(len(find_words(each)) >= FEWEST_WORDS for each in halves) else None
+    counts = [len(find_words(_resolve_signs(each))) for each in halves]
+    if min(counts) < FEWEST_WORDS or measure_recited(halves, halves.beginning) >= RECITED:
+        return None
+    return halves
 
 
 def choose_items(samples: Iterable[tuple[str, ArmFields]], *, seed: int) -> list[RecitationItem]:
@@ -171,28 +180,43 @@ def measure_recited(text: HalvedText, answer: str) -> float:
     """Return the share of the missing words that an answer has in their order, from 0 to 1.
 
     The longest common subsequence over the missing words: the recall of ROUGE-L (Lin 2004). It is
-    looked for at the start of the answer and wherever two of the first missing words stand side by
-    side, so that words of the target's own, marks or the repeated beginning may come before.
+    looked for all over the answer, in pieces of `LONGEST_ANSWER` words a missing word that begin
+    every quarter of the missing words, so that words of the target's own may come before.
     """
-    missing, said = find_words(text.rest), find_words(_strip_marks(answer))
+    readings = _read_alike(_resolve_signs(text.rest), _resolve_signs(answer))
+    return max(_share_said(missing, said) for missing, said in dict.fromkeys(readings))
+
+
+def _resolve_signs(text: str) -> str:
+    """Return a text with its HTML references resolved, and without signs that nobody sees."""
+    return _UNSEEN.sub("", unescape(text))
+
+
+def _read_alike(rest: str, answer: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the words of both texts with and without tags and marks of lists, read alike.
+
+    Either may be part of the text or the target's own. A text with less than `FEWEST_WORDS` words
+    besides is read with them only.
+    """
+    for marks in ((), (_TAG,), (_LIST_MARK,), (_TAG, _LIST_MARK)):
+        missing, said = (tuple(find_words(_without(marks, text))) for text in (rest, answer))
+        if not marks or len(missing) >= FEWEST_WORDS:
+            yield missing, said
+
+
+def _without(marks: Iterable[re.Pattern[str]], text: str) -> str:
+    for mark in marks:
+        text = mark.sub(" ", text)
+    return text
+
+
+def _share_said(missing: Sequence[str], said: Sequence[str]) -> float:
+    missing = missing[:MOST_WORDS]
     most = int(LONGEST_ANSWER * len(missing))
-    starts = islice(_find_starts(missing, said), MOST_STARTS)
+    step = max(1, (most - len(missing)) // 2)
+    starts = range(0, max(1, len(said) - most + step), step)
     common = max(count_common_words(missing, said[start : start + most]) for start in starts)
     return common / len(missing)
-
-
-def _strip_marks(answer: str) -> str:
-    """Return an answer without HTML, numbers of lists, and signs that nobody sees."""
-    return _MARKS.sub(" ", _UNSEEN.sub("", unescape(answer)))
-
-
-def _find_starts(missing: Sequence[str], said: Sequence[str]) -> Iterator[int]:
-    """Yield where the missing text may begin in an answer: at its start, and where it goes on."""
-    yield 0
-    pairs = {pair: place for place, pair in reversed([*enumerate(pairwise(missing[:FIRST_WORDS]))])}
-    for at, pair in enumerate(pairwise(said)):
-        if pair in pairs:
-            yield max(0, at - pairs[pair])
 
 
 def judge_recitation(
@@ -206,20 +230,23 @@ def judge_recitation(
     """
     known = list(items)
     asked = [(item, arm) for item in known for arm in item.texts]
-    words = keep_words(answers)
+    words = {
+        key: text if kind in ("answered", "truncated") else ""
+        for key, (kind, text) in answers.items()
+    }
     said = {
         (item.id, arm): measure_recited(item.texts[arm], words[item.id, arm])
         for item, arm in asked
         if (item.id, arm) in words
     }
     twins = {arm: found for arm in TWINS if (found := _compare(known, said, arm))}
-    tried = sum(_tries_original(item, said, words) for item in known)
+    tried = _count_tried(known, said, words)
     verdict, reason = _judge(len(known), tried, twins)
     return Recitation(
         verdict=verdict,
         reason=reason,
         asked=len(known),
-        unanswered=len(asked) - len(said),
+        unanswered=sum(not find_words(words.get((item.id, arm), "")) for item, arm in asked),
         twins=dict(twins),
     )
 
@@ -233,14 +260,26 @@ def keep_words(answers: Mapping[Key, tuple[AnswerKind, str]]) -> dict[Key, str]:
     }
 
 
-def _tries_original(
-    item: RecitationItem,
+def _count_tried(
+    items: Iterable[RecitationItem],
     said: Mapping[tuple[str, Arm], float],
     words: Mapping[tuple[str, Arm], str],
-) -> bool:
-    """Return whether a target has tried to go on with an original, and not only declined."""
-    key: tuple[str, Arm] = (item.id, "original")
-    return key in said and (said[key] >= RECITED or not declines(words[key]))
+) -> int:
+    """Return how many originals a target has tried to go on with.
+
+    Who says nothing, declines, says what it says of others too, or repeats the beginning has not.
+    """
+    tried, answers = 0, Counter[tuple[str, ...]]()
+    for item in items:
+        key: tuple[str, Arm] = (item.id, "original")
+        if said.get(key, 0.0) >= RECITED:
+            tried += 1
+        elif key in said and not declines(words[key]):
+            texts = (words[key], item.texts["original"].beginning)
+            answer, begun = (find_words(each) for each in texts)
+            if count_common_words(answer, begun) < RECITED * len(answer):
+                answers[tuple(answer)] += 1
+    return tried + sum(number for number in answers.values() if number <= MOST_ALIKE)
 
 
 def _compare(
@@ -300,18 +339,19 @@ def exact_p(only_original: int, only_twin: int) -> float:
 def _judge(
     asked: int, tried: int, twins: Mapping[Arm, TwinComparison]
 ) -> tuple[RecitationVerdict, str]:
-    if asked and tried < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it tried to go on with {tried} of {asked} originals"
     arm = next((arm for arm in TWINS if arm in twins and twins[arm].items >= FEWEST_ITEMS), None)
-    if arm is None:
+    recites = arm is not None and twins[arm].p_value <= ALPHA
+    if asked and not recites and tried < (1 - MOST_REFUSED) * asked:
+        return "refusing", f"it tried to go on with {tried} of {asked} originals"
+    if arm is None or not (recites or tried >= FEWEST_ITEMS):
         most = max((found.items for found in twins.values()), default=0)
         return "too_few", (
-            f"{most} texts have {2 * FEWEST_WORDS} words, a twin and answers; {FEWEST_ITEMS} are "
-            "needed"
+            f"{min(most, tried)} texts have {2 * FEWEST_WORDS} words, a twin and answers; "
+            f"{FEWEST_ITEMS} are needed"
         )
     found = twins[arm]
     counts = (
         f"{found.original} of {found.items} originals recited, {found.twin} of their "
         f"{TWIN_WORDS[arm]} (p = {found.p_value:.2g})"
     )
-    return ("recites" if found.p_value <= ALPHA else "no_recitation"), counts
+    return ("recites" if recites else "no_recitation"), counts

@@ -99,7 +99,8 @@ class DosePlan:
     @property
     def results(self) -> CellFile[DoseResult]:
         """Return the file of the results."""
-        return CellFile(self.request.out / f"{self.header.study}.jsonl", self.header, DoseResult)
+        path = self.request.out / f"{self.header.study}.jsonl"
+        return CellFile(path, self.header, DoseResult, fits=self.data.fits)
 
     @property
     def work(self) -> DoseWork:

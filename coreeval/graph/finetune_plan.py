@@ -91,7 +91,13 @@ class FinetunePlan:
     def results(self) -> CellFile[CellResult]:
         """Return the file of the results."""
         folder = self.files.detector_folder(self.detector.name)
-        return CellFile(folder / f"{self.header.study}.jsonl", self.header, CellResult)
+        shapes, labels = self.data.shapes, len(self.data.labels)
+        return CellFile(
+            folder / f"{self.header.study}.jsonl",
+            self.header,
+            CellResult,
+            fits=lambda result: result.fits(shapes, labels),
+        )
 
     @property
     def workload(self) -> Workload:

@@ -9,6 +9,8 @@ from scipy.stats import binomtest  # type: ignore[import-untyped]
 from coreeval.evaluation.recitation import (
     FEWEST_ITEMS,
     MOST_ITEMS,
+    MOST_WORDS,
+    RECITED,
     HalvedText,
     RecitationItem,
     choose_items,
@@ -64,12 +66,32 @@ def answer_all(items: list[RecitationItem], recited: Mapping[Arm, float], seed: 
         "The {beginning} ",
         "Sure, the text\n{beginning} ",
         "Rest? {beginning} ",
+        "I think of word1 word2 word3 word4 and " * 60,
+        "Was it {rest_begins}? " * 60,
     ],
 )
 def test_words_before_the_text_hide_no_recitation(before: str) -> None:
     text = halve_text(make_text("introduced", 18))
     assert text is not None
-    assert measure_recited(text, before.format(beginning=text.beginning) + text.rest) == 1
+    assert measure_recited(text, _fill(before, text) + text.rest) == 1
+
+
+def _fill(before: str, text: HalvedText) -> str:
+    return before.format(beginning=text.beginning, rest_begins=" ".join(text.rest.split()[:3]))
+
+
+def test_a_text_whose_first_words_are_wrong_is_found_behind_other_words() -> None:
+    text = halve_text(make_text("first words", 80))
+    assert text is not None
+    answer = "well " * 100 + "oh " * 6 + " ".join(text.rest.split()[6:])
+    assert measure_recited(text, answer) == pytest.approx(34 / 40)
+
+
+def test_who_stops_early_in_a_long_text_recites_it() -> None:
+    text = halve_text(make_text("long", 2000))
+    assert text is not None
+    assert measure_recited(text, " ".join(text.rest.split()[:MOST_WORDS])) == 1
+    assert measure_recited(text, " ".join(text.rest.split()[: MOST_WORDS // 2])) < RECITED
 
 
 @pytest.mark.parametrize(
@@ -77,6 +99,9 @@ def test_words_before_the_text_hide_no_recitation(before: str) -> None:
     [
         lambda words: "<p>" + "&nbsp;".join(words) + "</p>",
         lambda words: "\n".join(f"{n}. {word}" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"({n}) {word}" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"| {n} | {word} |" for n, word in enumerate(words, 1)),
+        lambda words: "\n".join(f"**{n}:** {word}" for n, word in enumerate(words, 1)),
         lambda words: " ".join("\u200b".join(word) for word in words),
         lambda words: " ".join(word[:2] + "\u00ad" + word[2:] for word in words),
     ],
@@ -87,21 +112,117 @@ def test_marks_hide_no_recitation(marked: Callable[[list[str]], str]) -> None:
     assert measure_recited(text, marked(text.rest.split())) == 1
 
 
-@pytest.mark.parametrize("said", ["", "I don't know this text.", "I can't do that."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"<user> word{n} <url>" for n in range(8)),
+        "<br /><br />".join(" ".join(WORDS[n : n + 4]) for n in range(0, 24, 4)),
+        "one two three four five six " + " ".join(f'<a href="a/b/{n}">x</a>' for n in range(9)),
+        "Tom &amp; Jerry saw a ship of &lt;the old king&gt; and &lt;all of his men&gt; at sea",
+        "\n".join(f"{n}. {word}" for n, word in enumerate(WORDS[:20], 1)),
+        "for every x and y of the set we have x <b and so the sum of c and d f> g in the end",
+        "soft\u00adly " * 8 + "zero\u200bwidth " * 8,
+    ],
+)
+def test_marks_of_the_text_itself_hide_no_recitation(text: str) -> None:
+    halves = halve_text(text)
+    assert halves is not None
+    assert measure_recited(halves, halves.rest) == 1
+    assert measure_recited(halves, f"Sure:\n{text}") == 1
+
+
+def test_a_text_of_tags_is_not_recited_by_its_few_other_words() -> None:
+    halves = halve_text("one two three four five six " + '<img src="a/b/c"> ' * 4 + "end")
+    assert halves is not None
+    assert measure_recited(halves, "the end") < 0.2
+
+
+def test_a_half_of_signs_is_too_short() -> None:
+    assert halve_text("one two three four five six " + "&amp; " * 6) is None
+
+
+def test_a_list_with_tags_may_be_recited_without_tags() -> None:
+    halves = halve_text("\n".join(f"{n}. <b>{word}</b>" for n, word in enumerate(WORDS[:20], 1)))
+    assert halves is not None
+    answer = " ".join(f"{n}. {word}" for n, word in enumerate(WORDS[10:20], 11))
+    assert measure_recited(halves, answer) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "...",
+        "\U0001f642",
+        "I don't know this text.",
+        "I can't do that.",
+        "Je ne connais pas ce texte.",
+    ],
+)
 def test_who_says_nothing_or_declines_is_not_cleared(said: str) -> None:
     items = make_items(FEWEST_ITEMS, "semantic")
     answers: Answers = {(item.id, arm): ("answered", said) for item in items for arm in item.texts}
     assert judge_recitation(items, answers).verdict == "refusing"
 
 
-def test_who_declines_twins_alone_recites() -> None:
+def test_who_repeats_the_beginning_is_not_cleared() -> None:
     items = make_items(FEWEST_ITEMS, "semantic")
     answers: Answers = {
-        (item.id, arm): ("answered", text.rest if arm == "original" else "I don't know this text.")
+        (item.id, arm): ("answered", text.beginning)
+        for item in items
+        for arm, text in item.texts.items()
+    }
+    assert judge_recitation(items, answers).verdict == "refusing"
+
+
+@pytest.mark.parametrize(
+    "declined",
+    [("answered", "I don't know this text."), ("answered", ""), ("refused", ""), ("truncated", "")],
+)
+def test_who_declines_twins_alone_recites(declined: tuple[AnswerKind, str]) -> None:
+    items = make_items(FEWEST_ITEMS, "semantic")
+    answers: Answers = {
+        (item.id, arm): ("answered", text.rest) if arm == "original" else declined
         for item in items
         for arm, text in item.texts.items()
     }
     assert judge_recitation(items, answers).verdict == "recites"
+
+
+def test_who_recites_some_and_declines_the_rest_recites() -> None:
+    items = make_items(50, "semantic")
+    answers: Answers = {
+        (item.id, arm): ("answered", text.rest if arm == "original" and n < 20 else "Sorry, no.")
+        for n, item in enumerate(items)
+        for arm, text in item.texts.items()
+    }
+    assert judge_recitation(items, answers).verdict == "recites"
+
+
+def test_refusals_of_both_alike_show_nothing() -> None:
+    items = make_items(100, "semantic")
+    answers = answer_all(items, {"original": 0.3, "semantic": 0.3}, 3)
+    chance = random.Random(5)
+    for key in answers:
+        if chance.random() < 0.3:
+            answers[key] = ("refused", "")
+    assert judge_recitation(items, answers).verdict == "no_recitation"
+
+
+def test_few_tried_originals_clear_nobody() -> None:
+    items = make_items(30, "semantic")
+    answers = answer_all(items, {}, 0)
+    for item in items[:14]:
+        answers[item.id, "original"] = ("truncated", "")
+    found = judge_recitation(items, answers)
+    assert (found.verdict, found.unanswered) == ("too_few", 14)
+    assert "16 texts have 12 words" in found.reason
+
+
+def test_a_text_that_its_beginning_recites_is_not_asked_about() -> None:
+    half = make_text("half", 10)
+    assert halve_text(f"{half} {half}") is None
+    assert halve_text(f"{half} {make_text('other', 10)}") is not None
 
 
 def test_a_text_is_halved_between_words() -> None:
@@ -173,7 +294,7 @@ def test_counts_by_hand() -> None:
     twin = found.twins["semantic"]
     assert (twin.original, twin.twin, twin.only_original, twin.only_twin) == (8, 2, 7, 1)
     assert twin.p_value == pytest.approx(9 / 256)
-    assert found.twins["updated"].items == FEWEST_ITEMS - 1
+    assert found.twins["updated"].items == FEWEST_ITEMS
     assert (found.asked, found.unanswered, found.verdict) == (FEWEST_ITEMS, 1, "no_recitation")
     overlap = found.twins["updated"].overlap_twin
     assert overlap.ci_low is not None and overlap.ci_high is not None
@@ -207,7 +328,7 @@ def test_few_texts_and_refusals_say_nothing() -> None:
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}
     found = judge_recitation(items, mute)  # type: ignore[arg-type]
     assert (found.verdict, found.reason) == ("refusing", "it tried to go on with 0 of 30 originals")
-    assert found.twins == {}
+    assert found.twins["semantic"].original == found.twins["semantic"].twin == 0
 
 
 def test_without_reworded_texts_the_updated_ones_are_the_twins() -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.detectors import DOCUMENTED
@@ -25,22 +27,42 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
     """Return a detector's document of a run; None if it was not run.
 
     Raises:
-        RunCorrupt: the document is damaged, or has a verdict that the detector does not give.
+        RunCorrupt: the document is damaged, has a verdict that the detector does not give, or
+            lacks what its tables show, as one that another version wrote may.
     """
     path = files.detector_document(detector.name)
     try:
         found: Any = parse_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
-        for each in found["targets"]:
-            _ = each["target"] + each["reason"], detector.verdicts[each["verdict"]]
+        _check_document(detector, found)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunCorrupt(
-            f"the finding of {detector.title} is damaged: {type(error).__name__}: {error}",
+            f"the finding of {detector.title} is damaged, or of another version of coreeval: "
+            f"{_describe_error(error)}",
             where=str(path),
             hint=f"delete it, and run it again: {detector.command}",
         ) from None
     return dict(found)
+
+
+def _check_document(detector: Detector, document: Any) -> None:  # noqa: ANN401 - from a file
+    """Raise an error unless a document has what findings and tables are made of."""
+    for each in document["targets"]:
+        "".join([each["target"], each["reason"], each.get("caveat", "")])
+        if each["verdict"] not in detector.verdicts:
+            raise ValueError(f"{detector.title} gives no verdict {each['verdict']!r}")
+    detector.make_tables(document)
+
+
+def _describe_error(error: Exception) -> str:
+    """Return on one line what is missing or wrong."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return f"{type(error).__name__}: {error}"
 
 
 def write_document(

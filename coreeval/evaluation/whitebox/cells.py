@@ -4,7 +4,7 @@ A cell is one training of a model and its answers afterwards. Its result is one 
 file, written when the cell is done, so that a stop or a kill costs only the cell in progress.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -23,6 +23,7 @@ LEAKING: Final[tuple[Scenario, ...]] = ("test", "train_test", "text", "train_tex
 WITH_TRAIN: Final[tuple[Scenario, ...]] = ("train", "train_test", "train_text")
 HELD_OUT: Final = "held_out"
 """The name of the clean samples among the parts that are measured."""
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Percent = Annotated[int, Field(ge=1, le=100)]
 
 
@@ -45,8 +46,8 @@ class Cell(Value):
 class DoneCell(Value):
     """What is kept of any cell."""
 
-    seconds: float
-    work: float
+    seconds: Amount
+    work: Amount
     """The arithmetic that the cell took, in operations; see `time_estimate`."""
 
 
@@ -56,6 +57,22 @@ class CellResult(DoneCell):
     cell: Cell
     answers: dict[str, tuple[tuple[int, ...], ...]]
     """The number of the label of each sample, for each template, by part measured."""
+
+    def fits(self, shapes: Mapping[str, tuple[int, int]], labels: int) -> bool:
+        """Return whether it has one of the labels wherever a study has a question.
+
+        Args:
+            shapes: The number of templates and of samples, by part measured.
+            labels: The number of labels.
+        """
+        return self.answers.keys() == shapes.keys() and all(
+            len(self.answers[part]) == templates
+            and all(
+                len(codes) == samples and all(0 <= code < labels for code in codes)
+                for codes in self.answers[part]
+            )
+            for part, (templates, samples) in shapes.items()
+        )
 
 
 def plan_cells(
@@ -97,10 +114,13 @@ class CellFile(ResultFile[Any, R]):
         path: The file; its folder is made.
         header: What the study is, kept as the first line.
         kind: The class of a result; it has a `cell`.
+        fits: Returns whether a result has what those of the study have.
     """
 
-    def __init__(self, path: Path, header: Value, kind: type[R]) -> None:
-        super().__init__(path, header, result=kind, key=_cell_of, what="the study")
+    def __init__(
+        self, path: Path, header: Value, kind: type[R], *, fits: Callable[[R], bool]
+    ) -> None:
+        super().__init__(path, header, result=kind, key=_cell_of, what="the study", fits=fits)
 
 
 def _cell_of(result: Any) -> Any:  # noqa: ANN401 - each study has cells of its own

@@ -90,6 +90,11 @@ class DoseData:
             known.update("\0".join((one.whole, one.filler, *one.candidates.values())).encode())
         return known.hexdigest()
 
+    def fits(self, result: DoseResult) -> bool:
+        """Return whether a result has every candidate of every date."""
+        dates = [one.candidates.keys() for one in self.statements]
+        return [*map(dict.keys, result.logprobs)] == dates and len(result.said) == len(dates)
+
 
 def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
     """Return the last dates of a series with their rivals.

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Generic, TypeVar
 
-from pydantic import ValidationError
-
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Value
 from coreeval.tools.files import hold_lock
@@ -28,6 +26,7 @@ class ResultFile(Generic[Key, Result]):
         result: The class of a result.
         key: Returns what identifies a result.
         what: What the results are of, in messages.
+        fits: Returns whether a result has what the results must have; all do by default.
     """
 
     def __init__(
@@ -38,24 +37,29 @@ class ResultFile(Generic[Key, Result]):
         result: type[Result],
         key: Callable[[Result], Key],
         what: str,
+        fits: Callable[[Result], bool] = lambda _: True,
     ) -> None:
-        self.path, self._header = path, header
+        self.path, self._header, self._fits = path, header, fits
         self._result, self._key, self._what = result, key, what
 
     def read(self) -> dict[Key, Result]:
         """Return the results by key; a last line that a kill cut short is no result.
 
         Raises:
-            RunCorrupt: a line is damaged.
+            RunCorrupt: a line is damaged, or the file belongs to other results.
         """
         if not self.path.exists():
             return {}
-        _, *lines = self.path.read_bytes().split(b"\n")
+        first, *lines = self.path.read_bytes().split(b"\n")
+        if lines:
+            self._check_header(first)
         found = dict[Key, Result]()
         for number, line in enumerate(lines[:-1], 2):
             try:
                 result = self._result.model_validate_json(line)
-            except ValidationError:
+                if not self._fits(result):
+                    raise ValueError("it is a result of something else")
+            except ValueError:
                 raise RunCorrupt(
                     f"line {number} of the results of {self._what} is damaged",
                     where=str(self.path),
@@ -63,6 +67,19 @@ class ResultFile(Generic[Key, Result]):
                 ) from None
             found[self._key(result)] = result
         return found
+
+    def _check_header(self, line: bytes) -> None:
+        """Raise `RunCorrupt` unless a first line is the header, whatever the model was called."""
+        try:
+            found = type(self._header).model_validate_json(line)
+        except ValueError:
+            found = None
+        if found is None or _describe_header(found) != _describe_header(self._header):
+            raise RunCorrupt(
+                f"line 1 is not that of the results of {self._what}",
+                where=str(self.path),
+                hint="delete the file; its results are made again",
+            )
 
     def add(self, *results: Result) -> None:
         """Write results to the disk, in place of what a kill may have left of another.
@@ -103,6 +120,10 @@ class ResultFile(Generic[Key, Result]):
 
     def _lock(self, name: str) -> Path:
         return self.path.parent / f"{self.path.stem}.locks" / f"{name}.lock"
+
+
+def _describe_header(header: Value) -> dict[str, object]:
+    return header.model_dump(exclude={"model"})
 
 
 def _find_end(file: BinaryIO) -> int:

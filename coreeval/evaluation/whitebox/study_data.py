@@ -57,6 +57,11 @@ class StudyData:
         return {name: _make_part(found) for name, found in self.parts.items()}
 
     @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Return the number of templates and of samples of what models are asked about, by name."""
+        return {name: (len(found[0].prompts), len(found)) for name, found in self.parts.items()}
+
+    @property
     def fingerprint(self) -> str:
         """Return the hash of all prompts, texts and labels."""
         known = hashlib.sha256("\0".join(self.labels).encode())

@@ -1,5 +1,6 @@
 """The cells of a contamination test, and their file after stops and kills."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,17 @@ def result(cell: Cell) -> CellResult:
 @pytest.fixture
 def file(tmp_path: Path) -> Results:
     """Return a file that is not there yet."""
-    return CellFile(tmp_path / "finetune" / "abc.jsonl", HEADER, CellResult)
+    return make_file(tmp_path / "finetune" / "abc.jsonl")
+
+
+def make_file(path: Path, **header: object) -> Results:
+    """Return a file of a study with one part: two samples, one template, two labels."""
+    return CellFile(
+        path,
+        HEADER.model_copy(update=header),
+        CellResult,
+        fits=lambda result: result.fits({"original": (1, 2)}, 2),
+    )
 
 
 def test_cells_are_planned_once_each_with_what_they_are_compared_with() -> None:
@@ -82,6 +93,46 @@ def test_a_damaged_line_is_one_message_that_names_it(file: Results) -> None:
     with pytest.raises(RunCorrupt, match="line 3") as caught:
         file.read()
     assert "made again" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"answers": {"original": [[0]]}},
+        {"answers": {"original": [[0, 1], [0, 1]]}},
+        {"answers": {"original": []}},
+        {"answers": {"original": [[0, 2]]}},
+        {"answers": {"original": [[0, -1]]}},
+        {"answers": {}},
+        {"answers": {"original": [[0, 1]], "updated": [[0, 1]]}},
+        {"seconds": float("nan")},
+        {"seconds": -1.0},
+        {"work": float("inf")},
+    ],
+)
+def test_a_result_of_something_else_is_damaged(file: Results, change: dict[str, object]) -> None:
+    file.add(result(Cell(scenario="zero")))
+    line = json.dumps(result(Cell(scenario="train")).model_dump(mode="json") | change)
+    with file.path.open("a") as end:
+        end.write(f"{line}\n")
+    with pytest.raises(RunCorrupt, match="line 3") as caught:
+        file.read()
+    assert caught.value.where == str(file.path)
+
+
+def test_a_file_of_another_study_is_refused_but_not_for_the_name_of_the_model(
+    file: Results,
+) -> None:
+    zero = Cell(scenario="zero")
+    file.add(result(zero))
+    assert make_file(file.path, model="./weights").read() == {zero: result(zero)}
+    for other in (make_file(file.path, study="other"), make_file(file.path, fingerprint="g")):
+        with pytest.raises(RunCorrupt, match="line 1 is not that of") as caught:
+            other.read()
+        assert "delete the file" in caught.value.hint
+    file.path.write_bytes(b"{}\n")
+    with pytest.raises(RunCorrupt, match="line 1"):
+        file.read()
 
 
 def test_a_cell_is_claimed_by_one_process_at_a_time(file: Results) -> None:

@@ -71,6 +71,18 @@ def test_every_date_has_its_rivals_and_its_neighbour_is_the_date_before(data: Do
     assert make_doses(series_of(21), dates=20, seed=4).fingerprint != data.fingerprint
 
 
+def test_a_result_of_other_dates_or_candidates_does_not_fit(data: DoseData) -> None:
+    names = [*data.statements[0].candidates]
+    logs = [dict.fromkeys(names, -1.0)] * 20
+    whole = DoseResult(
+        cell=DoseCell(dose=None), logprobs=tuple(logs), said=("1",) * 20, seconds=1, work=1
+    )
+    assert data.fits(whole)
+    fewer = ({**logs[0], "other": -1.0}, *logs[1:])
+    for change in ({"logprobs": logs[1:]}, {"said": ("1",) * 19}, {"logprobs": fewer}):
+        assert not data.fits(whole.model_copy(update=change))
+
+
 def test_all_doses_train_on_as_many_sentences(data: DoseData) -> None:
     for dose in (0, 1, 4):
         texts = [item.text.text for item in list_training(data, DoseCell(dose=dose), 4)]
