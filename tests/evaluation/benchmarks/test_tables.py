@@ -7,7 +7,7 @@ import tracemalloc
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -297,6 +297,7 @@ class Stream:
 class Package(ModuleType):
     declared: list[str] | None = None
     breaks: Exception | None = None
+    data_files = SimpleNamespace(resolve_pattern=None)
 
     def get_dataset_split_names(self, path: str, subset: str | None) -> list[str]:
         if path == "empty/answer":
