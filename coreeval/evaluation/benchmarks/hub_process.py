@@ -137,11 +137,13 @@ def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
     """Yield the columns and rows of a split.
 
     Images, sound and the like stay as they are: decoding them would open the paths and addresses
-    that the rows name.
+    that the rows name. Where no types are known, there is nothing to decode.
     """
     records = package.load_dataset(
         question.path, question.subset, split=question.split, streaming=True
-    ).decode(False)
+    )
+    if records.features is not None:
+        records = records.decode(False)
     yield HubColumns(getattr(records, "column_names", None))
     yield from records
 
