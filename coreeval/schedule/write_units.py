@@ -5,15 +5,19 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Final
 
-from coreeval.errors import RunError, UsageError
+from coreeval.errors import RunError, RunLocked, UsageError
 from coreeval.schedule.install import CRONTAB
-from coreeval.tools.files import replacing, special_kind, write_text
+from coreeval.tools.files import hold_lock, replacing, special_kind, write_text
 
 _NO_CRONTAB = re.compile(rb"no crontab for|can't open '[^/']+': No such file")
 """What crontab prints if a user has no table yet: Vixie cron, its successors, and BusyBox."""
+
+LONGEST_WAIT_S: Final = 30
+"""How long an install waits for another one that changes the crontab (own choice)."""
 
 
 def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
@@ -29,8 +33,14 @@ def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) ->
     Raises:
         UsageError: other units exist there, a folder stands there, or there is no cron on this
             machine.
+        RunLocked: another install changes the crontab.
         RunError: cron does not show its table, or refuses the line, or a unit cannot be written.
     """
+    with _lock_crontab() if CRONTAB in units else nullcontext():
+        return _write_units(units, force=force, crontab_copy=crontab_copy)
+
+
+def _write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -> list[str]:
     crontab = _read_crontab() if CRONTAB in units else ""
     others = [each for name, text in units.items() for each in _find_others(name, text, crontab)]
     if others and not force:
@@ -47,6 +57,27 @@ def write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) ->
             else:
                 write_text(place, text)
     return others
+
+
+@contextmanager
+def _lock_crontab() -> Iterator[None]:
+    """Hold the lock of the user's crontab, which all workspaces of the user share.
+
+    Raises:
+        RunLocked: another install holds it.
+        RunError: the file of the lock cannot be made.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coreeval"
+    lock = folder / "crontab.lock"
+    taken = RunLocked(
+        "another `schedule install --cron` changes the crontab",
+        where=str(lock),
+        hint="wait until it is done, and install again",
+    )
+    with _explain_refusal(lock):
+        folder.mkdir(parents=True, exist_ok=True)
+        with hold_lock(lock, taken, wait_s=LONGEST_WAIT_S):
+            yield
 
 
 def _find_others(name: str, text: str, crontab: str) -> list[str]:

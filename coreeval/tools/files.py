@@ -142,16 +142,16 @@ def parse_json(content: bytes) -> object:
 
 
 @contextmanager
-def hold_lock(lock: Path, taken: RunLocked) -> Iterator[None]:
+def hold_lock(lock: Path, taken: RunLocked, *, wait_s: float = 0) -> Iterator[None]:
     """Hold a lock; the system releases it when the process dies.
 
     Raises:
-        RunLocked: another process holds it; `taken` is raised.
+        RunLocked: another process holds it, for longer than `wait_s` seconds; `taken` is raised.
     """
     from filelock import FileLock, Timeout  # brings asyncio in; who only looks has no need of it
 
     try:
-        with FileLock(lock, timeout=0):
+        with FileLock(lock, timeout=wait_s):
             yield
     except Timeout:
         raise taken from None

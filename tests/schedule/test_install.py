@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import yaml
 
 from coreeval.errors import RunError, UsageError
 from coreeval.schedule.install import (
+    CRONTAB,
     ScheduleGroup,
     UnitKind,
     find_repository,
@@ -111,6 +113,7 @@ class FakeCrontab:
         self.program = folder / "bin" / "crontab"
         self.program.parent.mkdir()
         monkeypatch.setenv("PATH", f"{self.program.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         self.list_by(f'cat "{self.table}"')
 
     def list_by(self, command: str) -> None:
@@ -163,6 +166,19 @@ def test_a_crontab_that_is_not_shown_is_not_replaced(
         write_units(make_units(given, "cron"), force=False, crontab_copy=given.crontab_copy)
     assert words in refused.value.message
     assert crontab.table.read_text() == "0 1 * * * backup\n"
+
+
+def test_two_installs_at_once_lose_no_line(tmp_path: Path, crontab: FakeCrontab) -> None:
+    crontab.table.write_text("0 1 * * * backup\n")
+    crontab.list_by(f'cat "{crontab.table}"; sleep 0.5')
+
+    def install(name: str) -> None:
+        line = f"* * * * * coreeval schedule due {name}.yaml # coreeval-{name}"
+        write_units({CRONTAB: line}, force=False, crontab_copy=tmp_path / name)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(install, "ab"))
+    assert len(crontab.table.read_text().splitlines()) == 3
 
 
 def test_a_line_of_other_configs_is_kept(tmp_path: Path, crontab: FakeCrontab) -> None:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from coreeval.errors import CoreEvalError, DatasetError, UsageError
+from coreeval.evaluation.benchmarks.hub_files import keep_to_own_files
 from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
 from coreeval.tools.files import MOST_ROW_BYTES
@@ -75,7 +76,8 @@ def ask_apart(question: HubQuestion) -> HubAnswer:
     """Yield the parts of an answer, as `answer` makes them in a process of its own.
 
     Raises:
-        DatasetError: the process died, or the package is not installed.
+        DatasetError: the process died, the package is not installed, or the dataset names files
+            that are not its own.
         UsageError: the address of the hub is invalid.
     """
     with hold_signals():
@@ -110,15 +112,18 @@ def answer(question: HubQuestion) -> HubAnswer:
     becomes a `HubRefusal`.
 
     Raises:
-        DatasetError: the package is not installed.
+        DatasetError: the package is not installed, or the dataset names files that are not its own.
         UsageError: the address of the hub is invalid.
     """
     package = _import_datasets()
     try:
-        if question.split is None:
-            yield package.get_dataset_split_names(question.path, question.subset)
-            return
-        yield from _iter_rows(package, question)
+        with keep_to_own_files(package, question.path):
+            if question.split is None:
+                yield package.get_dataset_split_names(question.path, question.subset)
+                return
+            yield from _iter_rows(package, question)
+    except CoreEvalError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the dataset cannot be read
         yield HubRefusal(str(error) or type(error).__name__)
 
@@ -132,11 +137,13 @@ def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
     """Yield the columns and rows of a split.
 
     Images, sound and the like stay as they are: decoding them would open the paths and addresses
-    that the rows name.
+    that the rows name. Where no types are known, there is nothing to decode.
     """
     records = package.load_dataset(
         question.path, question.subset, split=question.split, streaming=True
-    ).decode(False)
+    )
+    if records.features is not None:
+        records = records.decode(False)
     yield HubColumns(getattr(records, "column_names", None))
     yield from records
 

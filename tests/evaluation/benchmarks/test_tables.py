@@ -7,7 +7,8 @@ import tracemalloc
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -280,6 +281,8 @@ HUB_COLUMNS = {"text": "tweet", "id": "idx"}
 
 
 class Stream:
+    features: ClassVar[dict[str, object]] = {}
+
     def __init__(self, column_names: list[str] | None, breaks: Exception | None) -> None:
         self.column_names = column_names
         self.breaks = breaks
@@ -297,6 +300,7 @@ class Stream:
 class Package(ModuleType):
     declared: list[str] | None = None
     breaks: Exception | None = None
+    data_files = SimpleNamespace(resolve_pattern=None)
 
     def get_dataset_split_names(self, path: str, subset: str | None) -> list[str]:
         if path == "empty/answer":
@@ -444,6 +448,20 @@ def test_a_file_that_swells_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"cannot be read after row 0|died") as caught:
         read("hf", tmp_path / "set")
     assert caught.value.hint
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("test.csv", "text,label\nso happy,joy\n"),
+        ("test.json", '[{"text": "so happy", "label": "joy"}]'),
+    ],
+)
+def test_a_file_without_declared_types_is_read(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / name).write_text(text)
+    assert [each.label_text for each in read("hf", tmp_path / "set").samples] == ["joy"]
 
 
 def test_rows_come_through_the_process(tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ def list_ranges(starts: Mapping[Feed, datetime], end: datetime, now: datetime) -
     ]
 
 
+def list_ranges_of_copies(copies: Mapping[Feed, Iterable[int]], now: datetime) -> list[BatchRange]:
+    """Return from which batch to which each feed was read; wrong dates of files do not count."""
+    first, last = int(FIRST_BATCH.timestamp()), int((now + QUARTER).timestamp())
+    return [
+        BatchRange(feed, min(found), max(found))
+        for feed, batches in copies.items()
+        if (found := [batch for batch in batches if first <= batch <= last])
+    ]
+
+
 def list_batches_to_fetch(
     starts: Mapping[Feed, datetime],
     known: Mapping[Feed, Mapping[int, BatchRow]],
@@ -110,7 +120,7 @@ def find_resume_starts(
     It is some time before its newest batch, since some come late or are rewritten, or the oldest
     batch that was asked for in the `SLOW_MIRROR` before that and is still open, but not before the
     first that was asked for. A feed of which nothing was read goes on with the others. What is
-    dated after `now` does not count: it comes from a wrong clock.
+    dated after `now` or before GDELT 2 does not count: it comes from a wrong clock.
     """
     latest = int(now.timestamp())
     newest = {feed: _newest_read(ledger.batches(feed), latest) for feed in feeds}
@@ -124,7 +134,7 @@ def find_resume_starts(
 
 
 def _resume_start(ledger: StoreLedger, feed: Feed, newest: int, now: datetime) -> datetime:
-    asked = sorted(_expand_ranges(feed, ledger.list_ranges(), int(now.timestamp())))
+    asked = sorted(_expand_ranges(feed, ledger.list_ranges(), now))
     since = newest - int(SLOW_MIRROR.total_seconds())
     recent = (datetime.fromtimestamp(each, UTC) for each in asked if each >= since)
     still_open = next(_unsettled_batches(feed, ledger.batches(feed), recent, now), None)
@@ -153,8 +163,9 @@ def _unsettled_batches(
 
 def _newest_read(known: Mapping[int, BatchRow], latest: int) -> int | None:
     """Return the newest batch up to `latest` read from the mirror or from a complete copy."""
-    read = (row.batch for row in known.values() if row.state == "read" and row.batch <= latest)
-    return max(read, default=None)
+    oldest = int(FIRST_BATCH.timestamp())
+    read = (row.batch for row in known.values() if row.state == "read")
+    return max((at for at in read if oldest <= at <= latest), default=None)
 
 
 def _names_of_batch(feed: Feed, batch: datetime, names: Collection[str]) -> frozenset[str]:
@@ -288,7 +299,7 @@ def find_gaps(ledger: StoreLedger, asked: Sequence[BatchRange], now: datetime) -
     return [
         gap
         for feed in feeds
-        for gap in _runs_of_gaps(feed, _expand_ranges(feed, asked), ledger.batches(feed), now)
+        for gap in _runs_of_gaps(feed, _expand_ranges(feed, asked, now), ledger.batches(feed), now)
     ]
 
 
@@ -297,7 +308,7 @@ def _cover_feeds(ledger: StoreLedger, now: datetime) -> Iterator[FeedCoverage]:
     feeds: list[Feed] = sorted({each.feed for each in asked} | {row.feed for row in files})
     for feed in feeds:
         known = ledger.batches(feed)
-        expected = sorted(_expand_ranges(feed, asked) | _present_batches(known))
+        expected = sorted(_expand_ranges(feed, asked, now) | _present_batches(known))
         own = [row for row in files if row.feed == feed]
         articles: Counter[str] = Counter()
         bad: Counter[str] = Counter()
@@ -332,13 +343,14 @@ def _present_batches(known: Mapping[int, BatchRow]) -> set[int]:
     return {batch for batch, row in known.items() if row.state != "missing"}
 
 
-def _expand_ranges(feed: Feed, asked: Iterable[BatchRange], latest: int | None = None) -> set[int]:
-    """Return every batch of one feed's ranges, up to `latest` if that is given."""
-    found: set[int] = set()
+def _expand_ranges(feed: Feed, asked: Iterable[BatchRange], now: datetime) -> set[int]:
+    """Return the batches of one feed's ranges that GDELT 2 may have published by now."""
+    step, found = _step_s(feed), set[int]()
     for each in asked:
         if each.feed == feed:
-            last = each.last if latest is None else min(each.last, latest)
-            found.update(range(each.first, last + 1, _step_s(feed)))
+            before = max(0, int(FIRST_BATCH.timestamp()) - each.first)
+            last = min(each.last, int(now.timestamp()))
+            found.update(range(each.first + -(-before // step) * step, last + 1, step))
     return found
 
 

@@ -27,6 +27,7 @@ from coreeval.tools.gdelt.sync.batches import (
     find_resume_starts,
     list_batches_to_fetch,
     list_ranges,
+    list_ranges_of_copies,
 )
 from coreeval.tools.gdelt.sync.downloads import (
     MIRROR,
@@ -211,7 +212,7 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
         counts = at.take((Delivery(offers=(offer,)) for offer in offers), len(files))
         if not at.stop.asked:
             _require_news(source, counts)
-        asked = [BatchRange(feed, min(found), max(found)) for feed, found in counts.copies.items()]
+        asked = list_ranges_of_copies(counts.copies, around.now())
         at.ledger.note_ranges(asked)
         return at.result(counts, asked, FetchTroubles())
 
@@ -246,13 +247,14 @@ class _Work:
         """Return the result of the sync."""
         now = self.around.now()
         gaps = find_gaps(self.ledger, asked, now)
+        feeds = sorted({*counts.copies, *(each.feed for each in asked)})
         return SyncResult(
             store=self.layout.root,
             counts=counts,
             gaps=sum(gap.batches for gap in gaps),
             known_gaps=sum(gap.batches for gap in gaps if gap.hole),
             troubles=troubles,
-            ahead=count_ahead(self.ledger, sorted({each.feed for each in asked}), now),
+            ahead=count_ahead(self.ledger, feeds, now),
         )
 
     def _until_stopped(self, deliveries: Iterable[Delivery]) -> Iterator[Delivery]:

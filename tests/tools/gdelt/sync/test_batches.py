@@ -1,12 +1,17 @@
 """The manifest: what should be there, what is, and each gap with its reason."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from coreeval.schema import Window
-from coreeval.tools.gdelt.sync.batches import FeedCoverage, measure_store_coverage
+from coreeval.tools.gdelt.sync.batches import (
+    FIRST_BATCH,
+    FeedCoverage,
+    find_resume_starts,
+    measure_store_coverage,
+)
 from coreeval.tools.gdelt.sync.feeds import HOLES, Feed, find_hole, find_holes
 from coreeval.tools.gdelt.sync.store_ledger import (
     BatchRange,
@@ -91,6 +96,18 @@ def test_a_known_hole_is_told_from_other_gaps(tmp_path: Path) -> None:
     assert (before.batches, inside.batches, after.batches) == (2, HOLE.batches, 2)
     assert inside.hole == HOLE and before.hole is after.hole is None
     assert (inside.start, inside.end) == (HOLE.start, HOLE.end)
+
+
+@pytest.mark.timeout(60)
+def test_ranges_with_wrong_dates_count_what_gdelt_may_have(tmp_path: Path) -> None:
+    wrong = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1, 2999)]
+    with open_ledger(tmp_path / "store.db") as ledger:
+        ledger.note_ranges([BatchRange("gkg", wrong[0], wrong[1])])
+        ledger.commit(LedgerEntry(batches=[BatchRow("gkg", at, "read", 0) for at in wrong]))
+        (feed,) = measure_store_coverage(ledger, NOW).feeds
+        assert find_resume_starts(ledger, ["gkg"], NOW) == {}
+    assert feed.batch_count == (NOW - FIRST_BATCH) // timedelta(minutes=15) + 1 + len(wrong)
+    assert feed.gaps[0].start == FIRST_BATCH
 
 
 def test_the_hole_of_2025() -> None:

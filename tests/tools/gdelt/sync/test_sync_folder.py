@@ -138,6 +138,21 @@ def test_a_row_of_the_year_one_is_a_bad_row(tmp_path: Path) -> None:
     assert (done.counts.articles, done.counts.bad) == (1, {"no_date": 2})
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("wrong", ["29990101000001", "99991231234500", "00010101000000"])
+def test_a_wrong_date_in_a_name_makes_no_gaps(tmp_path: Path, wrong: str) -> None:
+    store, news = tmp_path / "store", tmp_path / "news"
+    news.mkdir()
+    first, last = NOW - timedelta(days=2), NOW - timedelta(days=2, hours=-1)
+    for rows, at in enumerate([first, last, NOW], start=1):
+        name = wrong if at == NOW else stamp(at)
+        write(news / f"{name}.gkg.csv", *gkg_file(at, rows).splitlines())
+    done = synced(store, news)
+    assert (done.counts.files, done.gaps) == (3, 3)
+    ranges = asked(store, "SELECT first, last FROM asked")
+    assert ranges == [(int(first.timestamp()), int(last.timestamp()))]
+
+
 def test_a_cut_file_gives_what_is_left(tmp_path: Path) -> None:
     whole = gzip.compress("".join(gkg_file(at, 40) for at in quarters(NOW, 40)).encode())
     (tmp_path / "news.gz").write_bytes(whole[:-300])

@@ -1,0 +1,130 @@
+"""Which files a dataset in the hub's form may read: those of its own folder or repository.
+
+Its card names its files, and the card may be a stranger's: a path that leads out of the folder, a
+link or an address would turn any file of this machine, or an answer of its network, into samples.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+from urllib.parse import urlsplit
+
+from coreeval.errors import DatasetError
+from coreeval.tools.files import is_inside
+
+READERS_OF_OTHER_FILES: Final = ("h5py", "lance", "pyiceberg")
+"""Packages whose files name other files, which they open past every check of paths."""
+
+
+@contextmanager
+def keep_to_own_files(package: ModuleType, path: str) -> Iterator[None]:
+    """Let the package `datasets` look only for files of one dataset, before it opens any.
+
+    Within the block, its function that turns the names in a card into paths refuses every other
+    name, and no request is made for it. `READERS_OF_OTHER_FILES` cannot be imported.
+
+    Args:
+        package: The package `datasets`.
+        path: The dataset: a folder, or a name on the hub.
+
+    Raises:
+        DatasetError: a link in the folder leads out of it; within the block: the card names a file
+            that is not the dataset's own.
+    """
+    root = _find_root(path)
+    resolve = package.data_files.resolve_pattern
+
+    def resolve_own(pattern: str, base_path: str, *args: object, **options: object) -> list[str]:
+        if not (_is_below(base_path, root) and _is_own_name(pattern)):
+            raise _refuse(pattern if _is_below(base_path, root) else base_path, path)
+        found: list[str] = resolve(pattern, base_path, *args, **options)
+        return found
+
+    hidden = {name: sys.modules.get(name) for name in READERS_OF_OTHER_FILES}
+    sys.modules.update(dict.fromkeys(READERS_OF_OTHER_FILES))  # type: ignore[arg-type]
+    package.data_files.resolve_pattern = resolve_own
+    try:
+        yield
+    finally:
+        package.data_files.resolve_pattern = resolve
+        for name, module in hidden.items():
+            del sys.modules[name]
+            if module:
+                sys.modules[name] = module
+
+
+def _find_root(path: str) -> str:
+    """Return what the places of all files begin with: the folder, or the address on the hub.
+
+    Raises:
+        DatasetError: a link in the folder leads out of it.
+    """
+    if Path(path).is_dir():
+        folder = Path(path).resolve()
+        _refuse_links_out(folder)
+        return str(folder)
+    name = path.removeprefix("hf://")
+    if name.startswith("buckets/"):
+        return f"hf://{name}"
+    return f"hf://datasets/{name.removeprefix('datasets/')}"
+
+
+def _refuse_links_out(folder: Path) -> None:
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            place = Path(parent, name)
+            if place.is_symlink() and not _resolve(place).is_relative_to(folder):
+                raise DatasetError(
+                    "a link in the dataset's folder leads out of it",
+                    where=ascii(str(place)),
+                    hint="put the file itself there, or remove the link; `hf download --repo-type "
+                    "dataset NAME --local-dir FOLDER` fetches files without links",
+                )
+
+
+def _resolve(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):  # it leads to itself
+        return link.parent
+
+
+def _is_below(base_path: str, root: str) -> bool:
+    """Return whether the folder that names are relative to is the dataset's own."""
+    if not root.startswith("hf://"):
+        return "://" not in base_path and Path(base_path).resolve().is_relative_to(root)
+    rest = base_path.removeprefix(root)
+    return rest != base_path and (not rest or (rest[0] in "@/" and _is_own_name(rest[1:])))
+
+
+def _is_own_name(pattern: str) -> bool:
+    """Return whether a name or pattern of a card is relative and stays below its folder.
+
+    `::` is the package's sign for a file within another one, whose address stands behind it.
+    """
+    return (
+        is_inside(pattern.replace("\\", "/"))
+        and "::" not in pattern
+        and "://" not in pattern
+        and not _has_scheme(pattern)
+    )
+
+
+def _has_scheme(pattern: str) -> bool:
+    try:
+        return bool(urlsplit(pattern).scheme)
+    except ValueError:
+        return True
+
+
+def _refuse(name: str, path: str) -> DatasetError:
+    return DatasetError(
+        f"the dataset's card names a file that is not the dataset's own: {name!a}",
+        where=path,
+        hint="let `data_files` and `data_dir` in README.md or .huggingface.yaml name files of the "
+        "dataset, relative to it; if somebody else wrote them, ask why they name others",
+    )
