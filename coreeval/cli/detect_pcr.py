@@ -23,8 +23,8 @@ from coreeval.evaluation.pcr.references import list_shared_items
 from coreeval.evaluation.pcr.replicates import FileReplicates
 from coreeval.evaluation.pcr.study import COSINE, PcrSettings, ablate, resample_files
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
-from coreeval.tools.embeddings import Embedder
-from coreeval.tools.workspace import Workspace, workspace_for
+from coreeval.tools.embeddings import Embedder, open_cached_embeddings
+from coreeval.tools.workspace import workspace_for
 
 if TYPE_CHECKING:
     from coreeval.graph.pcr.item_campaign import ItemAnswers, ItemPlan
@@ -167,17 +167,6 @@ def _require_shared(
                     where="--reference",
                     hint="references answer the same items, under the same split and id",
                 )
-
-
-@contextmanager
-def open_cached_embeddings(model: str, workspace: Workspace) -> Iterator[Embedder]:
-    """Open embeddings with a workspace's cache."""
-    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
-    from coreeval.tools.json_cache import JsonCache
-
-    embeds = open_embeddings(model)
-    with JsonCache(workspace.cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
 
 
 def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:

@@ -180,11 +180,10 @@ def open_embedder(chosen: KnowledgeConfig, workspace: Workspace) -> "Iterator[Em
     if chosen.embeddings is None:
         yield None
         return
-    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings  # numpy
+    from coreeval.tools.embeddings import open_cached_embeddings  # numpy
 
-    embeds = open_embeddings(chosen.embeddings)
-    with JsonCache(workspace.cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
+    with open_cached_embeddings(chosen.embeddings, workspace) as embeds:
+        yield embeds
 
 
 MOST_TRAIN_EXAMPLES = 20_000
