@@ -270,9 +270,7 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
 @contextmanager
 def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
     """Open the embeddings before any cost arises, if paraphrases or answers need them."""
-    from coreeval.graph.pcr.item_campaign import PARAPHRASE
-
-    if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
+    if plan.needs_embeddings:
         with open_cached_embeddings(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:
             yield embeds
     else:
