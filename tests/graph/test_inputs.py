@@ -16,6 +16,7 @@ from coreeval.graph.bundled import demo_data
 from coreeval.graph.run_context import RunContext
 from coreeval.schema import BadRow, Sample
 from coreeval.tasks import load_task
+from coreeval.tools.endpoints import EndpointPair
 from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 from tests.graph.kit import config_of
@@ -76,7 +77,7 @@ def test_embeddings_of_a_provider_are_opened_after_consent_only(
     with pytest.raises(UntrustedEndpoint) as caught, inputs.open_embedder(config, workspace):
         pass
     assert opened == []
-    TrustRecord(workspace).trust_endpoints(caught.value.pairs)
+    TrustRecord(workspace).trust_endpoints(EndpointPair(*pair) for pair in caught.value.pairs)
     with inputs.open_embedder(config, workspace):
         assert opened == ["ollama:nomic"]
 
