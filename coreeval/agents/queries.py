@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
 from coreeval.agents.text.words import find_content_words, split_words, stem
@@ -264,6 +264,10 @@ def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
         seen |= {item.id, headline}
 
 
+BY_MEANING: Final = "(the text, by meaning)"
+"""The row of `describe_queries` that tells of what meaning found; it is no query."""
+
+
 def describe_queries(
     asked: Sequence[EntityQuery], found: Retrieval, nearest: int = 0
 ) -> list[dict[str, Any]]:
@@ -275,7 +279,7 @@ def describe_queries(
         nearest: The number of results that meaning found; a row tells of them.
     """
     by_meaning: dict[str, Any] = {
-        "text": "(the text, by meaning)", "rung": "concept", "found": nearest, "why_none": "",
+        "text": BY_MEANING, "rung": "concept", "found": nearest, "why_none": "",
     }  # fmt: skip
     return [by_meaning] * bool(nearest) + [
         {

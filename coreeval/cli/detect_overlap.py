@@ -114,13 +114,11 @@ def _open_embeddings(model: str | None) -> "Iterator[Embedder | None]":
     if model is None:
         yield None
         return
-    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
-    from coreeval.tools.json_cache import JsonCache
+    from coreeval.tools.embeddings import open_cached_embeddings
     from coreeval.tools.workspace import workspace_for
 
-    embeds = open_embeddings(model)
-    with JsonCache(workspace_for(Path.cwd()).cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
+    with open_cached_embeddings(model, workspace_for(Path.cwd())) as embeds:
+        yield embeds
 
 
 COLUMN = 48

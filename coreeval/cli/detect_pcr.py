@@ -23,8 +23,8 @@ from coreeval.evaluation.pcr.references import list_shared_items
 from coreeval.evaluation.pcr.replicates import FileReplicates
 from coreeval.evaluation.pcr.study import COSINE, PcrSettings, ablate, resample_files
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
-from coreeval.tools.embeddings import Embedder
-from coreeval.tools.workspace import Workspace, workspace_for
+from coreeval.tools.embeddings import Embedder, open_cached_embeddings
+from coreeval.tools.workspace import workspace_for
 
 if TYPE_CHECKING:
     from coreeval.graph.pcr.item_campaign import ItemAnswers, ItemPlan
@@ -169,17 +169,6 @@ def _require_shared(
                 )
 
 
-@contextmanager
-def open_cached_embeddings(model: str, workspace: Workspace) -> Iterator[Embedder]:
-    """Open embeddings with a workspace's cache."""
-    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
-    from coreeval.tools.json_cache import JsonCache
-
-    embeds = open_embeddings(model)
-    with JsonCache(workspace.cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
-
-
 def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
     """Return each file by its name: the part before `=`, or else the file's own name."""
     named = [_parse_file_option(text, option) for text in pairs]
@@ -281,9 +270,7 @@ def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
 @contextmanager
 def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
     """Open the embeddings before any cost arises, if paraphrases or answers need them."""
-    from coreeval.graph.pcr.item_campaign import PARAPHRASE
-
-    if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
+    if plan.needs_embeddings:
         with open_cached_embeddings(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:
             yield embeds
     else:

@@ -235,7 +235,8 @@ class Paraphraser:
             text
         ) - _count_numbers(item.input):
             raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
-        if (near := similarity(item.input, text, self._embeds)) < self._floor:
+        near = similarity(item.input, text, self._embeds)
+        if not near >= self._floor:  # NaN is no similarity
             raise InvalidAnswer(
                 f"it is too far from the input: stay nearer to its words (similarity {near:.3f}, "
                 f"at least {self._floor})"

@@ -171,7 +171,7 @@ def _make_item(sample: str, arms: ArmFields) -> RecitationItem | None:
     texts: dict[Arm, HalvedText] = {"original": original}
     for arm in TWINS:
         halved = halve_text(arms[arm][field]) if arm in arms else None
-        if halved and halved.rest != original.rest:
+        if halved and measure_recited(halved, original.rest) < RECITED:
             texts[arm] = halved
     return RecitationItem(sample, texts) if len(texts) > 1 else None
 

@@ -4,6 +4,7 @@
 that the config names, as one source.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from coreeval.agents.events import MOST_REPORTS, MOST_REPORTS_OF_TWEET, Similarity
 from coreeval.config import Config
-from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.errors import ConfigError, DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.event_offers import EventOffers
@@ -21,7 +21,7 @@ from coreeval.graph.setup import Setup
 from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.runs.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval, Sample, Task, Window
-from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
+from coreeval.tools.endpoints import bigquery_pairs, embedding_pairs, refuse_untrusted
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.gdelt.sources import SourceCache, SourceChain
 from coreeval.tools.json_cache import JsonCache
@@ -171,20 +171,22 @@ def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
 
 
 @contextmanager
-def open_embedder(chosen: KnowledgeConfig, workspace: Workspace) -> "Iterator[Embedder | None]":
+def open_embedder(config: Config, workspace: Workspace) -> "Iterator[Embedder | None]":
     """Open the embedder of the news, with the workspace's cache; None if words alone rank news.
 
     Raises:
         ConfigError: there are no such embeddings, or a package or the weights are missing.
+        UntrustedEndpoint: their provider was not approved.
     """
-    if chosen.embeddings is None:
+    if config.knowledge.embeddings is None:
         yield None
         return
-    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings  # numpy
+    from coreeval.tools.embeddings import open_cached_embeddings  # numpy
 
-    embeds = open_embeddings(chosen.embeddings)
-    with JsonCache(workspace.cache / "embeddings") as cache:
-        yield EmbeddingCache(embeds, cache)
+    record = TrustRecord(workspace)
+    refuse_untrusted(embedding_pairs(config, os.environ), record.endpoints(), record=record.path)
+    with open_cached_embeddings(config.knowledge.embeddings, workspace) as embeds:
+        yield embeds
 
 
 MOST_TRAIN_EXAMPLES = 20_000

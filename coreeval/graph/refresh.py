@@ -142,7 +142,7 @@ def open_node_context(run: RunContext, stack: AsyncExitStack) -> NodeContext:
     calls = open_calls(run.workspace.calls, run.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
     stack.callback(_tell_notes, run, calls)
-    embeds = stack.enter_context(open_embedder(run.config.knowledge, run.workspace))
+    embeds = stack.enter_context(open_embedder(run.config, run.workspace))
     return build_node_context(run, knowledge, calls, embeds)
 
 

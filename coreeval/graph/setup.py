@@ -24,6 +24,7 @@ from coreeval.config import (
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
+from coreeval.graph.embedding_budget import refuse_uncounted_embeddings
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.languages import ENGLISH, LANGUAGES
@@ -184,6 +185,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     judges = config.detect.judges if targets else ()
     _check_rule_based(config.models, setup.task.language)
     _check_rules_fit(config.models, setup.task)
+    refuse_uncounted_embeddings(config)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )

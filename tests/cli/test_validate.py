@@ -169,6 +169,31 @@ def test_which_models_have_a_price_is_told(shell: Shell, monkeypatch: pytest.Mon
     assert "openai:priced: priced" in said.out and "openai:unheard-of: no price" in said.out
 
 
+def test_where_a_provider_of_embeddings_gets_texts_is_told_and_asked(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://models.example:11434")
+    config = shell.config({"knowledge.embeddings": "ollama:nomic"})
+    said = shell("validate", config)
+    assert "texts without a key to http://models.example:11434: not sent yet" in said.out
+    refused = shell("refresh", config, "--limit", "2")
+    assert refused.code == 2
+    assert "this would send texts without a key to http://models.example:11434" in refused.err
+
+
+def test_a_budget_refuses_embeddings_that_it_cannot_count(shell: Shell) -> None:
+    config = shell.config({"knowledge.embeddings": "ollama:nomic"})
+    refused = shell("refresh", config, "--limit", "2", "--budget", "1")
+    assert refused.code == 2
+    assert "what embeddings by ollama:nomic cost is not counted" in refused.err
+    assert "--allow-unpriced" in refused.err
+    told = shell("estimate", config).out
+    assert "note: embeddings by ollama:nomic are in none of these figures" in told
+    assert "up to 20,000 headlines of the local store" in told
+    allowed = shell.config({"knowledge.embeddings": "ollama:nomic", "run.allow_unpriced": True})
+    assert shell("validate", allowed, "--set", "run.budget_usd=1").code == 0
+
+
 THREE_WAY = """
 name: three-way
 description: How a claim stands to a source.

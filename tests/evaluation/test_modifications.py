@@ -107,6 +107,21 @@ async def test_a_bad_one_is_asked_for_again(bad: str, reason: str) -> None:
     assert client.reasons == [reason]
 
 
+class Broken:
+    """Embeds all texts as what is no number."""
+
+    name = "broken"
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        return np.full((len(texts), 2), np.nan, dtype=np.float32)
+
+
+async def test_what_has_no_similarity_is_no_paraphrase() -> None:
+    client = Told(GOOD)
+    assert isinstance(await Paraphraser(client, Broken())(ITEM), NoTwin)
+    assert client.reasons[0].startswith("it is too far from the input")
+
+
 def test_the_end_of_a_long_text_counts() -> None:
     text = "word " * 300
     assert similarity(text, text, Near()) == pytest.approx(1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.agents.queries import BY_MEANING
 from coreeval.config import ModelConfig, load_config
 from coreeval.errors import CassetteError, DatasetError, RunStateError, UsageError
 from coreeval.graph.bundled import demo_data
@@ -20,6 +21,7 @@ from coreeval.graph.run import resume, retry
 from coreeval.releases.cassettes.format import (
     AnswerLine,
     CassetteLine,
+    NewsQuery,
     OfferLine,
     PromptLine,
     SampleLine,
@@ -196,6 +198,17 @@ def test_the_first_difference_is_named(deck: Deck) -> None:
     first = differences["updated"]
     assert not done.equal and differences["semantic"] is None
     assert first and first.row >= 1 and first.id.startswith("emotion/test/")
+
+
+def test_what_meaning_found_is_no_query(deck: Deck) -> None:
+    def with_meaning(line: CassetteLine) -> CassetteLine:
+        if not isinstance(line, OfferLine) or line.asked is None:
+            return line
+        row = NewsQuery(text=BY_MEANING, rung="concept", found=3, why_none="")
+        return line.model_copy(update={"asked": (row, *line.asked)})
+
+    done = deck.play(with_meaning)
+    assert done.same, done.missing
 
 
 def test_news_and_answers_that_are_not_recorded_are_named(deck: Deck) -> None:

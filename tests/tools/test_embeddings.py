@@ -1,15 +1,28 @@
 """Embeddings by name: MiniLM in numpy, LangChain's providers, and the cache before them."""
 
 import builtins
+import http.server
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from coreeval.errors import ConfigError, ModelUnusable
-from coreeval.tools.embeddings import PACKAGE, EmbeddingCache, Vectors, open_embeddings
+from coreeval.tools import embedding_providers
+from coreeval.tools.embeddings import (
+    PACKAGE,
+    CheckedEmbedder,
+    EmbeddingCache,
+    Vectors,
+    open_embeddings,
+)
 from coreeval.tools.json_cache import JsonCache
 
 TEXTS = [
@@ -37,14 +50,14 @@ class Counting:
 def test_minilm_tells_near_meanings_from_far_ones() -> None:
     pytest.importorskip(PACKAGE, reason="the weights of MiniLM are not installed")
     embeds = open_embeddings("minilm")
-    assert embeds.name == "minilm@53aa51172d14"
+    assert embeds.name == "minilm@3f6926f3480b"
     vectors = embeds(TEXTS)
     assert vectors.shape == (5, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
     near, far = float(vectors[0] @ vectors[2]), float(vectors[0] @ vectors[1])
     assert near == pytest.approx(0.5552, abs=1e-4)
     assert far == pytest.approx(0.0363, abs=1e-4)
-    assert embeds([]).shape == (0, 384)
+    assert embeds([]).shape == (0, 0)
 
 
 def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
@@ -66,6 +79,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
             "BERT with gelu",
         ),
         ({"tokenizer.json": "TOKENIZER", "config.json": "CONFIG"}, "model.safetensors is missing"),
+        ({"tokenizer.json": "TOKENIZER", "config.json": "[]"}, "config.json is no object"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": "CONFIG", "model.safetensors": "x" * 99},
             "are no weights",
@@ -169,3 +183,231 @@ def test_another_model_does_not_get_its_vectors(tmp_path: Path) -> None:
         EmbeddingCache(Counting(), cache)(["aa"])
         EmbeddingCache(other, cache)(["aa"])
     assert other.asked == [["aa"]]
+
+
+class Saying:
+    """Gives the vector that it is told to give, once for each text."""
+
+    name = "saying"
+
+    def __init__(self, vector: object) -> None:
+        self.vector = vector
+        self.asked: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[object]:
+        self.asked += texts
+        return [self.vector] * len(texts)
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [float("nan"), 1.0],
+        [float("inf"), 1.0],
+        [1e39, 1.0],
+        [3e38, 3e38],
+        [0.0, 0.0],
+        [1e-40, 0.0],
+        [],
+        [None, 1.0],
+        ["a", "b"],
+        [[1.0]],
+        1.0,
+        [10**400, 1.0],
+    ],
+)
+def test_what_cannot_be_compared_is_neither_believed_nor_kept(
+    tmp_path: Path, vector: object
+) -> None:
+    model = Saying(vector)
+    with JsonCache(tmp_path) as cache:
+        embeds = EmbeddingCache(CheckedEmbedder(model), cache)
+        with pytest.raises(ModelUnusable, match="saying gave"):
+            embeds(["one", "two"])
+        model.vector = [1.0, 2.0]
+        assert embeds(["one"]).tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("given", [[[1.0]], [[1.0], [1.0, 2.0]], [[1.0]] * 3])
+def test_each_text_has_one_vector_of_one_size(given: list[list[float]]) -> None:
+    class Uneven(Saying):
+        def __call__(self, texts: Sequence[str]) -> list[object]:
+            return [*given]
+
+    with pytest.raises(ModelUnusable, match="saying gave"):
+        CheckedEmbedder(Uneven(None))(["one", "two"])
+
+
+def test_half_a_surrogate_pair_is_embedded_as_unknown(tmp_path: Path) -> None:
+    model = Saying([1.0])
+    with JsonCache(tmp_path) as cache:
+        embeds = EmbeddingCache(CheckedEmbedder(model), cache)
+        assert embeds(["a\ud800b", "\U0001f600"]).shape == (2, 1)
+    assert model.asked == ["a\ufffdb", "\U0001f600"]
+
+
+def test_vectors_of_another_size_are_embedded_anew(tmp_path: Path) -> None:
+    model = Saying([1.0, 2.0])
+    with JsonCache(tmp_path) as cache:
+        EmbeddingCache(CheckedEmbedder(model), cache)(["a", "b"])
+        model.vector = [1.0, 2.0, 3.0]
+        embeds = EmbeddingCache(CheckedEmbedder(model), cache)
+        assert embeds(["a", "c"]).shape == (2, 3)
+        assert model.asked == ["a", "b", "c", "a"]
+        assert embeds(["b"]).shape == (1, 3)
+
+
+def test_a_size_that_changes_within_a_run_stops_it_once(tmp_path: Path) -> None:
+    model = Saying([1.0, 2.0])
+    with JsonCache(tmp_path) as cache:
+        EmbeddingCache(CheckedEmbedder(model), cache)(["a", "b"])
+        model.vector = [1.0, 2.0, 3.0]
+        embeds = EmbeddingCache(CheckedEmbedder(model), cache)
+        assert embeds(["a"]).shape == (1, 2)
+        with pytest.raises(ModelUnusable, match="another size than before") as caught:
+            embeds(["c"])
+        assert "resume" in caught.value.hint
+        again = EmbeddingCache(CheckedEmbedder(model), cache)
+        assert [again([text]).shape for text in "abc"] == [(1, 3)] * 3
+
+
+def test_a_model_that_never_keeps_to_a_size_is_an_error(tmp_path: Path) -> None:
+    class Growing(Saying):
+        def __call__(self, texts: Sequence[str]) -> list[object]:
+            self.vector = [*self.vector, 1.0]  # type: ignore[misc]
+            return super().__call__(texts)
+
+    model = Growing([1.0])
+    with JsonCache(tmp_path) as cache:
+        EmbeddingCache(CheckedEmbedder(model), cache)(["a"])
+        with pytest.raises(ModelUnusable, match="another size than before"):
+            EmbeddingCache(CheckedEmbedder(model), cache)(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "kept", ["abc", "YWJj", "", "\u00e9", "AADAfw==", "AAAAAA==", 7, None, ["AACAPw=="]]
+)
+def test_a_damaged_vector_is_missing(tmp_path: Path, kept: object) -> None:
+    model = Saying([1.0])
+    with JsonCache(tmp_path) as cache:
+        embeds = EmbeddingCache(CheckedEmbedder(model), cache)
+        embeds(["a"])
+        cache.put(embeds._key("a"), kept, expire_s=60)  # type: ignore[arg-type]
+        assert embeds(["a"]).tolist() == [[1.0]]
+    assert model.asked == ["a", "a"]
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    """Ollama, as far as its package asks: `/api/embed` of a server that may be hostile."""
+
+    way = "ok"
+    moved = ""
+    seen: list[bytes]
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        """Answer by the way that the class is told."""
+        said = self.rfile.read(int(self.headers["content-length"]))
+        self.seen.append(said)
+        body = json.dumps({"embeddings": [[1.0, 2.0]] * len(json.loads(said)["input"])}).encode()
+        if self.way == "moved":
+            self.send_response(307)
+            self.send_header("location", self.moved + self.path)
+            self.send_header("content-length", "0")
+            self.end_headers()
+            return
+        self.send_response(200)
+        if self.way == "packed":
+            self.send_header("content-encoding", "gzip")
+        if self.way != "long":
+            self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+            for _ in range(12 * (self.way == "long")):
+                self.wfile.write(b" " * (1 << 20))
+        except OSError:
+            pass
+
+
+@contextmanager
+def _server(way: str, moved: str = "") -> Iterator[tuple[str, list[bytes]]]:
+    seen: list[bytes] = []
+    answers = type("Answers", (_Answers,), {"way": way, "moved": moved, "seen": seen})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", seen
+        finally:
+            server.shutdown()
+
+
+def _ask_ollama(monkeypatch: pytest.MonkeyPatch, address: str) -> Vectors:
+    pytest.importorskip("langchain_ollama")
+    monkeypatch.setenv("OLLAMA_HOST", address)
+    return open_embeddings("ollama:nomic")(["a private text", "another"])
+
+
+def test_a_provider_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _server("ok") as (address, _):
+        assert _ask_ollama(monkeypatch, address).tolist() == [[1.0, 2.0]] * 2
+
+
+def test_texts_do_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _server("ok") as (other, seen), _server("moved", other) as (address, _):
+        with pytest.raises(ModelUnusable, match="307"):
+            _ask_ollama(monkeypatch, address)
+        assert seen == []
+
+
+@pytest.mark.parametrize(("way", "why"), [("long", "more than 8 MiB"), ("packed", "packed")])
+def test_an_answer_without_an_end_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, way: str, why: str
+) -> None:
+    with _server(way) as (address, _), pytest.raises(ModelUnusable, match=why):
+        _ask_ollama(monkeypatch, address)
+
+
+def test_a_provider_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            time.sleep(1.0)
+            return [[1.0]] * len(texts)
+
+    _provider(monkeypatch, "DeterministicFakeEmbedding")
+    embeds = embedding_providers.LangChainEmbeddings("made_up:1")
+    monkeypatch.setattr(embeds, "_model", Hanging())
+    monkeypatch.setattr(embedding_providers, "MOST_BATCH_S", 0.05)
+    began = time.monotonic()
+    with pytest.raises(
+        ModelUnusable, match=r"made_up:1 gave no embeddings: no answer within 0\.05"
+    ):
+        embeds(["one"])
+    assert time.monotonic() - began < 0.9
+
+
+def test_packages_upon_openai_follow_no_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("langchain_openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    embeds = embedding_providers.LangChainEmbeddings("openai:text-embedding-3-small")
+    client = embeds._model.http_client  # type: ignore[attr-defined]
+    assert not client.follow_redirects
+    assert client is embeds._model.client._client._client  # type: ignore[attr-defined]
+    client.close()
+
+
+def test_the_name_of_weights_is_of_all_three_files(tmp_path: Path) -> None:
+    pytest.importorskip(PACKAGE, reason="the weights of MiniLM are not installed")
+    found = find_spec(PACKAGE)
+    assert found is not None
+    assert found.origin is not None
+    source = Path(found.origin).parent / "model"
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        shutil.copy(source / name, tmp_path / name)
+    same = open_embeddings(f"minilm:{tmp_path}").name
+    assert same == open_embeddings("minilm").name
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 1e-5}))
+    assert open_embeddings(f"minilm:{tmp_path}").name != same

@@ -16,6 +16,7 @@ from coreeval.tools.endpoints import (
     model_pairs,
     origin_of,
     refuse_untrusted,
+    run_pairs,
     service_pairs,
 )
 from coreeval.tools.trust import TrustRecord, load_trusted_endpoints
@@ -207,6 +208,43 @@ def test_news_and_telemetry_count_too() -> None:
     assert list(service_pairs(config, env)) == [google, collector]
     same = env | {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://collector.example/v1"}
     assert list(service_pairs(config, same)) == [google]
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "pair"),
+    [
+        ("minilm", {}, None),
+        ("minilm:/weights", {}, None),
+        ("huggingface:some/model", {}, None),
+        ("openai:small", {"OPENAI_API_KEY": "k"}, ("OPENAI_API_KEY", "https://api.openai.com")),
+        ("openai:small", {}, (TEXTS, "https://api.openai.com")),
+        ("openai:small", None, ("OPENAI_API_KEY", "https://api.openai.com")),
+        (
+            "OpenAI:small",
+            {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://x.example/v1"},
+            ("OPENAI_API_KEY", "https://x.example"),
+        ),
+        ("ollama:nomic", {}, None),
+        ("ollama:nomic", None, None),
+        ("ollama:nomic", {"OLLAMA_HOST": "127.0.0.1:11435"}, None),
+        ("ollama:nomic", {"OLLAMA_HOST": ":11435"}, None),
+        ("ollama:nomic", {"OLLAMA_HOST": "x.example:11434"}, (TEXTS, "http://x.example:11434")),
+        ("cohere:embed", {"COHERE_API_KEY": "k"}, ("COHERE_API_KEY", "langchain:cohere")),
+    ],
+)
+def test_a_provider_of_embeddings_counts(
+    name: str, env: dict[str, str] | None, pair: tuple[str, str] | None
+) -> None:
+    config = _config(knowledge={"embeddings": name, "window": {"start": "2026-01-01"}})
+    expected = [EndpointPair(*pair)] if pair else []
+    assert run_pairs(config, env) == list(service_pairs(config, env)) == expected
+
+
+def test_embeddings_at_what_is_no_address_are_refused_without_showing_it() -> None:
+    config = _config(knowledge={"embeddings": "ollama:m", "window": {"start": "2026-01-01"}})
+    with pytest.raises(ConfigError, match="no http address") as caught:
+        list(service_pairs(config, {"OLLAMA_HOST": "ftp://me:secret@x"}))
+    assert "OLLAMA_HOST" in caught.value.where and "secret" not in str(caught.value)
 
 
 def test_where_a_key_may_go_texts_without_one_may_go_too() -> None:

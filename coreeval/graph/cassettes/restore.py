@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coreeval.agents.queries import BY_MEANING
 from coreeval.config import ROLES, Config
 from coreeval.config.load import parse_config
 from coreeval.errors import CassetteError, DatasetError, NotRecorded, UsageError
@@ -331,8 +332,8 @@ class CassetteInputs:
         if line is None:
             raise NotRecorded(f"no news is recorded for attempt {looking.attempt}")
         now = [query.text for query in looking.queries]
-        then = None if line.asked is None else [query.text for query in line.asked]
-        if then is not None and now != then:
+        then = [query.text for query in line.asked or () if query.text != BY_MEANING]
+        if line.asked is not None and now != then:
             raise NotRecorded(f"it asks for news of {now}, and asked for {then} when recorded")
         return line
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from coreeval.config import ModelConfig
+from coreeval.evaluation.pcr.study import COSINE
+from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.call_figures import (
     REPEATED_QUESTIONS,
     REWORDING_CALLS,
@@ -49,11 +51,19 @@ def estimate_items(plan: ItemPlan, *, now: Clock = utc_now) -> CostEstimate:
         samples=plan.items,
         asked=plan.models,
         fewer="detect.pcr.samples",
-        notes=[] if plan.twins else [_PARAPHRASE_NOTE],
+        notes=[*([] if plan.twins else [_PARAPHRASE_NOTE]), *_list_embedding_notes(plan)],
     )
     return asking.estimate(
         lambda assignments, past_calls: _item_lines(plan, assignments, past_calls), now=now
     )
+
+
+def _list_embedding_notes(plan: ItemPlan) -> Iterator[str]:
+    if plan.needs_embeddings:
+        sent = [] if plan.twins else [f"{plan.items} items and each paraphrase of them"]
+        if plan.settings.consistency == COSINE:
+            sent.append(f"up to {2 * plan.items * len(plan.config.models.targets)} answers")
+        yield from list_embedding_notes(plan.config, " and ".join(sent))
 
 
 _PARAPHRASE_NOTE = "items whose paraphrase fails are not asked about; the estimate pays for all"

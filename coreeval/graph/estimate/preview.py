@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import Interrupted
+from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.costing import (
     ModelPrice,
     RoleAssignments,
@@ -39,7 +40,7 @@ from coreeval.graph.estimate.model import (
     fit_budget,
     save_estimate,
 )
-from coreeval.graph.estimate.run_estimate import estimate_lab
+from coreeval.graph.estimate.run_estimate import EMBEDDED_TEXTS, estimate_lab
 from coreeval.graph.estimate.workload import count_samples
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary
 from coreeval.graph.prompt_lab.lab import open_lab
@@ -140,7 +141,11 @@ def preview(
         assignments,
         forecast.lines(),
         now=around.now,
-        notes=[*rules_note(lab.setup.config), *([NO_CONTROL] if lab.setup.control else [])],
+        notes=[
+            *rules_note(lab.setup.config),
+            *list_embedding_notes(lab.setup.config, EMBEDDED_TEXTS),
+            *([NO_CONTROL] if lab.setup.control else []),
+        ],
     ).model_copy(
         update={
             "to_pay": rest,

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.team import labels_in_batches
 from coreeval.config import RunConfig
+from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.call_figures import (
     AFTER_NEWS,
     REWORDING_CALLS,
@@ -36,6 +38,7 @@ from coreeval.graph.prompt_lab.lab import PromptLab, open_lab
 from coreeval.graph.run_origin import build_lineage, find_followed_release, open_keeper
 from coreeval.schema import RoleName
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.gdelt.nearest import MOST_EMBEDDED
 
 REASONING_NOTE = (
     "a model that thinks before it answers pays its thoughts as answers; how long they are is "
@@ -209,10 +212,19 @@ def _control_lines(
     ]
 
 
+EMBEDDED_TEXTS = (
+    f"up to {MOST_EMBEDDED:,} headlines of the local store, each once, and for each sample its "
+    f"text, up to {MOST_RANKED} events, and up to {MOST_COMPARED} sentences of each event that is "
+    "read"
+)
+"""What is sent to a provider of `knowledge.embeddings`."""
+
+
 def _list_notes(
     lab: PromptLab, lines: Sequence[EstimateLine], past_calls: Sequence[CallUsage]
 ) -> Iterator[str]:
     yield from rules_note(lab.setup.config)
+    yield from list_embedding_notes(lab.setup.config, EMBEDDED_TEXTS)
     if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
         yield REASONING_NOTE
     if {line.model for line in lines} & {one.model for one in past_calls}:

@@ -32,8 +32,9 @@ from coreeval.evaluation.pcr.pairs_from_items import (
     pair_answers,
     write_pairs,
 )
-from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, PcrSettings
+from coreeval.evaluation.pcr.study import CONSISTENCIES, COSINE, METRICS, PcrSettings
 from coreeval.graph.campaign import Campaign, CampaignPlan, ask_text, file_names, run_campaign
+from coreeval.graph.embedding_budget import refuse_uncounted_embeddings
 from coreeval.graph.monitor import Watch, ignore_progress
 from coreeval.graph.setup import check_reachable
 from coreeval.models import ModelClient
@@ -75,6 +76,11 @@ class ItemPlan:
         return sum(len(each.items) for each in self.drawn)
 
     @property
+    def needs_embeddings(self) -> bool:
+        """Return whether paraphrases or answers are compared by meaning."""
+        return self.modification == PARAPHRASE or self.settings.consistency == COSINE
+
+    @property
     def models(self) -> list[ModelConfig]:
         """Return the models that are asked anything."""
         rewriter = self.config.models.rewriter
@@ -111,6 +117,8 @@ def build_item_plan(path: Path, *, overrides: Sequence[str], settings: PcrSettin
         if modification != PARAPHRASE
         else (),
     )
+    if plan.needs_embeddings:
+        refuse_uncounted_embeddings(config)
     check_reachable(config, plan.models, plan.workspace)
     return plan
 

@@ -392,8 +392,7 @@ class DryRun:
         self._stack.callback(knowledge.close)
         calls = open_calls(self._run.files.root / "calls.db")
         self._stack.callback(calls.close)
-        chosen = self._run.config.knowledge
-        embeds = self._stack.enter_context(open_embedder(chosen, workspace))
+        embeds = self._stack.enter_context(open_embedder(self._run.config, workspace))
         context = build_node_context(self._run, knowledge, calls, embeds)
         return build_sample_graph(SampleNodes(context), self._wrap).compile()
 

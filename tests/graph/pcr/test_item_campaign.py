@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from coreeval.config import TargetConfig
+from coreeval.errors import ConfigError
 from coreeval.evaluation.pcr.pairs_from_items import ItemAnswer, pair_answers
 from coreeval.evaluation.pcr.study import PcrSettings, study
 from coreeval.graph.campaign import file_names
@@ -143,7 +144,9 @@ def rewords(request: Request) -> str:
     return json.dumps({"input": f"{item} of bread" if "3" in item else f"Say: {item}"})
 
 
-def plan_with_rewriter(folder: Path, server: LLMServer) -> ItemPlan:
+def plan_with_rewriter(
+    folder: Path, server: LLMServer, *, run: Mapping[str, object] | None = None, **more: str
+) -> ItemPlan:
     for split in ("train", "test"):
         items = [{"input": f"How long is {split} {n}?", "output": "short"} for n in range(10)]
         text = "\n".join(json.dumps(each) for each in items)
@@ -158,9 +161,24 @@ def plan_with_rewriter(folder: Path, server: LLMServer) -> ItemPlan:
                 "rewriter": rewriter,
                 "targets": [{**rewriter, "model": "openai:target"}],
             },
-            "detect": {"pcr": pcr},
+            "detect": {"pcr": {**pcr, **more}},
+            "run": dict(run or {}),
         },
     )
+
+
+def test_a_providers_embeddings_are_counted_by_nothing(tmp_path: Path) -> None:
+    budget = {"budget_usd": 5}
+    with LLMServer(rewords).in_thread() as server:
+        with pytest.raises(ConfigError, match="embeddings by ollama:nomic cost is not counted"):
+            plan_with_rewriter(tmp_path, server, run=budget, embeddings="ollama:nomic")
+        allowed = {**budget, "allow_unpriced": True}
+        plan = plan_with_rewriter(tmp_path, server, run=allowed, embeddings="ollama:nomic")
+        notes = "\n".join(estimate_items(plan).notes)
+        assert "it is sent 20 items and each paraphrase of them" in notes
+        assert "embeddings" not in "".join(
+            estimate_items(plan_with_rewriter(tmp_path, server)).notes
+        )
 
 
 def test_a_model_writes_the_twins_and_what_drifts_off_is_left_out(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""Embeddings of a provider have no price here: a budget refuses them, and an estimate says so."""
+
+from collections.abc import Iterator
+
+from coreeval.config import AnyConfig
+from coreeval.errors import ConfigError
+from coreeval.tools.endpoints import remote_embeddings
+
+
+def refuse_uncounted_embeddings(config: AnyConfig) -> None:
+    """Refuse a provider's embeddings under a budget, as what they cost is not counted.
+
+    Raises:
+        ConfigError: the config names such embeddings and a budget, without `allow_unpriced`.
+    """
+    name = remote_embeddings(config)
+    if name and config.run.budget_usd is not None and not config.run.allow_unpriced:
+        raise ConfigError(
+            f"the budget cannot be kept: what embeddings by {name} cost is not counted",
+            where="run.budget_usd",
+            hint="name embeddings on this machine (minilm), or use --allow-unpriced "
+            "(run.allow_unpriced: true), which does not count them",
+        )
+
+
+def list_embedding_notes(config: AnyConfig, texts: str) -> Iterator[str]:
+    """Yield what a reader of an estimate must know of a provider's embeddings.
+
+    Args:
+        config: The config.
+        texts: Which texts are sent, and how many, as the end of a sentence.
+    """
+    if name := remote_embeddings(config):
+        yield (
+            f"embeddings by {name} are in none of these figures, and no budget counts them: it is "
+            f"sent {texts}"
+        )

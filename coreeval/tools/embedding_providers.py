@@ -1,0 +1,139 @@
+"""Embeddings of the providers that LangChain knows, with limits of time and of the answer's size.
+
+No redirect is followed and no long answer read where a package lets us give it an HTTP client or
+its settings (openai, azure_openai, ollama). All are called in a thread that is given up when the
+time is over, since some packages have no timeout.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from coreeval.errors import ConfigError, ModelUnusable
+from coreeval.tools.extras import require_extra
+from coreeval.tools.http import MOST_BODY_BYTES, BodyTooLong, BoundedClient
+
+if TYPE_CHECKING:
+    import httpx
+
+BATCH: Final = 64
+"""The number of texts passed to the provider's package at once; their vectors of 4,096 numbers stay
+below the limit of an answer's size."""
+MOST_BATCH_S: Final = 120.0
+"""The most seconds for the vectors of one batch (own choice: two seconds a text)."""
+_INSTALL = "pip install 'coreeval[providers]'"
+_OWN_CLIENT = ("openai", "azure_openai")
+"""The providers whose packages take an HTTP client."""
+
+
+class LangChainEmbeddings:
+    """Embeddings opened with LangChain's `init_embeddings`.
+
+    Args:
+        name: `provider:name`.
+
+    Raises:
+        ConfigError: LangChain or the provider's package is missing, or the provider is unknown.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        with require_extra("providers", name, where="embeddings", error=ConfigError):
+            from langchain.embeddings import init_embeddings
+        try:
+            self._model = init_embeddings(name, **_transport_arguments(name))
+        except Exception as error:  # noqa: BLE001 - each package has errors of its own
+            raise ConfigError(
+                f"{name} cannot be opened: {_first_line(error)}",
+                where="embeddings",
+                hint=f"{_INSTALL} and the provider's package; its key comes from the environment",
+            ) from None
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors as the provider gave them.
+
+        Raises:
+            ModelUnusable: the provider did not answer, or not in time.
+        """
+        found: list[list[float]] = []
+        for start in range(0, len(texts), BATCH):
+            found += self._embed_batch(list(texts[start : start + BATCH]))
+        return found
+
+    def _embed_batch(self, texts: list[str]) -> list[list[float]]:
+        ended: queue.SimpleQueue[list[list[float]] | Exception] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                ended.put(list(self._model.embed_documents(texts)))
+            except Exception as error:  # noqa: BLE001 - each package has errors of its own
+                ended.put(error)
+
+        threading.Thread(target=run, daemon=True, name=f"embeddings {self.name}").start()
+        try:
+            answer = ended.get(timeout=MOST_BATCH_S)
+        except queue.Empty:
+            raise self._failure(f"no answer within {MOST_BATCH_S:g} s") from None
+        if isinstance(answer, Exception):
+            raise self._failure(_first_line(answer)) from None
+        return answer
+
+    def _failure(self, why: str) -> ModelUnusable:
+        return ModelUnusable(
+            f"{self.name} gave no embeddings: {why}",
+            where="embeddings",
+            hint="look at the provider, then give the same command again; what it embedded is kept",
+        )
+
+
+def _transport_arguments(name: str) -> dict[str, Any]:
+    """Return the arguments that keep a package from redirects, long answers and waiting."""
+    provider = name.partition(":")[0].strip().lower()
+    if provider in _OWN_CLIENT:
+        client = BoundedClient(most_s=MOST_BATCH_S, timeout=MOST_BATCH_S, follow_redirects=False)
+        return {"http_client": client, "timeout": MOST_BATCH_S}
+    if provider == "ollama":
+        return {
+            "sync_client_kwargs": {
+                "follow_redirects": False,
+                "timeout": MOST_BATCH_S,
+                "headers": {"accept-encoding": "identity"},
+                "event_hooks": {"response": [_bound_response]},
+            }
+        }
+    return {}
+
+
+def _bound_response(response: "httpx.Response") -> None:
+    """Limit the size of the body; a packed one, whose size nothing limits, is refused."""
+    import httpx
+
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("", "identity"):
+        response.close()
+        raise httpx.DecodingError(f"the response is packed, unasked: {packed[:40]!r}")
+    source = response.stream
+    if not isinstance(source, httpx.SyncByteStream):
+        raise TypeError("the response cannot be read piece by piece")
+
+    sent: httpx.SyncByteStream = source
+
+    class Bounded(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            left = MOST_BODY_BYTES
+            for piece in sent:
+                left -= len(piece)
+                if left < 0:
+                    most = f"{MOST_BODY_BYTES / (1 << 20):g} MiB"
+                    raise BodyTooLong(f"the response has more than {most}")
+                yield piece
+
+        def close(self) -> None:
+            sent.close()
+
+    response.stream = Bounded()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
