@@ -331,6 +331,18 @@ def test_few_texts_and_refusals_say_nothing() -> None:
     assert found.twins["semantic"].original == found.twins["semantic"].twin == 0
 
 
+def test_a_twin_that_ends_as_the_original_does_is_none() -> None:
+    """Whoever recites the original would recite such a twin too, and be cleared."""
+    text = make_text("original", 24)
+    last = text.split()[-1]
+    near, far = f"Indeed {text} {last}", make_text("other words", 24)
+    arms = {"original": {"text": text}, "semantic": {"text": near}, "updated": {"text": far}}
+    (item,) = choose_items([("s", arms)], seed=7)
+    assert set(item.texts) == {"original", "updated"}
+    del arms["updated"]
+    assert choose_items([("s", arms)], seed=7) == []
+
+
 def test_without_reworded_texts_the_updated_ones_are_the_twins() -> None:
     items = make_items(40, "updated")
     found = judge_recitation(items, answer_all(items, {"original": 0.5}, 0))
