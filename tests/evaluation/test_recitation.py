@@ -336,7 +336,11 @@ def test_a_twin_that_ends_as_the_original_does_is_none() -> None:
     text = make_text("original", 24)
     last = text.split()[-1]
     near, far = f"Indeed {text} {last}", make_text("other words", 24)
-    arms = {"original": {"text": text}, "semantic": {"text": near}, "updated": {"text": far}}
+    arms: dict[Arm, dict[str, str]] = {
+        "original": {"text": text},
+        "semantic": {"text": near},
+        "updated": {"text": far},
+    }
     (item,) = choose_items([("s", arms)], seed=7)
     assert set(item.texts) == {"original", "updated"}
     del arms["updated"]
