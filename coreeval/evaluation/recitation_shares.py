@@ -44,7 +44,7 @@ FEWEST_STARTS: Final = 2
 Side = Literal["original", "twin"]
 SIDES: Final[tuple[Side, ...]] = ("original", "twin")
 ShareVerdict = Literal["recites", "no_recitation", "peaked", "not_peaked", "too_few", "refusing"]
-_WORD = re.compile(r"\S*[^\W_]\S*")
+_WORD = re.compile(r"\S+")
 
 
 class TextPair(NamedTuple):
@@ -147,7 +147,11 @@ def cut_ngrams(text: str) -> tuple[HalvedText, ...]:
     The starting points are spread evenly over the text, each behind `FEWEST_WORDS` words or more;
     their words do not overlap. Nothing if there is room for fewer than `FEWEST_STARTS`.
     """
-    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    words = [
+        found.span()
+        for found in _WORD.finditer(text)
+        if any(character.isalnum() for character in found.group())
+    ]
     starts = min(MOST_STARTS, (len(words) - FEWEST_WORDS) // NGRAM)
     if starts < FEWEST_STARTS:
         return ()

@@ -29,7 +29,7 @@ REASONS = {
     "wrong schema": "invalid: label: Field required",
     "wrong types": "invalid: label: Input should be a valid string",
     "another tool": "invalid: label: Field required",
-    "a list": "invalid: answer: Input should be a valid dictionary",
+    "a list": "invalid: answer: Input should be an object",
     "a key twice": "invalid: the key 'label' stands twice",
     "NaN": "invalid: NaN is not JSON",
     "half a surrogate": "invalid: it holds half of a surrogate pair",

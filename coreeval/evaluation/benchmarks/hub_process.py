@@ -10,6 +10,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import PIPE, Popen
 from types import ModuleType
@@ -115,17 +116,30 @@ def answer(question: HubQuestion) -> HubAnswer:
         DatasetError: the package is not installed, or the dataset names files that are not its own.
         UsageError: the address of the hub is invalid.
     """
-    package = _import_datasets()
+    parts = _read_parts(_import_datasets(), question)
     try:
-        with keep_to_own_files(package, question.path):
-            if question.split is None:
-                yield package.get_dataset_split_names(question.path, question.subset)
+        while True:
+            try:
+                part = next(parts)
+            except StopIteration:
                 return
-            yield from _iter_rows(package, question)
-    except CoreEvalError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the dataset cannot be read
-        yield HubRefusal(str(error) or type(error).__name__)
+            except CoreEvalError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the dataset cannot be read
+                yield HubRefusal(str(error) or type(error).__name__)
+                return
+            yield part
+    finally:
+        with suppress(Exception):  # of a package that is stopped while it reads
+            parts.close()
+
+
+def _read_parts(package: ModuleType, question: HubQuestion) -> HubAnswer:
+    with keep_to_own_files(package, question.path):
+        if question.split is None:
+            yield package.get_dataset_split_names(question.path, question.subset)
+            return
+        yield from _iter_rows(package, question)
 
 
 def _import_datasets() -> ModuleType:
