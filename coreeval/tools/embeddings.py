@@ -94,6 +94,13 @@ def _replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def normalise_vectors(vectors: Vectors) -> Vectors:
+    """Return vectors at length 1, so that their products are cosines; shape (texts, dimensions)."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    return unit
+
+
 def _are_usable(vectors: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row whether its length can be divided by and squared in 32 bits."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -246,6 +253,7 @@ __all__ = [
     "Embedder",
     "EmbeddingCache",
     "Vectors",
+    "normalise_vectors",
     "open_cached_embeddings",
     "open_embeddings",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coreeval.tools.embeddings import Embedder, Vectors
+from coreeval.tools.embeddings import Embedder, Vectors, normalise_vectors
 
 MOST_KEPT = 20_000
 """The most vectors kept in memory (384 numbers each for MiniLM: 30 MB); then all are forgotten."""
@@ -39,7 +39,6 @@ class MeaningSimilarity:
             self._known.clear()
         missing = [one for one in dict.fromkeys(texts) if one not in self._known]
         if missing:
-            found = self._embeds(missing)
-            lengths = np.linalg.norm(found, axis=1, keepdims=True)
-            self._known |= dict(zip(missing, found / np.maximum(lengths, 1e-12), strict=True))
+            found = normalise_vectors(self._embeds(missing))
+            self._known |= dict(zip(missing, found, strict=True))
         return np.array([self._known[one] for one in texts])

@@ -21,7 +21,7 @@ from coreeval.evaluation.overlap.templates import (
     group_connected,
 )
 from coreeval.schema import BadRow
-from coreeval.tools.embeddings import Embedder, Vectors
+from coreeval.tools.embeddings import Embedder, Vectors, normalise_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,13 @@ def find_paraphrases(
         embeds: The embedder.
         threshold: Minimum cosine similarity.
     """
-    one = _normalise_vectors(embeds(left))
-    other = one if right is None else _normalise_vectors(embeds(right))
+    one = normalise_vectors(embeds(left))
+    other = one if right is None else normalise_vectors(embeds(right))
     for start in range(0, len(one), ROWS):
         found = list(_find_near(one[start : start + ROWS], other, threshold))
         for row, column, cosine in _keep_likeliest(found):
             if right is not None or start + row < column:
                 yield start + row, column, cosine
-
-
-def _normalise_vectors(vectors: Vectors) -> Vectors:
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.maximum(length, 1e-12), np.float32)
 
 
 def _find_near(rows: Vectors, other: Vectors, threshold: float) -> Iterator[tuple[float, int, int]]:

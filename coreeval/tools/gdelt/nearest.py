@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coreeval.schema import Evidence, Window
-from coreeval.tools.embeddings import Embedder, Vectors
+from coreeval.tools.embeddings import Embedder, Vectors, normalise_vectors
 from coreeval.tools.gdelt.local import LocalKnowledge
 
 MOST_EMBEDDED = 20_000
@@ -50,7 +50,7 @@ class NearestNews:
                 return False
             articles = self._articles[done : done + _AT_ONCE].tolist()
             titles = [found.title for found in self._news.read(articles)]
-            self._vectors.append(_normalise(self._embeds(titles)))
+            self._vectors.append(normalise_vectors(self._embeds(titles)))
             done += len(articles)
         watch(done, total)
         return True
@@ -63,13 +63,7 @@ class NearestNews:
         """
         if not self._vectors:
             return []
-        near = np.concatenate(self._vectors) @ _normalise(self._embeds([text]))[0]
+        near = np.concatenate(self._vectors) @ normalise_vectors(self._embeds([text]))[0]
         best = np.argsort(-near, kind="stable")[:most]
         found = self._news.read(self._articles[best].tolist())
         return [(item, float(near[at])) for item, at in zip(found, best, strict=True)]
-
-
-def _normalise(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    normalised: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
-    return normalised
