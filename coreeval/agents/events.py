@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coreeval.agents.queries import ALIKE_SHARE, find_best_rung
-from coreeval.agents.text.words import count_words, find_content_words, stem
-from coreeval.languages import ENGLISH
+from coreeval.agents.text.words import count_words, find_content_stems
 from coreeval.schema import Evidence, Rung
 
 EVENTS_OFFERED = 8
@@ -96,12 +95,8 @@ def _is_same_event(one: Evidence, other: Evidence) -> bool:
         return True
     if abs(one.published_at - other.published_at) > SAME_EVENT_SPAN:
         return False
-    own, others = (_stems(each.title, each.language) for each in (one, other))
+    own, others = (find_content_stems(each.title, each.language) for each in (one, other))
     return len(own & others) >= max(2, ALIKE_SHARE * len(own | others))
-
-
-def _stems(text: str, language: str = ENGLISH) -> frozenset[str]:
-    return frozenset(stem(word, language) for word in find_content_words(text, language))
 
 
 def rank_events(
@@ -170,7 +165,7 @@ def choose_passages(
     order = sorted(range(len(every)), key=lambda at: (every[at][1] > 0, -scores[at], at))
     kept, told, words = set[int](), list[frozenset[str]](), 0
     for at in order:
-        own, length = _stems(every[at][2]), count_words(every[at][2])
+        own, length = find_content_stems(every[at][2]), count_words(every[at][2])
         if _repeats(own, told) or (kept and words + length > budget):
             continue
         kept.add(at)
@@ -184,8 +179,11 @@ def choose_passages(
 def _score_sentences(
     sentences: Sequence[str], text: str, similarity: Similarity | None
 ) -> list[float]:
-    wanted = _stems(text)
-    shared = [len(_stems(one) & wanted) / (len(_stems(one)) or 1) for one in sentences]
+    wanted = find_content_stems(text)
+    shared = [
+        len(find_content_stems(one) & wanted) / (len(find_content_stems(one)) or 1)
+        for one in sentences
+    ]
     if similarity is None or not sentences:
         return shared
     likely = sorted(range(len(sentences)), key=lambda at: -shared[at])[:MOST_COMPARED]

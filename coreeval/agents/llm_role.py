@@ -149,7 +149,7 @@ def offered_word_limits(
 
 def habits(fields: Fields, language: str) -> dict[str, list[str]]:
     """Return for each field its author's writing habits, in words."""
-    return {name: voice_hints(text, language) for name, text in fields.items()}
+    return {name: list(voice_hints(text, language)) for name, text in fields.items()}
 
 
 def plan_data(plan: Plan) -> dict[str, object]:

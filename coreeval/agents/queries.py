@@ -7,7 +7,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
-from coreeval.agents.text.words import find_content_words, split_words, stem
+from coreeval.agents.text.words import (
+    find_content_stems,
+    find_content_words,
+    split_words,
+    stem,
+)
 from coreeval.schema import (
     Entity,
     EntityQuery,
@@ -219,8 +224,9 @@ def merge_results(
         found = retrieval.by_query.get(query.id, ())
         fresh = [item for item in found if is_free(item)]
         near = [item for item in fresh if _is_near(query, item)]
+        known = {item.id for item in near}
         close.append(near)
-        loose.append([item for item in fresh if item not in near])
+        loose.append([item for item in fresh if item.id not in known])
         best |= {item: query.rung for item in near if item not in best}
     close.append([item for item, cosine in nearest if cosine >= NEAR_MEANING and is_free(item)])
     loose.append([item for item, cosine in nearest if cosine < NEAR_MEANING and is_free(item)])
@@ -231,15 +237,11 @@ def merge_results(
 
 def _is_near(query: EntityQuery, item: Evidence) -> bool:
     """Return whether an item has a query's name, or most words of its topic."""
-    asked = _content_stems(query.text, item.language)
+    asked = find_content_stems(query.text, item.language)
     if query.rung in ("named", "alias") or not asked:
         return True
     told = " ".join((item.title, item.snippet, *(entity.name for entity in item.entities)))
-    return len(asked & _content_stems(told, item.language)) >= NEAR_SHARE * len(asked)
-
-
-def _content_stems(text: str, language: str) -> frozenset[str]:
-    return frozenset(stem(word, language) for word in find_content_words(text, language))
+    return len(asked & find_content_stems(told, item.language)) >= NEAR_SHARE * len(asked)
 
 
 def _interleave(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
@@ -256,7 +258,7 @@ def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
     told: list[frozenset[str]] = []
     for item in items:
         headline = _make_key(item.title)
-        own = _content_stems(item.title, item.language)
+        own = find_content_stems(item.title, item.language)
         alike = sum(len(own & other) >= ALIKE_SHARE * len(own | other) for other in told if own)
         if item.id not in seen and headline not in seen and alike < MOST_TELLINGS:
             told.append(own)

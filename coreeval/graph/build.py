@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coreeval.graph.run_nodes import RunNodes
 
 
+# Edges of the sample graph are async: LangGraph calls others in a thread each time.
 SampleGraph = StateGraph[SampleState, None, SampleInput, SampleState]
 RunGraph = StateGraph[RunState, None, RunInput, RunState]
 
@@ -79,21 +80,21 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     return builder
 
 
-def _after_extract(state: SampleState) -> str:
+async def _after_extract(state: SampleState) -> str:
     """End a sample that is to be skipped; judge one that ends here; else follow its route."""
     if state["policy"] == "skip":
         return END
     return "judge_original" if "outcome" in state else state["route"]
 
 
-def _after_original(state: SampleState) -> list[Literal["reword", "retrieve", "replace"]]:
+async def _after_original(state: SampleState) -> list[Literal["reword", "retrieve", "replace"]]:
     """Reword every sample; retrieve news once for those without an outcome."""
     if "outcome" in state:
         return ["reword"]
     return ["reword", "replace" if "evidence" in state else "retrieve"]
 
 
-def _route(state: SampleState) -> str:
+async def _route(state: SampleState) -> str:
     return END if state["route"] == "end" else state["route"]
 
 

@@ -32,6 +32,8 @@ from coreeval.tools.stores.heartbeat import refuse_special_file
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
+_MOST_HELD = 4096
+"""Threads in memory, of some 20 KB each."""
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 
@@ -140,6 +142,11 @@ class CheckpointStore(BaseCheckpointSaver[str]):
     def has_thread(self, thread_id: str) -> bool:
         """Return whether a thread has a checkpoint to continue from."""
         return thread_id in self._held or thread_id in self._on_disk
+
+    @property
+    def is_full(self) -> bool:
+        """Whether threads that wait have to be kept on disk, because many are in memory."""
+        return len(self._held) > _MOST_HELD
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the current checkpoint of a thread."""

@@ -68,29 +68,21 @@ class EventOffers:
 
     async def search(
         self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
-    ) -> None:
-        """Store the events found for a sample, unless its news was found before.
+    ) -> NewsSearch:
+        """Store and return the events found for a sample.
 
         Args:
-            sample_id: The sample.
+            sample_id: The sample, which has not searched before.
             asked: Its queries.
             text: Its text.
             need: The kind of news that it needs, in words.
         """
-        if await asyncio.to_thread(self.store.events.find, sample_id) is None:
-            await self._search(sample_id, asked, text, need)
-
-    async def _search(
-        self, sample_id: str, asked: Sequence[EntityQuery], text: str, need: str = ""
-    ) -> NewsSearch:
         found = await self.knowledge.fetch(asked, self.window, REPORTS_PER_QUERY)
         about = f"{text}\n{need}"
-        near = await asyncio.to_thread(self._find_nearest, about)
-        events = await asyncio.to_thread(self._rank, found, asked, about, near)
+        events, near = await asyncio.to_thread(self._rank, found, asked, about)
         reports = [report for event in events for report in event.reports]
-        await self.store.history.add_evidence(reports)
         search = NewsSearch(
-            asked=queries.describe_queries(asked, found, len(near)),
+            asked=queries.describe_queries(asked, found, near),
             events=[
                 StoredEvent(
                     key=event.key, rung=event.rung, reports=tuple(one.id for one in event.reports)
@@ -99,19 +91,15 @@ class EventOffers:
             ],
             need=need,
         )
-        await self.store.events.add(sample_id, search)
+        write = self.store.history.insert_evidence(reports)
+        await self.store.events.add(sample_id, search, [write] if write else [])
         return search
 
-    def _find_nearest(self, text: str) -> Sequence[tuple[Evidence, float]]:
-        return self.nearest.find(text, REPORTS_PER_QUERY) if self.nearest else ()
-
     def _rank(
-        self,
-        found: Retrieval,
-        asked: Sequence[EntityQuery],
-        text: str,
-        near: Sequence[tuple[Evidence, float]],
-    ) -> Sequence[NewsEvent]:
+        self, found: Retrieval, asked: Sequence[EntityQuery], text: str
+    ) -> tuple[Sequence[NewsEvent], int]:
+        """Return the events found, best first, and how many reports were found by meaning."""
+        near = self.nearest.find(text, REPORTS_PER_QUERY) if self.nearest else ()
         items = queries.merge_results(
             found,
             asked,
@@ -121,10 +109,11 @@ class EventOffers:
             nearest=near,
         )
         ranked = rank_events(bundle_reports(items), text, similarity=self.similarity)
-        return [
+        events = [
             NewsEvent(reports=event.reports[: self.reports], rung=event.rung, key=event.key)
             for event in ranked
         ]
+        return events, len(near)
 
     def deal(self) -> None:
         """Deal events to the samples that have searched and were dealt none."""
@@ -158,11 +147,10 @@ class EventOffers:
         search = await asyncio.to_thread(self.store.events.find, request.sample_id)
         if search is None:
             text = " ".join(query.text for query in request.queries)
-            search = await self._search(request.sample_id, request.queries, text)
+            search = await self.search(request.sample_id, request.queries, text)
         chosen = self._choose(search, set(request.tried))
-        reports = await asyncio.to_thread(
-            self.store.history.evidence, [one for event in chosen for one in event.reports]
-        )
+        ids = [one for event in chosen for one in event.reports]
+        reports = await self.store.history.load_evidence(ids)
         items: dict[Evidence, Rung] = {
             reports[one]: event.rung for event in chosen for one in event.reports if one in reports
         }

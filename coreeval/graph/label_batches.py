@@ -5,8 +5,9 @@ of a run, a resumed run and another run over the same samples ask the same quest
 store answers all but the first.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from coreeval.agents.roles import Fields
 from coreeval.evaluation.benchmarks import find_target
@@ -26,19 +27,23 @@ class LabelBatches:
 
     def __init__(self, store: RunStore, size: int) -> None:
         self._store, self._size = store, size
-        self._texts = lru_cache(_KEPT_BATCHES)(self._read_texts)
+        self._known = dict[str, tuple[str, ...]]()
+        """The batches whose texts are in memory, by sample."""
+        self._texts = dict[tuple[str, ...], Sequence[Fields]]()
         self._failures = dict[tuple[str, ...], str]()
 
-    def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
+    async def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
         """Return a sample's place in its batch, from 0, and the texts of all members.
 
         Return None for a sample that is alone, such as a train item, and for one of a batch that
         failed before in this process.
         """
-        members = self._members.get(sample_id, ())
+        members = self._known.get(sample_id)
+        if members is None:
+            members = await asyncio.to_thread(self._read, sample_id)
         if len(members) < 2 or members in self._failures:
             return None
-        return members.index(sample_id), self._texts(members)
+        return members.index(sample_id), self._texts[members]
 
     def mark_failed(self, sample_id: str, reason: str) -> None:
         """Note that the batch of a sample has no usable answer, and why."""
@@ -53,8 +58,15 @@ class LabelBatches:
         """The batch of each sample, read when the samples are planned."""
         return _divide(self._store.sample_ids(), self._size) if self._size > 1 else {}
 
-    def _read_texts(self, members: tuple[str, ...]) -> Sequence[Fields]:
-        return [self._store.sample(member).fields for member in members]
+    def _read(self, sample_id: str) -> tuple[str, ...]:
+        """Read the texts of a sample's batch, and return the batch."""
+        members = self._members.get(sample_id, ())
+        if len(self._texts) >= _KEPT_BATCHES:
+            self._texts.clear()
+            self._known.clear()
+        self._texts[members] = [self._store.sample(member).fields for member in members]
+        self._known |= dict.fromkeys((sample_id, *members), members)
+        return members
 
 
 def _divide(ids: Sequence[str], size: int) -> dict[str, tuple[str, ...]]:

@@ -89,7 +89,7 @@ class SampleNodes:
         """
         batches = self._context.label_batches
         if batches is not None and team.batch_label_judge is not None:
-            batch = await asyncio.to_thread(batches.find, sample.id)
+            batch = await batches.find(sample.id)
             if batch is not None:
                 place, texts = batch
                 try:
@@ -308,14 +308,14 @@ class SampleNodes:
         return again | feedback
 
     async def _sample(self, state: SampleState) -> tuple[Sample, Task, Team]:
-        sample = await asyncio.to_thread(self._context.store.sample, state["sample_id"])
+        sample = await self._context.store.load_sample(state["sample_id"])
         part = self._context.find_team(sample)
         return sample, part.task, part.team
 
     async def _evidence(self, state: SampleState, ids: Sequence[str]) -> list[Evidence]:
         """Return stored evidence, with the passages that the sample is shown of its articles."""
         store = self._context.store
-        stored = await asyncio.to_thread(store.history.evidence, ids)
+        stored = await store.history.load_evidence(ids)
         passages = (
             await asyncio.to_thread(store.events.passages, state["sample_id"])
             if self._context.reads_articles

@@ -1,6 +1,5 @@
 """One LangGraph thread per sample: started, resumed where it stood, and brought to one result."""
 
-import asyncio
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +70,7 @@ class SampleThreads:
         return reached.outcome if isinstance(reached, Result) else None
 
     async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
-        """Run one sample up to where it looks for news, and keep its checkpoint there.
+        """Run one sample up to where it looks for news, where its thread waits.
 
         Returns its state there, its result if it ended before, or None if it was drained.
 
@@ -97,7 +96,8 @@ class SampleThreads:
         finally:
             self.in_flight.leave(sample_id)
         if not isinstance(reached, Result):
-            await self._store_place(thread_id)
+            if self.saver.is_full:
+                await self._store_place(thread_id)
             return reached
         await self.store.commit(reached)
         self.observer.on_end(sample_id, reached)
@@ -143,7 +143,7 @@ class SampleThreads:
     async def _measure_freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
         """Return how recent the evidence of the replaced facts is."""
         ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
-        evidence = await asyncio.to_thread(self.store.history.evidence, ids) if ids else {}
+        evidence = await self.store.history.load_evidence(ids)
         return measure_freshness(evidence.values(), self.targets)
 
     async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:

@@ -205,7 +205,7 @@ class ModelClient:
             send = partial(self._send, key, request, draw, output_schema, check)
             try:
                 with self._pause_if_sent(key):
-                    record, origin = await self._store.answer(key, send)
+                    record, origin = await self._store.answer(key, send, request)
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise

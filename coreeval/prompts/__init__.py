@@ -7,8 +7,9 @@ The files of a user's folder replace the built-in ones.
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -80,7 +81,7 @@ class Prompt:
         """Short hash of the wording."""
         return _hash_text(self.text)
 
-    @property
+    @cached_property
     def variables(self) -> frozenset[str]:
         """Names of the variables that it takes."""
         return frozenset(Template(self.text).get_identifiers())
@@ -101,17 +102,44 @@ class Prompt:
                 f"was given {', '.join(sorted(values))}",
                 where=self.name,
             )
-        system, user = self._split()
+        system, user = self._halves
         return [
-            {"role": "system", "content": Template(system).substitute(values).strip()},
-            {"role": "user", "content": Template(user).substitute(values).strip()},
+            {"role": "system", "content": _fill_parts(system, values)},
+            {"role": "user", "content": _fill_parts(user, values)},
         ]
+
+    @cached_property
+    def _halves(self) -> tuple[Sequence["_Part"], Sequence["_Part"]]:
+        """What stands above the divider and what stands below it, taken apart once."""
+        system, user = self._split()
+        return _take_apart(system), _take_apart(user)
 
     def _split(self) -> tuple[str, str]:
         """Return what stands above the divider and what stands below it."""
         lines = self.text.split("\n")
         at = lines.index(DIVIDER)
         return "\n".join(lines[:at]), "\n".join(lines[at + 1 :])
+
+
+_Part = tuple[str, str]
+"""Some text, and the variable that follows it; empty at the end."""
+
+
+def _take_apart(text: str) -> Sequence[_Part]:
+    parts, start, literal = list[_Part](), 0, ""
+    for found in Template.pattern.finditer(text):
+        literal += text[start : found.start()]
+        start = found.end()
+        if name := found["named"] or found["braced"]:
+            parts.append((literal, name))
+            literal = ""
+        else:
+            literal += "$"
+    return [*parts, (literal + text[start:], "")]
+
+
+def _fill_parts(parts: Sequence[_Part], values: Mapping[str, str]) -> str:
+    return "".join(text + (values[name] if name else "") for text, name in parts).strip()
 
 
 def to_prompt_json(value: object) -> str:

@@ -36,38 +36,38 @@ def batches(folder: Path, ids: list[str], size: int) -> LabelBatches:
     return LabelBatches(store, size)
 
 
-def found(made: LabelBatches, sample_id: str) -> tuple[int, list[str]] | None:
-    batch = made.find(sample_id)
+async def found(made: LabelBatches, sample_id: str) -> tuple[int, list[str]] | None:
+    batch = await made.find(sample_id)
     return batch and (batch[0], [fields["text"] for fields in batch[1]])
 
 
-def test_samples_are_together_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
+async def test_samples_are_together_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     made = batches(tmp_path, ["c", "a", "b", "e", "d"], 2)
-    assert found(made, "c") == (0, ["c", "a"])
-    assert found(made, "a") == (1, ["c", "a"])
-    assert found(made, "e") == (1, ["b", "e"])
-    assert found(made, "d") is None, "it is alone"
-    assert found(made, "train:a") is None
+    assert await found(made, "c") == (0, ["c", "a"])
+    assert await found(made, "a") == (1, ["c", "a"])
+    assert await found(made, "e") == (1, ["b", "e"])
+    assert await found(made, "d") is None, "it is alone"
+    assert await found(made, "train:a") is None
 
 
-def test_a_batch_of_one_is_none(tmp_path: Path) -> None:
-    assert found(batches(tmp_path, ["a", "b"], 1), "a") is None
+async def test_a_batch_of_one_is_none(tmp_path: Path) -> None:
+    assert await found(batches(tmp_path, ["a", "b"], 1), "a") is None
 
 
-def test_samples_of_different_targets_are_never_together(tmp_path: Path) -> None:
+async def test_samples_of_different_targets_are_never_together(tmp_path: Path) -> None:
     ids = ["stance/climate/test/1", "stance/atheism/test/1", "stance/climate/test/2"]
     made = batches(tmp_path, ids, 10)
-    assert found(made, ids[2]) == (1, [ids[0], ids[2]])
-    assert found(made, ids[1]) is None
+    assert await found(made, ids[2]) == (1, [ids[0], ids[2]])
+    assert await found(made, ids[1]) is None
 
 
-def test_only_a_batch_that_failed_is_given_up(tmp_path: Path) -> None:
+async def test_only_a_batch_that_failed_is_given_up(tmp_path: Path) -> None:
     made = batches(tmp_path, ["a", "b", "c", "d"], 2)
     made.mark_failed("b", "too long")
-    assert found(made, "a") is None
+    assert await found(made, "a") is None
     assert made.find_failure("a") == "too long", "also a sample that begins later says why"
     assert made.find_failure("c") is None
-    assert found(made, "c") == (0, ["c", "d"])
+    assert await found(made, "c") == (0, ["c", "d"])
 
 
 def test_a_users_own_prompt_for_one_text_is_not_passed_over(lab: Lab) -> None:

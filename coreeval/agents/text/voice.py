@@ -1,8 +1,9 @@
 """How an author writes, read from one text by code: habits, and what sets news style apart."""
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice, pairwise
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL, WEEKDAYS
 from coreeval.agents.text.numbers import find_numbers
@@ -152,10 +153,11 @@ def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
     return not vocabulary_of(language).first_person.isdisjoint(own)
 
 
-def voice_hints(text: str, language: str = ENGLISH) -> list[str]:
+@lru_cache(maxsize=4096)
+def voice_hints(text: str, language: str = ENGLISH) -> Sequence[str]:
     """Return the author's habits in words, most telling first; none for plain news style."""
     found = (hint for habit in _HABITS for hint in habit(text, language))
-    return list(found)[:MOST_HINTS]
+    return tuple(islice(found, MOST_HINTS))
 
 
 def _letter_habits(text: str, _language: str) -> Iterator[str]:

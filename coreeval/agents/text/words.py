@@ -73,8 +73,13 @@ def remove_acronym_dots(text: str) -> str:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case; tokenised and plain spelling give the same."""
+    return list(_split_words(text))
+
+
+@lru_cache(maxsize=4096)
+def _split_words(text: str) -> tuple[str, ...]:
     plain = _SPLIT_CONTRACTION.sub(r"\1'\2", remove_acronym_dots(normalise(text)))
-    return _WORD.findall(_POSSESSIVE.sub(r"\1 s", plain).casefold())
+    return tuple(_WORD.findall(_POSSESSIVE.sub(r"\1 s", plain).casefold()))
 
 
 def count_words(text: str) -> int:
@@ -85,7 +90,13 @@ def count_words(text: str) -> int:
 def find_content_words(text: str, language: str = ENGLISH) -> list[str]:
     """Return the content words of a text: no function words and no single letters."""
     without_content = vocabulary_of(language).function_words
-    return [word for word in split_words(text) if len(word) > 1 and word not in without_content]
+    return [word for word in _split_words(text) if len(word) > 1 and word not in without_content]
+
+
+@lru_cache(maxsize=4096)
+def find_content_stems(text: str, language: str = ENGLISH) -> frozenset[str]:
+    """Return the stems of the content words of a text."""
+    return frozenset(stem(word, language) for word in find_content_words(text, language))
 
 
 @lru_cache(maxsize=16384)
@@ -203,8 +214,28 @@ def _fold_case(text: str) -> str:
     return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
+def _has_exact_span(text: str, span: str) -> bool:
+    """Return whether a text has a span of plain characters, spelled the same, as whole words.
+
+    Most spans are quoted exactly, and no pattern has to be compiled to find them.
+    """
+    if not span.isascii() or "&" in span or "\\" in span or span != span.strip():
+        return False
+    at = text.find(span) if span else -1
+    while at >= 0:
+        end = at + len(span)
+        begins = not (_is_word(span[0]) and at and _is_word(text[at - 1]))
+        ends = not (_is_word(span[-1]) and end < len(text) and _is_word(text[end]))
+        if ends and (begins or text[:at].endswith("\\n")):
+            return True
+        at = text.find(span, at + 1)
+    return False
+
+
 def find_span(text: str, span: str) -> str | None:
     """Return the span as the text spells it, preferring its own case; None if it does not occur."""
+    if _has_exact_span(text, span):
+        return span
     pattern = build_span_pattern(span) if _may_have_span(text, span) else None
     if pattern is None:
         return None
@@ -215,6 +246,8 @@ def find_span(text: str, span: str) -> str | None:
 def has_span(text: str, span: str, *, any_case: bool = True) -> bool:
     """Return whether a span occurs in a text as whole words."""
     text = unicodedata.normalize("NFC", text)
+    if _has_exact_span(text, span):
+        return True
     pattern = build_span_pattern(span) if _may_have_span(text, span) else None
     if pattern is None:
         return False

@@ -133,12 +133,13 @@ def encode_record(record: CallRecord) -> tuple[Row, dict[str, str]]:
     return row | {"checksum": checksum(row)}, texts
 
 
-def decode_record(row: Row, text_of: Callable[[str], str]) -> CallRecord:
+def decode_record(row: Row, text_of: Callable[[str], str], request: str = "") -> CallRecord:
     """Return the record of a row.
 
     Args:
         row: The row as stored.
         text_of: Returns a shared text by its hash; raises ValueError if it is damaged or missing.
+        request: The request, if it is known; its hash is the row's key.
 
     Raises:
         ValueError: the row does not match its checksum, or a text that it refers to is missing.
@@ -146,9 +147,8 @@ def decode_record(row: Row, text_of: Callable[[str], str]) -> CallRecord:
     values = {name: value for name, value in row.items() if name != "checksum"}
     if checksum(values) != row["checksum"]:
         raise ValueError("the checksum does not match")
-    request = _restore_shared_texts(decompress(row["request"]), text_of)
     texts = {
-        "request": request,
+        "request": request or _restore_shared_texts(decompress(row["request"]), text_of),
         "response": decompress(row["response"]),
         "logprobs": decompress(row["logprobs"]) if row["logprobs"] else "",
     }

@@ -254,7 +254,8 @@ class CallStore:
         self._add = InsertStatement(engine, t.calls, twice="fails")
         self._add_text = InsertStatement(engine, t.texts, twice="replaces")
         self._add_ability = InsertStatement(engine, t.abilities, twice="replaces")
-        self._find = LookupStatement(engine, select(t.calls).where(t.calls.c.key == bindparam("k")))
+        by_key = select(t.calls).where(t.calls.c.key == bindparam("k"))
+        self._find = LookupStatement(engine, by_key, as_stored=True)
         self._texts: dict[str, str] = {}
         """The shared texts known to be in the file, by hash."""
         self._damaged: set[str] = set()
@@ -272,10 +273,15 @@ class CallStore:
         """The number of rows found not to match their checksum since the store was opened."""
         return len(self._corrupt)
 
-    def get(self, key: str) -> CallRecord | None:
-        """Return the call with this key; None if it is missing or damaged."""
+    def get(self, key: str, request: str = "") -> CallRecord | None:
+        """Return the call with this key; None if it is missing or damaged.
+
+        Args:
+            key: The key.
+            request: The request, if it is known; it is then not read from the store.
+        """
         row = self._find.one(key)
-        return self._decode(row) if row else None
+        return self._decode(row, request) if row else None
 
     def records(self) -> Iterator[CallRecord]:
         """Yield every undamaged call in order of its start.
@@ -346,7 +352,7 @@ class CallStore:
         return key in self._flights
 
     async def answer(
-        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]]
+        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str = ""
     ) -> tuple[CallRecord, Origin]:
         """Return the stored call, or send and commit it; also return which of these happened.
 
@@ -356,10 +362,11 @@ class CallStore:
         Args:
             key: The key of the request.
             send: Sends the request, commits the call with `put`, and returns what `put` returns.
+            request: The request, if it is known.
         """
         if (flight := self._flights.get(key)) is not None:
             return await asyncio.shield(flight), "shared"
-        if (stored := self.get(key)) is not None:
+        if (stored := self.get(key, request)) is not None:
             return stored, "stored"
         flight = asyncio.ensure_future(send())
         self._flights[key] = flight
@@ -397,9 +404,9 @@ class CallStore:
             self._find.close()
             self._engine.dispose()
 
-    def _decode(self, row: Row) -> CallRecord | None:
+    def _decode(self, row: Row, request: str = "") -> CallRecord | None:
         try:
-            return decode_record(row, self._text)
+            return decode_record(row, self._text, request)
         except (ValueError, TypeError, KeyError):
             self._note_damage(row["key"])
             return None

@@ -58,13 +58,26 @@ class LookupStatement:
 
     It has its own connection, which sees other commits and keeps no transaction open between two
     calls.
+
+    Args:
+        engine: The database.
+        statement: The select.
+        as_stored: Whether values stay as the database has them, so that a checksum over them finds
+            every flipped bit; else they are converted by the types of their columns.
     """
 
-    def __init__(self, engine: Engine, statement: "Select[Any]") -> None:
+    def __init__(
+        self, engine: Engine, statement: "Select[Any]", *, as_stored: bool = False
+    ) -> None:
         compiled = statement.compile(dialect=engine.dialect)
         assert isinstance(compiled, SQLCompiler)
         self._sql = str(compiled)
-        self._names = [column.name for column in statement.selected_columns]
+        types = [column.type.dialect_impl(engine.dialect) for column in statement.selected_columns]
+        readers = [
+            None if as_stored else one.result_processor(engine.dialect, None) for one in types
+        ]
+        names = [column.name for column in statement.selected_columns]
+        self._columns = list(zip(names, readers, strict=True))
         self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         self._trouble = engine.dialect.loaded_dbapi.Error
         self._lock = threading.Lock()
@@ -77,7 +90,12 @@ class LookupStatement:
                 found = cursor.fetchone()
             except self._trouble:  # asked through SQLAlchemy, it is explained
                 found = self._connection.exec_driver_sql(self._sql, values).fetchone()
-        return dict(zip(self._names, found, strict=True)) if found else None
+        if found is None:
+            return None
+        return {
+            name: read(value) if read else value
+            for (name, read), value in zip(self._columns, found, strict=True)
+        }
 
     def close(self) -> None:
         """Close the connection."""

@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import bindparam, select, update
 
 from coreeval.schema import Rung
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_file import RunFile, chunks
-from coreeval.tools.stores.sqlite import Row
+from coreeval.tools.stores.sqlite import Row, Write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +51,8 @@ class RunEvents:
     def __init__(self, file: RunFile) -> None:
         self._file = file
 
-    async def add(self, sample_id: str, search: NewsSearch) -> None:
-        """Store a search; an earlier one of the sample is replaced, unless it was dealt events."""
+    async def add(self, sample_id: str, search: NewsSearch, before: Sequence[Write] = ()) -> None:
+        """Store a search, in one commit with the writes before it; it replaces an earlier one."""
         row = {
             "sample_id": sample_id,
             "asked": list(search.asked),
@@ -59,12 +61,18 @@ class RunEvents:
             "dealt": search.dealt,
             "passages": search.passages,
         }
-        await asyncio.wrap_future(self._file.submit([(self._file.put[t.searches], [row])]))
+        write: Write = (self._file.put[t.searches], [row])
+        await asyncio.wrap_future(self._file.submit([*before, write]))
 
     def find(self, sample_id: str) -> NewsSearch | None:
         """Return the search of a sample; None if there was none."""
-        query = select(t.searches).where(t.searches.c.sample_id == sample_id)
-        return next(map(_to_search, self._file.rows(query)), None)
+        row = self._lookup.one(sample_id)
+        return _to_search(row) if row else None
+
+    @cached_property
+    def _lookup(self) -> LookupStatement:
+        query = select(t.searches).where(t.searches.c.sample_id == bindparam("id"))
+        return self._file.prepare_lookup(query)
 
     def ids(self) -> set[str]:
         """Return the ids of the samples that have searched."""
@@ -101,8 +109,8 @@ class RunEvents:
 
     def passages(self, sample_id: str) -> Mapping[str, str]:
         """Return what a sample is shown of articles, by evidence id; empty if there is nothing."""
-        query = select(t.searches.c.passages).where(t.searches.c.sample_id == sample_id)
-        return next((found or {} for (found,) in self._file.tuples(query)), {})
+        found = self.find(sample_id)
+        return (found.passages if found else None) or {}
 
 
 def _to_search(row: Row) -> NewsSearch:

@@ -18,7 +18,7 @@ from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import refuse_special_file
-from coreeval.tools.stores.prepared_statements import InsertStatement
+from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
 from coreeval.tools.stores.run_check import explain_fault
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
 from coreeval.tools.stores.run_triggers import RUN_SCHEMA, cause_of
@@ -48,6 +48,7 @@ class RunFile:
         self._writer = BatchWriter(engine, rests_on=rests_on)
         self._now = now
         self.put = _Inserts(engine)
+        self._lookups = list[LookupStatement]()
         self.lost: BaseException | None = None
         """The error of the first failed write that no caller waited for; None if none failed."""
 
@@ -95,7 +96,15 @@ class RunFile:
         try:
             self._writer.close()
         finally:
+            for lookup in self._lookups:
+                lookup.close()
             self.engine.dispose()
+
+    def prepare_lookup(self, query: Select[Any]) -> LookupStatement:
+        """Return a statement for a query of one row that is run for many samples."""
+        lookup = LookupStatement(self.engine, query)
+        self._lookups.append(lookup)
+        return lookup
 
     def submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
         """Queue statements; see `BatchWriter.submit`."""

@@ -8,16 +8,21 @@ answers about them lie beside those about samples.
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Update, case, func, select, update
+from sqlalchemy import Update, bindparam, case, func, select, update
 
 from coreeval.errors import DatasetError, RunError
 from coreeval.schema import Evidence, RoleName, Sample, TrainEnd, Verdict
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks
 from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, TrainItem
 from coreeval.tools.stores.sqlite import Row, Write
+
+_KEPT_EVIDENCE = 8192
+"""Pieces of evidence that are kept in memory: those of a few hundred samples."""
 
 
 class RunHistory:
@@ -31,6 +36,8 @@ class RunHistory:
     def __init__(self, file: RunFile, carry_over: RunCarryOver) -> None:
         self._file = file
         self._carry_over = carry_over
+        self._evidence = dict[str, Evidence]()
+        """Stored evidence that was read last, by id."""
 
     def record(self, step: StepRecord) -> None:
         """Queue one step with its calls and verdicts; it is committed before any later result."""
@@ -142,10 +149,17 @@ class RunHistory:
 
     async def add_evidence(self, items: Iterable[Evidence]) -> None:
         """Store the evidence offered to a sample; stored items are kept."""
-        rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
-        if rows:
-            write: Write = (self._file.put[t.evidence], rows)
+        if write := self.insert_evidence(items):
             await asyncio.wrap_future(self._file.submit([write]))
+
+    def insert_evidence(self, items: Iterable[Evidence]) -> Write | None:
+        """Return the statement that stores evidence; None if all of it is known to be stored."""
+        rows = [
+            {"id": item.id, "body": item.model_dump(mode="json")}
+            for item in items
+            if item.id not in self._evidence
+        ]
+        return (self._file.put[t.evidence], rows) if rows else None
 
     async def replace_evidence(self, items: Iterable[Evidence]) -> None:
         """Store what was learnt of evidence since it was offered."""
@@ -160,15 +174,36 @@ class RunHistory:
         ]
         if writes:
             await asyncio.wrap_future(self._file.submit(writes))
+            self._evidence.clear()
+
+    async def load_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        """Return what `evidence` does; it reads in a thread what is not in memory."""
+        known = {one: self._evidence[one] for one in ids if one in self._evidence}
+        if len(known) == len(set(ids)):
+            return known
+        return await asyncio.to_thread(self.evidence, ids)
 
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Return stored evidence by id, or a release's excerpt if only that is left."""
-        query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
-        with self._file.engine.connect() as connection:
-            items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
-        found = {item.id: item for item in items}
+        found = {known: self._evidence[known] for known in ids if known in self._evidence}
+        if missing := [known for known in ids if known not in found]:
+            found |= self._read_evidence(missing)
         told = self._carry_over.excerpts(set(ids) - found.keys())
         return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
+
+    @cached_property
+    def _evidence_lookup(self) -> LookupStatement:
+        query = select(t.evidence.c.body).where(t.evidence.c.id == bindparam("id"))
+        return self._file.prepare_lookup(query)
+
+    def _read_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        rows = filter(None, map(self._evidence_lookup.one, ids))
+        items = [Evidence.model_validate(row["body"]) for row in rows]
+        read = {item.id: item for item in items}
+        if len(self._evidence) >= _KEPT_EVIDENCE:
+            self._evidence.clear()
+        self._evidence |= read
+        return read
 
 
 def _calls_of(step: Row, calls: Iterable[Row]) -> tuple[CallRow, ...]:

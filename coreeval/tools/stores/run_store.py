@@ -8,11 +8,12 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from coreeval.schema import (
     BadRow,
@@ -26,6 +27,7 @@ from coreeval.schema import (
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
+from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
 from coreeval.tools.stores.run_events import RunEvents
 from coreeval.tools.stores.run_figures import RunFigures
@@ -41,6 +43,8 @@ from coreeval.tools.stores.run_tables import (
 )
 from coreeval.tools.stores.sqlite import Write
 
+_KEPT_SAMPLES = 4096
+"""Samples that are kept in memory: more than samples in flight and in their batches of labels."""
 BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
@@ -53,6 +57,8 @@ class RunStore:
 
     def __init__(self, file: RunFile) -> None:
         self._file = file
+        self._samples = dict[str, Sample]()
+        """Samples that were read last, by id; they never change."""
         self.carry_over = RunCarryOver(file)
         self.history = RunHistory(file, self.carry_over)
         self.train = RunTrain(file)
@@ -124,9 +130,24 @@ class RunStore:
         Raises:
             KeyError: there is no sample with this id.
         """
-        for row in self._file.rows(select(*_SAMPLE).where(t.samples.c.id == sample_id)):
-            return Sample.model_validate(row)
-        return self.train.item(sample_id).sample
+        if (known := self._samples.get(sample_id)) is not None:
+            return known
+        row = self._sample_lookup.one(sample_id)
+        read = Sample.model_validate(row) if row else self.train.item(sample_id).sample
+        if len(self._samples) >= _KEPT_SAMPLES:
+            self._samples.clear()
+        self._samples[sample_id] = read
+        return read
+
+    async def load_sample(self, sample_id: str) -> Sample:
+        """Return what `sample` does; it reads in a thread what is not in memory."""
+        if (known := self._samples.get(sample_id)) is not None:
+            return known
+        return await asyncio.to_thread(self.sample, sample_id)
+
+    @cached_property
+    def _sample_lookup(self) -> LookupStatement:
+        return self._file.prepare_lookup(select(*_SAMPLE).where(t.samples.c.id == bindparam("id")))
 
     def sample_ids(self) -> list[str]:
         """Return the ids of all samples, in the benchmark's order."""

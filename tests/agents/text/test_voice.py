@@ -31,7 +31,7 @@ def test_a_habit_is_named(text: str, hint: str) -> None:
 
 
 def test_plain_news_has_no_habits() -> None:
-    assert voice_hints("Shares of Acme rose 3 % in New York on Tuesday .") == []
+    assert voice_hints("Shares of Acme rose 3 % in New York on Tuesday .") == ()
 
 
 def test_few_hints_are_shown() -> None:
