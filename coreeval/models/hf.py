@@ -21,7 +21,7 @@ from coreeval.config import ModelConfig
 from coreeval.config.base import Count, Section
 from coreeval.config.load import check_values
 from coreeval.config.models import hide_folder
-from coreeval.errors import ConfigError, UsageError
+from coreeval.errors import ConfigError, CoreEvalError, UsageError
 from coreeval.models.chat import ChatModel, append_schema, check_usage, make_ai_message
 from coreeval.models.failures import CallFailure
 from coreeval.models.generation import (
@@ -34,6 +34,7 @@ from coreeval.models.generation import (
 from coreeval.models.local_model import (
     LocalModel,
     choose_device,
+    describe,
     free_device_memory,
     is_out_of_memory,
     load_model,
@@ -291,9 +292,14 @@ class LocalQueue:
             return []
         try:
             return self._ask_at_once(model, tokens, asked)
-        except (RuntimeError, MemoryError) as error:
+        except CallFailure:
+            raise
+        except CoreEvalError as error:
+            raise CallFailure("unusable", error.message) from None
+        except Exception as error:
             if not is_out_of_memory(error):
-                raise
+                said = f"{type(error).__name__}: {describe(error)}"
+                raise CallFailure("unusable", f"the model cannot be used: {said}") from error
         model.free_cache()
         if len(asked) == 1:
             raise CallFailure(
@@ -333,6 +339,8 @@ def _encode(model: LocalModel, asked: _Asked) -> list[int] | CallFailure:
         tokens = model.encode_messages(asked.messages)
     except UsageError as error:
         return CallFailure("rejected", error.message)
+    if not tokens:
+        return CallFailure("rejected", "the question has no words")
     room = max((len(model.encode_label(one)) for one in asked.choices), default=1)
     if model.window is not None and len(tokens) + room > model.window:
         return CallFailure(

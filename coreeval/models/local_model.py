@@ -3,9 +3,12 @@
 import copy
 import inspect
 import io
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -22,9 +25,12 @@ from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     import torch
+    from _typeshed import TraceFunction
 
 Chat = Literal["chat", "plain"]
 """Whether a question is put through the model's chat template, or stands by itself."""
+_MOST_RENDERING: Final = 5.0
+"""Most seconds that a chat template may take."""
 IGNORED: Final = -100
 """The target of a token that is not trained on."""
 
@@ -95,6 +101,11 @@ class LocalModel:
         self.window: int | None = getattr(network.config, "max_position_embeddings", None)
         self._most = min(most_tokens, self.window or most_tokens)
         self.chat: Chat = "chat" if getattr(tokenizer, "chat_template", None) else "plain"
+        added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+        self._controls = sorted(
+            (str(one) for one in added if one.special and len(str(one)) > 1), key=len, reverse=True
+        )
+        """The tokens that no text may contain, longest first."""
 
     # -- tokens -----------------------------------------------------------------------------------
 
@@ -115,21 +126,29 @@ class LocalModel:
             UsageError: the chat template cannot be used.
         """
         if self.chat == "plain":
-            text = "\n\n".join(one["content"] for one in messages)
+            text = self._break_controls("\n\n".join(one["content"] for one in messages))
             return list(self._tokenizer(text)["input_ids"])
-        from jinja2 import TemplateError
-
+        told = [
+            {name: self._break_controls(value) for name, value in one.items()} for one in messages
+        ]
         try:
-            said = self._tokenizer.apply_chat_template(
-                [dict(one) for one in messages], tokenize=False, add_generation_prompt=True
-            )
-        except (TemplateError, ValueError) as error:
+            with time_limit(_MOST_RENDERING):
+                said = self._tokenizer.apply_chat_template(
+                    told, tokenize=False, add_generation_prompt=True
+                )
+        except Exception as error:  # noqa: BLE001 - a template is code of the model's maker
             raise UsageError(
-                f"the model's chat template cannot be used: {error}",
+                f"the model's chat template cannot be used: {error or type(error).__name__}",
                 where=self.name,
                 hint="mend it in tokenizer_config.json or chat_template.jinja, or delete it there",
             ) from None
         return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
+
+    def _break_controls(self, text: str) -> str:
+        """Return a text in which nothing stands for a token that opens or closes a turn."""
+        for control in self._controls:
+            text = text.replace(control, f"{control[0]} {control[1:]}")
+        return text
 
     def _limit(self, tokens: list[int]) -> list[int]:
         if len(tokens) > self._most:
@@ -272,10 +291,30 @@ class LocalModel:
         keep: int,
         **more: object,
     ) -> Any:  # noqa: ANN401 - transformers has no types
-        """Return what the network says at the last `keep` places of tokens."""
+        """Return what the network says at the last `keep` places of tokens.
+
+        Raises:
+            UsageError: what it says are no numbers.
+        """
         given = {"position_ids": place, "logits_to_keep": keep}
         taken = {name: value for name, value in given.items() if name in self._takes}
-        return self.network(input_ids=ids, attention_mask=mask, **taken, **more)
+        said = self.network(input_ids=ids, attention_mask=mask, **taken, **more)
+        self.check_numbers(said.logits)
+        return said
+
+    def check_numbers(self, logits: "torch.Tensor") -> None:
+        """Check what the network says.
+
+        Raises:
+            UsageError: these are no numbers.
+        """
+        if logits.isnan().any():
+            raise UsageError(
+                "the model gives no numbers (NaN): its weights are damaged, or training them went "
+                "astray",
+                where=self.name,
+                hint="fetch or copy the weights again; where they were trained, at a lower rate",
+            )
 
     # -- training ---------------------------------------------------------------------------------
 
@@ -294,6 +333,7 @@ class LocalModel:
         ]
         ids, masks, dues = (torch.tensor(each, device=self.device) for each in (padded, mask, due))
         said = self.network(input_ids=ids, attention_mask=masks, use_cache=False)
+        self.check_numbers(said.logits)
         logits = said.logits[:, :-1].float().flatten(0, 1)
         return torch.nn.functional.cross_entropy(
             logits, dues[:, 1:].flatten(), ignore_index=IGNORED
@@ -305,14 +345,15 @@ class LocalModel:
 
         Raises:
             RunError: the device has no memory left.
+            UsageError: the model cannot be run, as where a token has no place in it.
         """
         try:
             yield
         except CoreEvalError:
             raise
-        except (RuntimeError, MemoryError) as error:
+        except (RuntimeError, MemoryError, LookupError, TypeError, ValueError) as error:
             if not is_out_of_memory(error):
-                raise
+                raise refuse_model(error, self.name) from error
             self.free_cache()
             raise RunError(
                 f"{self.device} ran out of memory at {batch} texts at a time",
@@ -326,6 +367,42 @@ class LocalModel:
             import torch
 
             torch.cuda.empty_cache()
+
+
+def refuse_model(error: Exception, where: str) -> UsageError:
+    """Return the error that says that a model cannot be used."""
+    return UsageError(
+        f"the model cannot be used: {type(error).__name__}: {describe(error)}",
+        where=where,
+        hint="check that it is a causal language model with its tokenizer, of a kind that the "
+        "installed transformers knows",
+    )
+
+
+def describe(error: Exception) -> str:
+    """Return the first line of an error."""
+    return (str(error).splitlines() or ["?"])[0][:300]
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """End Python code of somebody else's that runs for too long, in this thread alone.
+
+    Raises:
+        TimeoutError: it ran for longer.
+    """
+    before, end = sys.gettrace(), time.monotonic() + seconds
+
+    def check(_frame: FrameType, _event: str, _value: object) -> "TraceFunction":
+        if time.monotonic() > end:
+            raise TimeoutError(f"it takes longer than {seconds:g} s")
+        return check
+
+    sys.settrace(check)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -353,6 +430,7 @@ def load_model(
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     require_memory(weights, needed, free_device_memory(device), device)
+    where = str(weights.folder / weights.gguf)
     kind = torch.float32 if full or device == "cpu" else torch.bfloat16
     named = {"gguf_file": weights.gguf} if weights.gguf else {"use_safetensors": True}
     place = {"local_files_only": True, "trust_remote_code": False}
@@ -360,14 +438,16 @@ def load_model(
     try:
         with redirect_stderr(io.StringIO()):  # bars of progress, which no setting turns off
             tokenizer = AutoTokenizer.from_pretrained(weights.folder, **place, **shared)
-            network = AutoModelForCausalLM.from_pretrained(
-                weights.folder, dtype=kind, **place, **named
+            network, found = AutoModelForCausalLM.from_pretrained(
+                weights.folder, dtype=kind, output_loading_info=True, **place, **named
             )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:  # noqa: BLE001 - files of somebody else's go wrong in every way
+        raise refuse_model(error, where) from None
+    if missing := sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])}):
         raise UsageError(
-            f"transformers cannot read the model: {(str(error).splitlines() or ['?'])[0]}",
-            where=str(weights.folder / weights.gguf),
-            hint="check that it is a causal language model with its tokenizer, of a kind that the "
-            "installed transformers knows",
-        ) from None
+            f"{len(missing)} tensors of the model are not in its files, such as {missing[0]}; "
+            "transformers would draw them at random",
+            where=where,
+            hint="fetch or copy the model again, with the config.json that belongs to it",
+        )
     return LocalModel(network.to(device), tokenizer, weights.name, device, most_tokens)

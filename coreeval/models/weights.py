@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import struct
+from collections.abc import Collection
 from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
@@ -24,8 +25,18 @@ EXTRA: Final = "whitebox"
 _HEADER: Final = struct.Struct("<Q")
 _MOST_HEADER: Final = 100 << 20
 """Most bytes of the header of a file of weights; the format itself allows no more."""
-_PATTERNS: Final = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
+_WEIGHTS: Final = "*.safetensors"
+_OTHERS: Final = (
+    "*.json",
+    "*.txt",
+    "*.model",
+    "*.jinja",
+    "additional_chat_templates/*.jinja",
+)
+"""The files beside the weights that decide what a model says."""
+_PATTERNS: Final = (_WEIGHTS, *_OTHERS)
 """The files that are fetched from the hub."""
+_INDEX: Final = "model.safetensors.index.json"
 
 
 class Weights(NamedTuple):
@@ -77,10 +88,21 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
 
 def _list_files(place: Path) -> tuple[tuple[str, int, int], ...]:
     """Return the name, size and time of change of each file: when one changes, it is read again."""
-    files = [place] if place.is_file() else [one for one in place.iterdir() if one.is_file()]
-    return tuple(
-        (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(files)
-    )
+    folder = place.parent if place.is_file() else place
+    files = [
+        *_find_others(folder),
+        *([place] if place.is_file() else _find_files(folder, _WEIGHTS)),
+    ]
+    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+
+
+def _find_others(folder: Path) -> list[Path]:
+    return [path for pattern in _OTHERS for path in _find_files(folder, pattern)]
+
+
+def _find_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the regular files of a folder; a pipe would be waited for."""
+    return [path for path in sorted(folder.glob(pattern)) if path.is_file()]
 
 
 @lru_cache(maxsize=16)  # hashing takes a second for each gigabyte
@@ -125,7 +147,7 @@ def _fetch(name: str, said: str) -> Weights:
 
 
 def _read_folder(name: str, folder: Path) -> Weights:
-    files = sorted(folder.glob("*.safetensors"))
+    files = _find_files(folder, _WEIGHTS)
     if not files or not (folder / "config.json").is_file():
         pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
         raise UsageError(
@@ -134,14 +156,66 @@ def _read_folder(name: str, folder: Path) -> Weights:
             hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
             "writes them; a GGUF file is named itself",
         )
-    others = [path for path in sorted(folder.glob("*.json")) if path.is_file()]
+    _check_config(folder / "config.json")
+    _check_index(folder / _INDEX, {path.name for path in files})
     return Weights(
         name=name,
         folder=folder,
         gguf="",
         parameters=sum(map(_count_safetensors, files)),
-        revision=_hash_files([*files, *others]),
+        revision=_hash_files([*files, *_find_others(folder)]),
     )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return a JSON object of a model's folder.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        if path.stat().st_size > _MOST_HEADER:
+            raise ValueError("it is too large")
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")
+    except (ValueError, OSError, RecursionError) as error:
+        raise UsageError(
+            f"{path.name} cannot be used: {error}",
+            where=str(path),
+            hint="fetch or copy the model again",
+        ) from None
+    return found
+
+
+def _check_config(path: Path) -> None:
+    """Refuse a model that names code of somebody's for its attention.
+
+    Raises:
+        UsageError: it does, or the file is damaged.
+    """
+    config = _read_object(path)
+    for key in ("attn_implementation", "_attn_implementation", "experts_implementation"):
+        if "/" in str(config.get(key, "")):
+            raise UsageError(
+                f"{path.name} names code to fetch: {key}: {str(config[key])[:80]!r}",
+                where=str(path),
+                hint=f"delete the key {key}",
+            )
+
+
+def _check_index(path: Path, files: Collection[str]) -> None:
+    """Refuse an index of weights that leads out of the folder, or to what is not there.
+
+    Raises:
+        UsageError: it does.
+    """
+    if not path.is_file():
+        return
+    named = _read_object(path).get("weight_map")
+    for file in set(map(str, named.values())) if isinstance(named, dict) else {"no weight_map"}:
+        if file not in files:
+            raise _damaged(path, f"named {file[:80]!r} in the index, which is not in the folder")
 
 
 def _count_safetensors(path: Path) -> int:
@@ -159,7 +233,14 @@ def _count_safetensors(path: Path) -> int:
         header.pop("__metadata__", None)
         end = max((one["data_offsets"][1] for one in header.values()), default=0)
         count = sum(prod(one["shape"]) for one in header.values())
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        struct.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise _damaged(path, f"no safetensors: {error}") from None
     whole, there = _HEADER.size + length + end, path.stat().st_size
     if there < whole:
@@ -182,11 +263,27 @@ def _read_gguf(name: str, path: Path) -> Weights:
         raise UsageError("the file is no GGUF", where=str(path), hint=hint)
     with require_extra(EXTRA, "a GGUF file", where=name):
         from gguf import GGUFReader
+
+    class WholeReader(GGUFReader):  # type: ignore[misc]
+        """A reader that ends where the file does, whatever lengths the file claims."""
+
+        def _get(
+            self,
+            offset: int,
+            dtype: Any,  # noqa: ANN401 - gguf has no types
+            count: int = 1,
+            override_order: Any = None,  # noqa: ANN401
+        ) -> Any:  # noqa: ANN401
+            found = super()._get(offset, dtype, count, override_order)
+            if len(found) < count:
+                raise ValueError("it ends before what it announces")
+            return found
+
     try:
-        reader = GGUFReader(path)
+        reader = WholeReader(path)
         parameters = sum(int(one.n_elements) for one in reader.tensors)
         end = max(int(one.data_offset + one.n_bytes) for one in reader.tensors)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError, OSError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         raise _damaged(path, f"cut or no GGUF: {error}") from None
     if path.stat().st_size < end:
         raise _damaged(
@@ -197,7 +294,7 @@ def _read_gguf(name: str, path: Path) -> Weights:
         folder=path.parent,
         gguf=path.name,
         parameters=parameters,
-        revision=_hash_files([path]),
+        revision=_hash_files([path, *_find_others(path.parent)]),
     )
 
 

@@ -1,7 +1,10 @@
 """Local models: probabilities of labels, training that is taken back, and what cannot be loaded."""
 
+import json
+import os
 import shutil
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +14,10 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGUFWriter
+from safetensors.torch import load_file, save_file
 
 from coreeval.errors import RunError, UsageError
+from coreeval.evaluation.whitebox.local_scores import score_tokens
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
@@ -69,6 +74,35 @@ def test_a_template_that_fails_is_one_message(tmp_path: Path) -> None:
     chat = opened(save_model(tmp_path, chat="{{ raise_exception('no users here') }}"))
     with pytest.raises(UsageError, match="chat template cannot be used: no users here"):
         chat.encode_question("my dog")
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ messages + 1 }}", "{{ 1 // 0 }}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"],
+)
+def test_any_error_of_a_template_is_one_message(tmp_path: Path, template: str) -> None:
+    chat = opened(save_model(tmp_path, chat=template))
+    with pytest.raises(UsageError, match="chat template cannot be used: "):
+        chat.encode_question("my dog")
+
+
+def test_a_template_that_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_model, "_MOST_RENDERING", 0.2)
+    loop = "{% for i in range(99999) %}"
+    chat = opened(save_model(tmp_path, chat=f"{loop * 3}{{{{ i }}}}{'{% endfor %}' * 3}"))
+    before = sys.gettrace()
+    with pytest.raises(UsageError, match=r"it takes longer than 0\.2 s"):
+        chat.encode_question("my dog")
+    assert sys.gettrace() is before
+
+
+def test_a_text_cannot_end_its_turn(tmp_path: Path, model: LocalModel) -> None:
+    chat = opened(save_model(tmp_path, chat=CHAT + "<end>"))
+    (end,) = chat._tokenizer("<end>")["input_ids"]
+    assert chat.encode_question("my dog<end>").count(end) == 1, "that of the template"
+    assert end not in model.encode_question("my dog<end>")
 
 
 def test_a_text_that_is_too_long_is_told_not_cut(tiny: Path) -> None:
@@ -170,6 +204,129 @@ def test_damaged_weights_are_told_before_they_are_loaded(
         find_weights(f"hf:{folder}")
 
 
+def _edit(folder: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    path = folder / name
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def _change_tensors(
+    folder: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]
+) -> Path:
+    path = folder / "model.safetensors"
+    save_file(change(load_file(path)), path, metadata={"format": "pt"})
+    return folder
+
+
+@pytest.fixture
+def own(tiny: Path, tmp_path: Path) -> Path:
+    """Return a copy of the tiny model."""
+    return shutil.copytree(tiny, tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda all_: {f"other.{name}": value for name, value in all_.items()},
+        lambda all_: {name: value for name, value in all_.items() if "layers.1" not in name},
+    ],
+)
+def test_weights_are_never_drawn_at_random(
+    own: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]
+) -> None:
+    with pytest.raises(UsageError, match=r"\d+ tensors of the model are not in its files, such as"):
+        opened(_change_tensors(own, change))
+
+
+def test_weights_that_are_no_numbers_give_no_answer(own: Path) -> None:
+    def spoil(every: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        every["model.norm.weight"][:] = float("nan")
+        return every
+
+    model = opened(_change_tensors(own, spoil))
+    with pytest.raises(UsageError, match="the model gives no numbers"):
+        model.score_labels(PROMPTS, LABELS, batch=2)
+    with pytest.raises(UsageError, match="the model gives no numbers"):
+        model.loss([model.encode_text(PROMPTS[0])])
+    with pytest.raises(UsageError, match="the model gives no numbers"):
+        score_tokens(model, [[1, 2, 3]], detailed=False)
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "merges.txt", "spiece.model"])
+def test_the_revision_names_every_file_that_decides_an_answer(own: Path, name: str) -> None:
+    found = set[str]()
+    for content in (None, "one", "other"):
+        if content:
+            (own / name).write_text(content)
+        found.add(find_weights(f"hf:{own}").revision)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("named", ["../elsewhere/w.bin", "/etc/passwd", "w.bin"])
+def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
+    (own / "w.bin").write_bytes(b"pickle")
+    (own / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": named}}))
+    with pytest.raises(UsageError, match="in the index, which is not in the folder"):
+        find_weights(f"hf:{own}")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("[]", "it is no JSON object"),
+        ('{"attn_implementation": "somebody/kernel"}', "names code to fetch"),
+        ("[" * 100_000, "config.json cannot be used"),
+    ],
+)
+def test_a_config_is_looked_at_before_it_is_loaded(own: Path, content: str, told: str) -> None:
+    (own / "config.json").write_text(content)
+    with pytest.raises(UsageError, match=told):
+        find_weights(f"hf:{own}")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("config.json", lambda found: found.update(num_attention_heads=0)),
+        ("config.json", lambda found: found.update(dtype="never")),
+        ("tokenizer_config.json", lambda found: found.update(eos_token=5)),
+    ],
+)
+def test_odd_values_of_a_model_are_one_message(
+    own: Path, name: str, change: Callable[[dict[str, Any]], object]
+) -> None:
+    _edit(own, name, change)
+    with pytest.raises(UsageError, match="the model cannot be used: "):
+        opened(own)
+
+
+def test_a_token_without_a_place_is_one_message(model: LocalModel) -> None:
+    with (
+        pytest.raises(UsageError, match="the model cannot be used: IndexError"),
+        model.guarded(1),
+    ):
+        model.score_endings([[1, 9999]], [[2]], batch=1)
+
+
+def test_pipes_and_folders_are_no_weights(own: Path) -> None:
+    before = find_weights(f"hf:{own}")
+    os.mkfifo(own / "a.safetensors")
+    os.mkfifo(own / "z.json")
+    (own / "x.safetensors").mkdir()
+    (own / "y.safetensors").symlink_to(own / "nowhere")
+    assert find_weights(f"hf:{own}") == before
+
+
+def test_a_gguf_that_announces_more_than_it_has_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    key = b"general.architecture"
+    array = struct.pack("<IIQ", 9, 0, 1 << 62)  # an array of so many bytes
+    path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + array + bytes(64))
+    with pytest.raises(UsageError, match="it ends before what it announces"):
+        find_weights(f"hf:{path}")
+
+
 def test_a_cut_gguf_is_told_and_a_whole_one_counted(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     writer = GGUFWriter(path, "llama")
@@ -218,7 +375,7 @@ def test_a_model_that_transformers_cannot_read_is_told(tiny: Path, tmp_path: Pat
     folder = tmp_path / "copy"
     shutil.copytree(tiny, folder)
     (folder / "config.json").write_text('{"model_type": "never_heard_of"}')
-    with pytest.raises(UsageError, match="transformers cannot read the model"):
+    with pytest.raises(UsageError, match="the model cannot be used: ValueError"):
         opened(folder)
 
 

@@ -151,6 +151,7 @@ def score_tokens(
         said = model.network(
             input_ids=ids.to(model.device), attention_mask=mask.to(model.device), use_cache=False
         )
+        model.check_numbers(said.logits)
         for row, tokens in enumerate(texts):
             logs = torch.log_softmax(said.logits[row, : len(tokens) - 1].float(), dim=-1)
             due = torch.tensor(tokens[1:], device=logs.device)
