@@ -2,11 +2,13 @@
 
 Chat completions have none. OpenAI's older completions return them with `echo` and `logprobs`, as
 llama-cpp-python does, and vLLM also as `prompt_logprobs`. llama.cpp's own server takes `echo` and
-returns those of the generated token alone (its issue 27174): an answer counts only if it has all
-tokens of the prompt.
+returns those of the generated token alone (its issue 27174): an answer counts only if its tokens
+make up the prompt.
 """
 
+import codecs
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -31,24 +33,22 @@ from coreeval.models.openai import (
 )
 from coreeval.tools.text_scores import TextScores
 
-
-class _Way(NamedTuple):
-    """One way to ask for the scores of a prompt."""
-
-    options: Body
-    generated: int
-    """The tokens that are generated after the prompt."""
-
-
-WAYS: Final = (
-    _Way({"echo": True, "logprobs": 1, "max_tokens": 0}, 0),
-    _Way({"echo": True, "logprobs": 1, "max_tokens": 1}, 1),
-    _Way({"prompt_logprobs": 0, "max_tokens": 1}, 0),
+WAYS: Final[Sequence[Body]] = (
+    {"echo": True, "logprobs": 1, "max_tokens": 0},
+    {"echo": True, "logprobs": 1, "max_tokens": 1},
+    {"prompt_logprobs": 0, "max_tokens": 1},
 )
-"""Tried in this order until one works: the second for servers that generate a token at least."""
+"""Ways to ask for the scores of a prompt, tried in this order until one works: the second for
+servers that generate a token at least."""
 _REFUSING: Final = ("rejected", "unsupported", "unknown")
 _NOT_IMPLEMENTED: Final = 501
-_PLAIN = re.compile(r"[A-Za-z0-9]+")
+_MOST_SPECIAL: Final = 2
+"""Most special tokens before a text."""
+_LONGEST_TOKEN: Final = 20
+"""Most letters of a first token without a name."""
+_MOST_HIDDEN: Final = 4
+"""Most letters of a token that a server could not write."""
+_HEX = re.compile(r"(?<=x)[0-9A-Fa-f]{2}")
 _BYTES = re.compile(r"bytes:(?:\\x[0-9a-f]{2})+|<0x[0-9A-Fa-f]{2}>")
 """How a token that is half a character is written."""
 
@@ -96,7 +96,7 @@ def open_text_scorer(model: Model) -> Model:
 class CompletionsScorer(OpenAIChat):
     """Has an endpoint score a text: the first message's content."""
 
-    _way: _Way | None = PrivateAttr(default=None)
+    _way: Body | None = PrivateAttr(default=None)
     """The way that has worked."""
 
     async def _send(
@@ -114,9 +114,9 @@ class CompletionsScorer(OpenAIChat):
         told = "; ".join(dict.fromkeys(reasons))
         return CallFailure("no_scores", clean_message(told, self.key.get_secret_value()))
 
-    async def _try(self, way: _Way, text: str) -> AIMessage | CallFailure:
+    async def _try(self, way: Body, text: str) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        body = {"model": self.settings.name, "prompt": text, **way.options, **self.settings.extra}
+        body = {"model": self.settings.name, "prompt": text, **way, **self.settings.extra}
         try:
             response = await self._share_client(secret).post(
                 f"{self._url.rstrip('/')}/completions",
@@ -139,7 +139,6 @@ _Entry = tuple[str, float | None]
 class _Logprobs(BaseModel):
     tokens: list[str]
     token_logprobs: list[float | None]
-    text_offset: list[int] | None = None
 
 
 class _Token(BaseModel):
@@ -160,16 +159,13 @@ class _Completion(BaseModel):
     usage: Any = None
 
 
-Entry = tuple[str, float | None]
-
-
 def read_scores(
     body: bytes,
     headers: Sequence[tuple[bytes, bytes]],
     secret: str,
     *,
     text: str,
-    way: _Way = WAYS[0],
+    way: Body = WAYS[0],
 ) -> AIMessage | CallFailure:
     """Read the body of a response with status 200.
 
@@ -179,9 +175,10 @@ def read_scores(
     """
     try:
         done = _Completion.model_validate_json(body)
-        entries = _list_entries(done, way, text)
-        if not entries or not _covers(entries, text):
-            told = f"it scored {len(entries)} tokens, which are not the whole text"
+        listed = _list_entries(done, way)
+        entries = find_text(listed, text)
+        if not entries:
+            told = f"it scored {len(listed)} tokens, which are not the text"
             return CallFailure("rejected", told, billed=True)
         scores = _make_scores(entries)
     except ValidationError as error:
@@ -196,22 +193,18 @@ def read_scores(
     )
 
 
-def _list_entries(done: _Completion, way: _Way, text: str) -> list[_Entry]:
-    """Return the tokens of the prompt, each with its log-probability.
+def _list_entries(done: _Completion, way: Body) -> list[_Entry]:
+    """Return the tokens that were scored, each with its log-probability.
 
     Raises:
         ValidationError: the response has another shape.
     """
     choice = done.choices[0]
-    if "prompt_logprobs" in way.options:
+    if "prompt_logprobs" in way:
         places = choice.prompt_logprobs or done.prompt_logprobs or []
         return [_first_token(each) for each in places]
     found = _Logprobs.model_validate(choice.logprobs)
-    entries = list(zip(found.tokens, found.token_logprobs, strict=False))
-    if found.text_offset and len(found.text_offset) == len(entries):
-        within = (at < len(text) for at in found.text_offset)
-        return [each for each, inside in zip(entries, within, strict=True) if inside]
-    return entries[: len(entries) - way.generated]
+    return list(zip(found.tokens, found.token_logprobs, strict=False))
 
 
 def _first_token(place: Mapping[str, _Token] | None) -> _Entry:
@@ -223,20 +216,86 @@ def _first_token(place: Mapping[str, _Token] | None) -> _Entry:
     return number if said is None else said, token.logprob
 
 
-def _covers(entries: Sequence[_Entry], text: str) -> bool:
-    """Return whether the tokens have all letters and digits of a text, in their order.
+class _Piece(NamedTuple):
+    """What is compared of a token."""
 
-    Other signs may be cut into bytes, and the first token may have neither a name nor a score.
+    letters: str
+    """Its letters and digits, in any script; those of a character that was cut come with its last
+    byte."""
+    is_cut: bool
+    """Whether it has letters that nobody can tell, because the server wrote half of them."""
+
+
+def find_text(entries: Sequence[_Entry], text: str) -> Sequence[_Entry]:
+    """Return the tokens that make up a text, without special ones before and others after it.
+
+    Tokens are compared by their letters and digits: servers write other signs and spaces in
+    several ways. The first token may have no name; it is then at most the first word. At least
+    half of the letters must be told.
+
+    Returns:
+        The tokens; none if they are not the whole text, or it has neither letters nor digits.
     """
-    said = _keep_plain("".join(_BYTES.sub("", token) for token, _ in entries))
-    due = _keep_plain(text)
-    if not entries[0][0]:
-        return due.endswith(said) and 2 * len(said) >= len(due)
-    return due in said
+    pieces, due = _read_pieces([token for token, _ in entries]), _keep_letters(text)
+    if not due:
+        return ()
+    if entries and not entries[0][0]:
+        word = _keep_letters(text.split()[0])[:_LONGEST_TOKEN]
+        starts = [(1, due[at:]) for at in range(len(word) + 1)]
+    else:
+        starts = [(at, due) for at in range(_MOST_SPECIAL + 1)]
+    for first, letters in starts:
+        if used := _count_matching(pieces[first:], letters):
+            end = first + used
+            tail = _count_tail(entries[end:], pieces[end:], text)
+            return entries[(0 if not entries[0][0] else first) : end + tail]
+    return ()
 
 
-def _keep_plain(text: str) -> str:
-    return "".join(_PLAIN.findall(text))
+def _read_pieces(tokens: Sequence[str]) -> list[_Piece]:
+    decoder, pieces = codecs.getincrementaldecoder("utf-8")(errors="ignore"), list[_Piece]()
+    for token in tokens:
+        if _BYTES.fullmatch(token):
+            said = decoder.decode(bytes.fromhex("".join(_HEX.findall(token))))
+        else:
+            decoder.reset()
+            said = token
+        pieces.append(_Piece(_keep_letters(said), "\ufffd" in token))
+    return pieces
+
+
+def _count_matching(pieces: Sequence[_Piece], due: str) -> int:
+    """Return the number of tokens that have all letters of a text; 0 if they are others."""
+    place = told = hidden = 0
+    for used, piece in enumerate(pieces, 1):
+        if piece.letters:
+            at = due.find(piece.letters, place, place + hidden + len(piece.letters))
+            if at < 0:
+                return 0
+            place, hidden = at + len(piece.letters), 0
+            told += len(piece.letters)
+        hidden += _MOST_HIDDEN * piece.is_cut
+        if place == len(due):
+            return used if 2 * told >= len(due) else 0
+    return len(pieces) if len(due) - place <= hidden and 2 * told >= len(due) else 0
+
+
+def _count_tail(entries: Sequence[_Entry], pieces: Sequence[_Piece], text: str) -> int:
+    """Return how many tokens after the last letter still belong to a text: its last signs."""
+    tail = re.split(r"[^\W_]", text)[-1].strip()
+    for number, ((token, _), piece) in enumerate(zip(entries, pieces, strict=True)):
+        sign = token.strip()
+        if not tail or piece.letters or (tail.isascii() and not (sign and tail.startswith(sign))):
+            return number
+        if tail.startswith(sign):
+            tail = tail[len(sign) :].lstrip()
+    return len(entries)
+
+
+def _keep_letters(text: str) -> str:
+    """Return the letters and digits of a text, as tokenizers may have changed them."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _make_scores(entries: Sequence[_Entry]) -> TextScores:

@@ -32,6 +32,13 @@ class TextScores(Value):
                 raise ValueError(f"{each} is no log-probability")
         return tuple(min(each, 0.0) for each in found)
 
+    @field_validator("means", "deviations")
+    @classmethod
+    def _check_finite(cls, found: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(map(isfinite, found)):
+            raise ValueError("a mean or deviation of log-probabilities is no number")
+        return found
+
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
         for part in (self.tokens, self.means, self.deviations):

@@ -46,6 +46,7 @@ from coreeval.tools.gdelt.doc.replies import HttpReply
 from coreeval.tools.gdelt.rows import FileDamage, read_lines
 from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from coreeval.tools.gdelt.sync.file_reader import Offer, read
+from coreeval.tools.gdelt.sync.portal_page import UnknownLayout, read_page
 from coreeval.tools.text import iter_sheet_rows
 from coreeval.viewer.sample_page import indent_json
 
@@ -197,6 +198,12 @@ def _news(name: str, feed: str) -> Parser:
     return parse
 
 
+def portal(said: str) -> None:
+    """Read a topic of a page of current events, and what stands below it."""
+    with suppress(UnknownLayout):
+        deque(read_page(f'<div class="current-events-content"><ul><li>{said}'), maxlen=0)
+
+
 PARSERS: Final[Mapping[str, Parser]] = {
     "answer": _of_text(answer),
     "numleak": _of_text(numleak),
@@ -218,6 +225,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "gkg": _news("20260610033000.gkg.csv", "gkg"),
     "gal": _news("20260610033000.gal.json", "gal"),
     "doc": doc,
+    "portal": _of_text(portal),
     "cassette": _packed,
 }
 """By the name of the folder of its corpus."""

@@ -29,6 +29,7 @@ OWN: Final = {
     "gkg": ("20260610033000-1\t", "\t", "<PAGE_TITLE>"),
     "gal": ('{"url":"a","title":"b","desc":"c"}\n', '{"desc":'),
     "doc": ('{"articles":[', '{"title":"1 . "},', "\\u"),
+    "portal": ("word <ul><li>f</li></ul>", "<li>f</li>", "( ", "<li>a<ul>", "<sup><i>"),
     "cassette": ('{"kind": "answer",', "{}\n"),
 }
 

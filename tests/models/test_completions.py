@@ -142,3 +142,68 @@ def test_the_generated_token_is_not_of_the_text() -> None:
 def test_a_body_of_another_shape_is_a_failure(told: object) -> None:
     found = read("a b", told)
     assert isinstance(found, CallFailure) and found.kind == "rejected"
+
+
+RUSSIAN = "Президент подписал новый закон, в понедельник."
+
+
+def scored(tokens: list[str], first: float | None = None) -> dict[str, object]:
+    return {"tokens": tokens, "token_logprobs": [first, *[-1.0] * (len(tokens) - 1)]}
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (RUSSIAN, ["Да"]),
+        (RUSSIAN, [" hello", " world"]),
+        (RUSSIAN, split_tokens(RUSSIAN)[:-6]),
+        (RUSSIAN, split_tokens(RUSSIAN)[6:]),
+        (RUSSIAN, ["\ufffd"] * 30),
+        ("今日は晴れ", ["今日", "は雨"]),
+        ("The president signed", ["Yes"]),
+        ("😀😀", ["no"]),
+    ],
+)
+def test_the_scores_of_another_text_are_not_taken(text: str, tokens: list[str]) -> None:
+    found = read(text, scored(tokens, -0.1))
+    assert isinstance(found, CallFailure)
+    assert found.kind == "rejected" and "which are not the text" in found.message
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        split_tokens(RUSSIAN),
+        ["<s>", *split_tokens(RUSSIAN)],
+        ["Пре", "\ufffd", "\ufffd", "зидент подписал", " новый закон, в понедельник", "."],
+    ],
+)
+def test_a_text_of_any_script_is_taken(tokens: list[str]) -> None:
+    assert isinstance(read(RUSSIAN, scored(tokens)), AIMessage)
+
+
+def test_offsets_in_bytes_take_nothing_away() -> None:
+    tokens = split_tokens("naïve 😀 café too")
+    ends = [len("".join(tokens[:at]).encode()) for at in range(len(tokens))]
+    found = read("naïve 😀 café too", scored(tokens) | {"text_offset": ends})
+    assert isinstance(found, AIMessage)
+    assert len(json.loads(str(found.content))["logprobs"]) == len(tokens) - 1
+
+
+def test_what_a_server_generates_although_told_not_to_is_not_of_the_text() -> None:
+    found = read(
+        "Signs, and an end!", scored(["Signs", ", and", " an", " end", "!", " And", " so"])
+    )
+    assert isinstance(found, AIMessage)
+    assert json.loads(str(found.content))["tokens"] == [", and", " an", " end", "!"]
+
+
+@pytest.mark.parametrize(("lost", "taken"), [(0, True), (1, True), (2, False), (6, False)])
+def test_only_a_first_word_may_have_no_name(lost: int, taken: bool) -> None:
+    words = ["The", "president", "signed", "the", "new", "law", "on", "taxes", "on", "Monday"]
+    places: list[object] = [None]
+    for word in words[lost:]:
+        places.append({"7": {"logprob": -1.0, "decoded_token": f" {word}"}})
+    body = json.dumps({"choices": [{"prompt_logprobs": places}]}).encode()
+    found = read_scores(body, [], "", text=" ".join(words), way=WAYS[2])
+    assert isinstance(found, AIMessage) is taken

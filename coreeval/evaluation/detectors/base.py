@@ -126,12 +126,16 @@ class TextAnswer(NamedTuple):
 
 
 def read_text_scores(answers: Mapping[str, TextAnswer]) -> dict[str, TextScores]:
-    """Return the scores of texts by question key; texts that have none are left out."""
-    return {
-        key: TextScores.model_validate_json(answer.text)
+    """Return the scores of texts by question key; texts that have none are left out.
+
+    A text of one token has none: nothing stands before it.
+    """
+    found = (
+        (key, TextScores.model_validate_json(answer.text))
         for key, answer in answers.items()
         if answer.kind == "answered"
-    }
+    )
+    return {key: scores for key, scores in found if scores.logprobs}
 
 
 @dataclass(frozen=True, kw_only=True)

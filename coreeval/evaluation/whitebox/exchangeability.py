@@ -239,6 +239,8 @@ def compare_shards(values: Array) -> tuple[float | None, float | None]:
 def _judge(texts: int, values: Array, exact: float | None) -> tuple[ExchangeabilityVerdict, str]:
     if exact is None or texts < FEWEST_TEXTS:
         return "too_few", f"{texts} texts in shards were scored, and {FEWEST_TEXTS} are needed"
+    if np.ptp(values) == 0:
+        return "too_few", "the model gives every order of every shard the same log-probability"
     shards, orders = values.shape
     if orders**shards < 1 / ALPHA:
         return "too_few", (

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Generic, TypeVar
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Value
 from coreeval.tools.files import hold_lock
+from coreeval.tools.stores.heartbeat import refuse_special_file
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result", bound=Value)
@@ -46,12 +47,13 @@ class ResultFile(Generic[Key, Result]):
         """Return the results by key; a last line that a kill cut short is no result.
 
         Raises:
-            RunCorrupt: a line is damaged, or the file belongs to other results.
+            RunCorrupt: a line is damaged, the file belongs to other results, or is a link or pipe.
         """
+        refuse_special_file(self.path)
         if not self.path.exists():
             return {}
         first, *lines = self.path.read_bytes().split(b"\n")
-        if lines:
+        if lines or not self._write_header().startswith(first):
             self._check_header(first)
         found = dict[Key, Result]()
         for number, line in enumerate(lines[:-1], 2):
@@ -67,6 +69,9 @@ class ResultFile(Generic[Key, Result]):
                 ) from None
             found[self._key(result)] = result
         return found
+
+    def _write_header(self) -> bytes:
+        return self._header.model_dump_json().encode() + b"\n"
 
     def _check_header(self, line: bytes) -> None:
         """Raise `RunCorrupt` unless a first line is the header, whatever the model was called."""
@@ -91,11 +96,13 @@ class ResultFile(Generic[Key, Result]):
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock("file").parent.mkdir(parents=True, exist_ok=True)
+        for path in (self.path, self._lock("file")):
+            refuse_special_file(path)
         with FileLock(self._lock("file")), self.path.open("ab+") as file:
             whole = _find_end(file)
             file.truncate(whole)
             if not whole:
-                file.write(self._header.model_dump_json().encode() + b"\n")
+                file.write(self._write_header())
             for each in results:
                 file.write(each.model_dump_json().encode() + b"\n")
             file.flush()

@@ -37,6 +37,7 @@ from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _CALL_DATABASE = "calls.db"
+SCORES = "files of text scores, whoever they are of"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
 """Files that define a run: names in them are only reported, because a change would break the
@@ -52,6 +53,8 @@ class Places:
     news: list[Path] = field(default_factory=list)
     caches: list[Path] = field(default_factory=list)
     releases: list[Path] = field(default_factory=list)
+    scores: list[Path] = field(default_factory=list)
+    """Folders of scores of texts, which hold these as numbers of tokens."""
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
     """Files in which names are only reported."""
@@ -64,7 +67,7 @@ class Places:
     @property
     def number(self) -> int:
         """Return the number of places."""
-        folders = (*self.news, *self.caches, *self.releases)
+        folders = (*self.news, *self.caches, *self.releases, *self.scores)
         return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
 
     def list_made(self) -> set[Path]:
@@ -96,6 +99,9 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     """
     found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
     seen = set[Path]()
+    if workspace.scores.is_dir() and not workspace.scores.is_symlink():
+        found.scores.append(workspace.scores.resolve())
+        seen.add(workspace.scores.resolve())
     for path in given:
         if not path.exists():
             raise UsageError("there is nothing here", where=str(path), hint="name what is there")
@@ -290,6 +296,7 @@ class _Search:
         yield from ((path, erase_cache_entries(path, finder, dry=dry)) for path in places.caches)
         yield from ((path, erase_news(path, finder, dry=dry)) for path in stores)
         yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
+        yield from ((path, erase_scores(path, dry=dry)) for path in places.scores)
 
     def _unchanged_files(
         self, benchmarks: Sequence[Path], articles: Sequence[Path]
@@ -343,6 +350,20 @@ class _Search:
         for files in self.places.runs:
             with suppress(CoreEvalError):  # one that cannot be read is among the fixed files
                 yield load_config(files.config)
+
+
+def erase_scores(folder: Path, *, dry: bool) -> Iterator[TextMatches]:
+    """Delete all scores of texts that belong to no run.
+
+    They hold the texts as numbers of tokens, in which no name can be looked for.
+    """
+    every = sorted(folder.glob("*.jsonl"))
+    files = [path for path in every if path.is_file() and not path.is_symlink()]
+    if files and not dry:
+        for path in files:
+            path.unlink(missing_ok=True)
+    if files:
+        yield TextMatches(kind=SCORES, path=folder, count=len(files), action="deleted")
 
 
 def _iter_files(path: Path) -> Iterator[Path | OSError]:

@@ -1,6 +1,7 @@
 """The cells of a contamination test, and their file after stops and kills."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,10 +81,37 @@ def test_a_result_is_kept_and_a_line_cut_by_a_kill_is_written_anew(
 
 def test_a_file_cut_within_its_first_line_has_no_results(file: Results) -> None:
     file.path.parent.mkdir()
-    file.path.write_bytes(b'{"study": "a')
+    file.path.write_bytes(HEADER.model_dump_json().encode()[:20])
     assert file.read() == {}
     file.add(result(Cell(scenario="zero")))
     assert StudyHeader.model_validate_json(file.path.read_bytes().splitlines()[0]) == HEADER
+
+
+def test_a_file_that_is_no_results_file_is_left_as_it_is(file: Results, tmp_path: Path) -> None:
+    file.path.parent.mkdir()
+    file.path.write_bytes(b"my notes, without a line's end")
+    with pytest.raises(RunCorrupt, match="line 1 is not that of the results"):
+        file.read()
+    assert file.path.read_bytes() == b"my notes, without a line's end"
+
+
+@pytest.mark.parametrize("lock", [False, True])
+def test_a_link_in_place_of_a_file_is_refused(file: Results, tmp_path: Path, lock: bool) -> None:
+    own = tmp_path / "own.txt"
+    own.write_bytes(b"mine")
+    place = file.path.parent / "abc.locks" / "file.lock" if lock else file.path
+    place.parent.mkdir(parents=True)
+    place.symlink_to(own)
+    with pytest.raises(RunCorrupt, match="is a link"):
+        file.add(result(Cell(scenario="zero")))
+    assert own.read_bytes() == b"mine"
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(file: Results) -> None:
+    file.path.parent.mkdir()
+    os.mkfifo(file.path)
+    with pytest.raises(RunCorrupt, match="is a named pipe"):
+        file.read()
 
 
 def test_a_damaged_line_is_one_message_that_names_it(file: Results) -> None:

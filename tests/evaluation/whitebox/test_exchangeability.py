@@ -111,3 +111,11 @@ def test_a_shard_without_all_its_scores_is_left_out() -> None:
     assert len(found.shards) == len(shards) - 1
     assert found.left_out == len(shards[0].texts)
     assert judge_exchangeability(shards, {}, len(TEXTS)).verdict == "too_few"
+
+
+def test_orders_that_are_all_as_probable_say_nothing() -> None:
+    shards = make_shards(TEXTS, SETTINGS, seed=1)
+    same = {one.key: TextScores(logprobs=(0.0, 0.0)) for one in list_orders(shards)}
+    found = judge_exchangeability(shards, same, len(TEXTS))
+    assert found.verdict == "too_few"
+    assert "every order of every shard the same log-probability" in found.reason

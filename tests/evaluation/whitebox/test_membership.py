@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from coreeval.errors import DatasetError
+from coreeval.evaluation.detectors.base import TextAnswer, read_text_scores
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
 from coreeval.evaluation.whitebox.membership import (
     FEWEST,
@@ -147,6 +148,42 @@ def test_twenty_samples_are_too_few_and_their_figures_are_shown() -> None:
     assert found.verdict == "too_few"
     assert found.reason == f"20 samples have both texts scored, and {FEWEST} are needed"
     assert found.methods[0].terms["wording"].n == 20
+
+
+@pytest.mark.parametrize(("clusters", "verdict"), [(1, "too_few"), (9, "too_few"), (10, "member")])
+def test_a_verdict_needs_several_clusters(clusters: int, verdict: str) -> None:
+    items = [
+        MembershipItem(id=item.id, texts=item.texts, cluster=str(int(item.id) % clusters))
+        for item in make_items(100, *ARMS)
+    ]
+    found = judge_membership(items, make_scores(items, {"original": 2.0}))
+    assert found.verdict == verdict
+    assert (f"of {clusters} clusters, and 10 are needed" in found.reason) == (verdict == "too_few")
+
+
+def test_scores_that_are_all_the_same_say_nothing() -> None:
+    items = make_items(60, *ARMS)
+    same = {key: TextScores(logprobs=(0.0, 0.0)) for key in make_scores(items, {})}
+    found = judge_membership(items, same)
+    assert (found.verdict, found.reason) == (
+        "too_few",
+        "the model gives every text the same score",
+    )
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("column", ["means", "deviations"])
+def test_a_mean_that_is_no_number_is_refused(column: str, bad: float) -> None:
+    with pytest.raises(ValidationError, match="is no number"):
+        TextScores.model_validate({"logprobs": (-1.0,), column: (bad,)})
+
+
+def test_a_text_of_one_token_has_no_scores() -> None:
+    answers = {
+        "one": TextAnswer("answered", TextScores(logprobs=()).model_dump_json()),
+        "two": TextAnswer("answered", TextScores(logprobs=(-1.0,)).model_dump_json()),
+    }
+    assert [*read_text_scores(answers)] == ["two"]
 
 
 def test_nothing_scored_is_too_few() -> None:

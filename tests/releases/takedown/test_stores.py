@@ -15,6 +15,7 @@ from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, UsageError
 from coreeval.releases.takedown.calls import ERASED, TextMatches, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
+from coreeval.releases.takedown.erasure import erase_scores, find_places
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.schema import EntityQuery, Window
@@ -23,6 +24,7 @@ from coreeval.tools.gdelt.local import open_local
 from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.workspace import Workspace
 from tests.cli.kit import DEMO
 from tests.tools.gdelt.sync.test_facts import fact_line
 
@@ -205,3 +207,28 @@ def test_names_that_are_listed_at_the_same_time_are_all_there(tmp_path: Path) ->
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: add_names(path, [name]), names))
     assert not find_missing_names(path, names)
+
+
+def test_scores_of_texts_are_deleted_whoever_they_are_of(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "own.jsonl"
+    elsewhere.write_text("mine")
+    (tmp_path / "scores").mkdir()
+    scores, link = tmp_path / "scores/a.jsonl", tmp_path / "scores/b.jsonl"
+    scores.write_text('{"key": "00"}\n')
+    link.symlink_to(elsewhere)
+    (dry,) = erase_scores(tmp_path / "scores", dry=True)
+    assert (dry.count, scores.exists()) == (1, True)
+    assert [*erase_scores(tmp_path / "scores", dry=False)] == [dry]
+    assert (scores.exists(), elsewhere.read_text()) == (False, "mine")
+    assert [*erase_scores(tmp_path / "scores", dry=False)] == []
+
+
+def test_a_folder_of_scores_that_leads_elsewhere_is_left(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "ws")
+    workspace.root.mkdir()
+    (tmp_path / "own").mkdir()
+    workspace.scores.symlink_to(tmp_path / "own")
+    assert find_places(workspace, [], workspace.takedown).scores == []
+    workspace.scores.unlink()
+    workspace.scores.mkdir()
+    assert find_places(workspace, [], workspace.takedown).scores == [workspace.scores]

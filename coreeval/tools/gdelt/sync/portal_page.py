@@ -72,9 +72,20 @@ class _Item:
     sources: list[str] = field(default_factory=list)
     is_topic: bool = False
     """Whether it has a list of its own."""
+    topic: str = ""
+    """Its text above its first list, read once."""
 
     def text(self) -> str:
-        return " ".join(_EMPTY_BRACKETS.sub(" ", "".join(self.words)).split())
+        return _join(_EMPTY_BRACKETS.sub(" ", _join("".join(self.words))))
+
+    def begin_list(self) -> None:
+        """Note that the item has a list of its own."""
+        if not self.is_topic:
+            self.is_topic, self.topic = True, self.text()
+
+
+def _join(text: str) -> str:
+    return " ".join(text.split())
 
 
 class _PageReader:
@@ -114,7 +125,7 @@ class _PageReader:
         if not self._items and (tag == "b" or _HEADING in classes):
             self._heading = []
         if tag == "ul" and self._items:
-            self._items[-1].is_topic = True
+            self._items[-1].begin_list()
         elif tag == "li":
             self._items.append(_Item())
         elif tag == "br" and self._items:
@@ -133,8 +144,10 @@ class _PageReader:
 
     def end(self, tag: str) -> None:
         """Take the end of an element."""
-        if tag in self._hidden:
-            del self._hidden[len(self._hidden) - 1 - self._hidden[::-1].index(tag) :]
+        depth = len(self._hidden)
+        opened = next((at for at in reversed(range(depth)) if self._hidden[at] == tag), None)
+        if opened is not None:
+            del self._hidden[opened:]
             return
         if self._hidden and tag in _BLOCKS:  # what is hidden was never closed
             self._hidden.clear()
@@ -158,7 +171,7 @@ class _PageReader:
         item = self._items.pop()
         text = "" if item.is_topic else item.text()
         if text:
-            above = (each.text() for each in reversed(self._items[-MOST_TOPICS:]))
+            above = (each.topic for each in reversed(self._items[-MOST_TOPICS:]))
             self.facts.append(
                 PageFact(
                     text=text,
