@@ -116,7 +116,8 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
         name = player.prompt_name(task)
         both = ROLES_OF_PROMPT[name]
         models = [config.models.for_role(one) for one in both]
-        if any(model.is_rule_based for model in models) or len(set(map(repr, models))) > 1:
+        asked = {repr(model) for model in models if model.provider != "replay"}
+        if any(model.is_rule_based for model in models) or len(asked) > 1:
             raise ConfigError(
                 f"{' and '.join(both)} share one call, so both need the same model",
                 where=f"run.pipeline and models.{role}",

@@ -86,6 +86,19 @@ def test_a_repeated_run_has_the_same_bytes(deck: Deck, undisturbed: Undisturbed)
         deck.play()
 
 
+@pytest.mark.parametrize(
+    "settings", [{"pipeline": "lean"}, {"arms": ["updated"]}, {"label_batch": 1}]
+)
+def test_a_run_is_repeated_by_the_settings_that_it_had(
+    lab: Lab, settings: dict[str, object]
+) -> None:
+    lab.write(run={"concurrency": CONCURRENCY, **settings})
+    lab.refresh(limit=8)
+    record(lab.files.root, lab.folder / "a.cassette", texts=True)
+    done = replay(lab.folder / "a.cassette", lab.folder / "again")
+    assert done.same and not done.changed and not done.missing
+
+
 def test_recording_twice_gives_the_same_bytes(
     recorded: Cassette, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:

@@ -38,7 +38,16 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult
 from coreeval.tools.workspace import Workspace
 
-RUN_KEYS = ("concurrency", "max_attempts", "seed", "on_reject", "control_window")
+RUN_KEYS = (
+    "concurrency",
+    "max_attempts",
+    "pipeline",
+    "label_batch",
+    "arms",
+    "seed",
+    "on_reject",
+    "control_window",
+)
 KNOWLEDGE_KEYS = ("window", "min_precision", "candidates")
 _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort", "structured")
 
