@@ -89,7 +89,7 @@ def plan_detection(
         RunCorrupt: the detector's earlier document, which the answers would join, is damaged.
         ConfigError: the run has no such target, or none that answers in words.
     """
-    files, manifest, setup = open_run(run_dir, budget_usd)
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     read_document(files, detector)
     able = {each.model: each for each in setup.config.models.targets if not each.is_embedded}
     for name in targets:

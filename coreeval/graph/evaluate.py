@@ -78,7 +78,7 @@ def prepare_evaluation(
         RunStateError: there is no run.
         ConfigError: the target does not exist, or there is no target at all.
     """
-    files, manifest, setup = open_run(run_dir, budget_usd)
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     known = {target.model: target for target in setup.config.models.targets}
     given = [parse_target(text, base=Path.cwd()) for text in targets]
     for target in given:

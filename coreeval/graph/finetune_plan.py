@@ -127,7 +127,7 @@ def plan_finetune(request: FinetuneRequest) -> FinetunePlan:
         UsageError: there are no weights, they do not fit into memory, or torch is not installed.
         DatasetError: the arms share too few samples or labels, or there is no train split.
     """
-    files, manifest, setup = open_run(request.run_dir, None)
+    files, manifest, setup = open_run(request.run_dir, None, may_repeat=True)
     read_document(files, FINETUNE)
     weights = find_weights(request.model, hub=request.hub)
     device = choose_device(request.device)

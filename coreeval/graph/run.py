@@ -208,20 +208,23 @@ def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
     return manifest.model_copy(update={"evaluation": said.model_copy(update={"asked": asked})})
 
 
-def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
+def open_run(
+    run_dir: Path | str, budget_usd: float | None, *, may_repeat: bool = False
+) -> tuple[RunFiles, Manifest, Setup]:
     """Return the files, manifest and setup of an existing run; nothing is written.
 
     Args:
         run_dir: The run's directory.
         budget_usd: The run's new total budget; it holds until another is given.
+        may_repeat: Whether a run that repeats a cassette will do, for work on its arms alone.
 
     Raises:
-        RunStateError: there is no run, or it has lost its config.
+        RunStateError: there is no run, it has lost its config, or it repeats a cassette.
         ConfigError: its telemetry cannot be sent, or the budget cannot be used.
     """
     files = RunFiles(Path(run_dir).resolve())
     manifest = set_budget(read_manifest(files.manifest), budget_usd)
-    if manifest.cassette:
+    if manifest.cassette and not may_repeat:
         raise RunStateError(
             "this run repeats a cassette: it has no models and no news to go on with",
             where=str(files.root),

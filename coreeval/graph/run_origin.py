@@ -65,7 +65,8 @@ def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
         ConfigError: the file is there and cannot be used.
     """
     source = Path(manifest.source.path)
-    now = load_config(source, manifest.source.overrides) if source.exists() else frozen
+    named = bool(manifest.source.path)  # a run that repeats a cassette names none
+    now = load_config(source, manifest.source.overrides) if named and source.exists() else frozen
     free = {name: getattr(now.run, name) for name in FREE_KEYS}
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
     run = frozen.run.model_copy(update=free)

@@ -215,7 +215,7 @@ def plan_run_scoring(
         UsageError: there are no weights, they do not fit into memory, or torch is not installed.
         DatasetError: the run has no texts that the detector can use.
     """
-    files, manifest, setup = open_run(run_dir, None)
+    files, manifest, setup = open_run(run_dir, None, may_repeat=True)
     read_document(files, detector)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     workspace = open_workspace(manifest)

@@ -91,7 +91,7 @@ class CheckContext:
         text = self.request.sample.fields.get(field, "")
         return " ".join([mask_spans(text, self.removed_spans(field)), *self.locked_spans(field)])
 
-    def remaining_numbers(self, field: str) -> list[Number]:
+    def remaining_numbers(self, field: str) -> Sequence[Number]:
         """Return the numbers that the plan leaves in a field."""
         return find_numbers(self.remaining_text(field), self.task.language)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 
 from coreeval.agents.text.vocabulary import vocabulary_of
@@ -167,16 +167,16 @@ class Number:
     """The number with its unit; None if no unit follows."""
 
 
-def find_numbers(text: str, language: str = ENGLISH) -> list[Number]:
+@lru_cache(maxsize=4096)
+def find_numbers(text: str, language: str = ENGLISH) -> Sequence[Number]:
     """Return the numbers of a text; `one` and `first` count as words, which they mostly are."""
     if language != ENGLISH:
-        return _find_local_numbers(text, language)
+        return tuple(_find_local_numbers(text, language))
     plain = _WORD_FIGURES.sub("_", normalise(text))
     rest = _DIGITS.sub(lambda found: " " * len(found.group()), plain)
     spelled = (_read_words(found.group()) for found in _SPELLED.finditer(rest))
-    return [_read_digits(found, plain) for found in _DIGITS.finditer(plain)] + [
-        number for number in spelled if number is not None
-    ]
+    digits = (_read_digits(found, plain) for found in _DIGITS.finditer(plain))
+    return (*digits, *(number for number in spelled if number is not None))
 
 
 def _read_digits(found: re.Match[str], text: str) -> Number:

@@ -5,7 +5,7 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
 from coreeval.agents.text.language_checks import NAMES, WORDS
@@ -315,6 +315,7 @@ def _is_part(short: str, long: str) -> bool:
     return len(short) >= SHORTEST_PART and (long.startswith(short) or long.endswith(short))
 
 
+@lru_cache(maxsize=4096)
 def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the words of a text and the words that its signs and short forms stand for.
 
@@ -329,7 +330,7 @@ def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
         return own
     written_out = (long for short, long in _SHORT_FORMS.items() if short in own)
     places = (place for people, place in DEMONYMS.items() if f"{people}s" in own)
-    shortened = (short for short, long in _SHORT_FORMS.items() if own.issuperset(long.split()))
+    shortened = (short for short, long in _LONG_FORMS if own.issuperset(long))
     return own.union(*(long.split() for long in written_out), places, shortened)
 
 
@@ -346,6 +347,7 @@ def join_neighbours(text: str) -> Iterator[str]:
 
 
 _SHORT_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT
+_LONG_FORMS = [(short, frozenset(long.split())) for short, long in _SHORT_FORMS.items()]
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
