@@ -1,198 +1,173 @@
-"""Speed beside the bare SDK: 300 samples of 7 dependent structured calls, 200 ms each.
+"""The path that users run: `coreeval refresh` on real tweets with real news, 200 ms an answer.
 
-    python -m benchmarks.throughput [--samples 300] [--repeats 3] [--latency 0.2] [--in-flight 64]
+    python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64]
+    python -m benchmarks.throughput --trivial     # nodes that only ask (benchmarks/trivial_nodes.py)
 
-Ours runs with everything on: a LangGraph thread for each sample with its checkpoints, the call
-store, the run store with its trace, pacing and retries. The bare SDK is its own asynchronous client
-with pydantic reading the answers. Contestants take turns within one run; each is a process of its
-own on one core, the server on another. The figures to compare are the ratios. The server says how
-many requests were in flight at most. Memory is that of the environment: install the package without
-extras for what it takes there.
+A server gives the answers of the rule-based team, each made once in a first pass that is not
+measured. Then the same refresh is made in a new workspace (`asked`), and once more over the answers
+that are stored there (`stored`), in a process of its own on one core, the server on another. Ideal
+is calls x latency / in flight. Walls hold the start and the report. The bare SDK asks as many
+questions of its own on the same machine, so that two machines can be compared by ratios.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import resource
-import statistics
-import tempfile
+import sys
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-from benchmarks.load import SHAPE, STEPS, Load, Note, alone, counts, lost, prompt, serving, work
+import yaml
 
+from benchmarks import trivial_nodes
+from benchmarks.load import STEPS, Load, counts, pin, serving
+from coreeval.config.load import load_config
+from coreeval.tools.gdelt.local import open_folder
+from tests.support.answers import OfflineAnswers
+from tests.support.llm_server import Reply, Request
 
-@dataclass(frozen=True, kw_only=True)
-class Taken:
-    """What one contestant took."""
-
-    wall_s: float
-    cpu_ms_per_call: float
-    peak_mb: float
-
-
-# -- contestants --------------------------------------------------------------------------------
-
-
-async def bare_openai(load: Load) -> None:
-    """Ask through openai.AsyncOpenAI and read with pydantic."""
-    import openai
-
-    form = {"name": "note", "strict": True, "schema": SHAPE.schema}
-    client = openai.AsyncOpenAI(base_url=load.base_url, api_key="k", max_retries=0)
-
-    create: Any = client.chat.completions.create  # its types know no schema made at run time
-
-    async def ask(sample: int, step: int, before: str) -> str:
-        done = await create(
-            model="stub",
-            messages=prompt(str(sample), step, before),
-            max_completion_tokens=2048,
-            response_format={"type": "json_schema", "json_schema": form},
-        )
-        return str(done.choices[0].message.content)
-
-    await _bare(load, ask)
-    await client.close()
+SHARED = Path("../shared/data").resolve()
+_CONFIG = "COREEVAL_BENCH_CONFIG"
+_made: list[OfflineAnswers] = []
 
 
-async def bare_anthropic(load: Load) -> None:
-    """Ask through anthropic.AsyncAnthropic and read with pydantic."""
-    import anthropic
-
-    form = {"type": "json_schema", "schema": SHAPE.schema}
-    url = load.base_url.removesuffix("/v1")
-    client = anthropic.AsyncAnthropic(base_url=url, api_key="k", max_retries=0)
-    create: Any = client.messages.create
-
-    async def ask(sample: int, step: int, before: str) -> str:
-        told, said = prompt(str(sample), step, before)
-        done = await create(
-            model="stub",
-            system=told["content"],
-            messages=[said],
-            max_tokens=2048,
-            output_config={"format": form},
-        )
-        return str(done.content[0].text)
-
-    await _bare(load, ask)
-    await client.close()
+async def answers(request: Request) -> str | Reply:
+    """Answer as the server: what the rule-based team says, made once for each request."""
+    if not _made:
+        config = Path(os.environ[_CONFIG])
+        _made.append(OfflineAnswers(load_config(config), config.parent / "server"))
+    return await _made[0](request)
 
 
-async def _bare(load: Load, ask: Callable[[int, int, str], Awaitable[str]]) -> None:
-    waiting = iter(range(load.samples))
-
-    async def worker() -> None:
-        for sample in waiting:
-            before = ""
-            for step in range(STEPS):
-                note = Note.model_validate_json(await ask(sample, step, before))
-                before = note.model_dump_json()
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(load.in_flight):
-            group.create_task(worker())
-
-
-async def ours_openai(load: Load) -> None:
-    """Ask through everything that a run has."""
-    await _ours(load)
-
-
-async def ours_anthropic(load: Load) -> None:
-    """Ask Anthropic's protocol through everything that a run has."""
-    url = load.base_url.removesuffix("/v1")
-    await _ours(replace(load, base_url=url, model="anthropic:stub"))
+def write_config(folder: Path, news: Path, base_url: str, in_flight: int) -> Path:
+    """Write the config of the refresh into a new folder."""
+    folder.mkdir(parents=True)
+    config = {
+        "name": "path",
+        "task": "emotion",
+        "dataset": {
+            "format": "tweeteval",
+            "path": str(SHARED / "tweeteval" / "emotion"),
+            "split": "test",
+        },
+        "knowledge": {
+            "path": str(news),
+            "window": {"start": "2025-05-01", "end": "2026-10-31"},
+            "min_precision": "crawl",
+        },
+        "models": {"default": {"model": "openai:stub", "base_url": base_url}},
+        "run": {"concurrency": in_flight, "allow_unpriced": True},
+    }
+    file = folder / "path.yaml"
+    file.write_text(yaml.safe_dump(config))
+    return file
 
 
-async def _ours(load: Load) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        await work(load, Path(folder) / "run")
-        assert not lost(Path(folder) / "run")
+def refresh(config: Path, samples: int, profile: str | None) -> None:
+    """Refresh in this process, on the last core, and print what it took."""
+    import gc
+
+    from coreeval.__main__ import OBJECTS_BETWEEN_ROUNDS
+    from coreeval.cli import main as coreeval
+
+    gc.set_threshold(OBJECTS_BETWEEN_ROUNDS, 20, 10)
+
+    pin(-1)
+    sys.argv = ["coreeval", "refresh", str(config), "--limit", str(samples), "--json"]
+    cpu, clock = time.process_time(), time.perf_counter()
+    if profile:
+        import cProfile
+
+        made = cProfile.Profile()
+        code = made.runcall(coreeval)
+        made.dump_stats(profile)
+    else:
+        code = coreeval()
+    if code:
+        raise SystemExit(code)
+    wall, used = time.perf_counter() - clock, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stderr.write(json.dumps({"wall_s": wall, "cpu_s": used, "peak_mb": peak}) + "\n")
 
 
-CONTESTANTS: dict[str, Callable[[Load], Awaitable[None]]] = {
-    "bare openai": bare_openai,
-    "ours openai": ours_openai,
-    "bare anthropic": bare_anthropic,
-    "ours anthropic": ours_anthropic,
-}
-
-
-# -- measuring ----------------------------------------------------------------------------------
+async def _run(config: Path, samples: int, profile: str | None = None) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.throughput", "--config", str(config)]
+    command += ["--samples", str(samples)]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *(["--profile", profile] if profile else []),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await process.communicate()
+    lines = said.decode().splitlines()
+    try:
+        return dict(json.loads(lines[-1]))
+    except (ValueError, IndexError):
+        raise SystemExit("\n".join(lines[-20:])) from None
 
 
 def main() -> None:
-    """Let the contestants take turns and print medians and ratios."""
+    """Print what both refreshes took, and the bare SDK."""
+    if "--trivial" in sys.argv:
+        trivial_nodes.main()
+        return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--trivial", action="store_true", help="nodes that do nothing but ask")
+    parser.add_argument("--samples", type=int, default=882)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--contestant", choices=sorted(CONTESTANTS))
-    parser.add_argument("--base-url")
+    parser.add_argument("--profile", help="where a profile of the refresh over stored answers goes")
+    parser.add_argument("--config", type=Path)
     chosen = parser.parse_args()
-    load = Load(base_url=chosen.base_url, samples=chosen.samples, in_flight=chosen.in_flight)
-    if chosen.contestant:
-        print(json.dumps(asdict(measure(CONTESTANTS[chosen.contestant], load))))
+    if chosen.config:
+        refresh(chosen.config, chosen.samples, chosen.profile)
         return
-    taken: dict[str, list[Taken]] = {name: [] for name in CONTESTANTS}
+    os.environ |= {"OPENAI_API_KEY": "k", "NO_COLOR": "1"}
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        news = open_folder(SHARED / "gdelt", folder / "news")
+        server = write_config(folder / "server", news, "http://127.0.0.1:1/v1", 1)
+        os.environ[_CONFIG] = str(server)
+        arguments = ["--latency", str(chosen.latency), "--answers", "benchmarks.throughput:answers"]
+        with serving("tests.support.llm_server", *arguments) as root:
+            asyncio.run(_measure(folder, news, root, chosen))
+    _measure_bare(chosen)
+
+
+def _measure_bare(chosen: argparse.Namespace) -> None:
+    """Have the bare SDK ask three questions a sample, and print what that took."""
+    load = Load(base_url="", samples=3 * chosen.samples // STEPS, in_flight=chosen.in_flight)
     arguments = ["--latency", str(chosen.latency), "--answers", "benchmarks.load:reply"]
     with serving("tests.support.llm_server", *arguments) as root:
-        url = f"{root}/v1"
-        for _ in range(chosen.repeats):
-            for name in CONTESTANTS:
-                taken[name].append(run_alone(name, url, load))
-        most = counts(root)["most_open"]
-    for name, runs in taken.items():
-        print(row(name, runs, taken["bare " + name.split()[1]]))
-    print(f"at most {most} requests in flight")
-
-
-def measure(contestant: Callable[[Load], Awaitable[None]], load: Load) -> Taken:
-    """Run a contestant here, warmed by a few samples, and say what it took."""
-    asyncio.run(_awaited(contestant, Load(base_url=load.base_url, samples=2, in_flight=2)))
-    cpu, clock = time.process_time(), time.perf_counter()
-    asyncio.run(_awaited(contestant, load))
-    wall, used = time.perf_counter() - clock, time.process_time() - cpu
-    return Taken(
-        wall_s=wall,
-        cpu_ms_per_call=1000 * used / (load.samples * STEPS),
-        peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        bare = trivial_nodes.run_alone("bare openai", f"{root}/v1", load)
+    print(
+        f"bare     cpu {bare.cpu_ms_per_call:.2f} ms a call (openai)   peak {bare.peak_mb:.0f} MB"
     )
 
 
-async def _awaited(contestant: Callable[[Load], Awaitable[None]], load: Load) -> None:
-    await contestant(load)
-
-
-def run_alone(name: str, url: str, load: Load) -> Taken:
-    """Run one contestant in a process of its own."""
-    arguments = ["--contestant", name, "--base-url", url, "--samples", str(load.samples)]
-    arguments += ["--in-flight", str(load.in_flight)]
-    said = alone("benchmarks.throughput", arguments)
-    return Taken(**json.loads(said.splitlines()[-1]))
-
-
-def row(name: str, runs: list[Taken], bare: list[Taken]) -> str:
-    """Return a line of the table: medians, spread of the walls, and what the bare SDK took."""
-    wall, cpu = median(runs, "wall_s"), median(runs, "cpu_ms_per_call")
-    walls = [one.wall_s for one in runs]
-    return (
-        f"{name:16} wall {wall:6.2f} s ({min(walls):.2f}-{max(walls):.2f})"
-        f" = {wall / median(bare, 'wall_s'):.3f} x bare   cpu {cpu:.2f} ms/call"
-        f" = bare {cpu - median(bare, 'cpu_ms_per_call'):+.2f}"
-        f"   peak {median(runs, 'peak_mb'):.0f} MB"
+async def _measure(folder: Path, news: Path, root: str, chosen: argparse.Namespace) -> None:
+    size = (news, f"{root}/v1", chosen.in_flight)
+    await _run(write_config(folder / "first", *size), chosen.samples)
+    before = counts(root)
+    config = write_config(folder / "asked", *size)
+    asked = await _run(config, chosen.samples)
+    after = counts(root)
+    stored = await _run(config, chosen.samples, chosen.profile)
+    calls = after["requests"] - before["requests"]
+    ideal = calls * chosen.latency / chosen.in_flight
+    print(
+        f"asked    wall {asked['wall_s']:.1f} s for {calls} calls = {asked['wall_s'] / ideal:.2f} x"
+        f" ideal   cpu {1000 * asked['cpu_s'] / calls:.2f} ms a call   peak {asked['peak_mb']:.0f}"
+        f" MB   {calls / asked['wall_s']:.0f} calls/s   at most {after['most_open']} in flight"
     )
-
-
-def median(runs: list[Taken], name: str) -> float:
-    """Return the median of one figure."""
-    return float(statistics.median(getattr(one, name) for one in runs))
+    print(
+        f"stored   wall {stored['wall_s']:.1f} s   cpu"
+        f" {1000 * stored['cpu_s'] / chosen.samples:.1f} ms a sample"
+    )
 
 
 if __name__ == "__main__":

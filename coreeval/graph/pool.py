@@ -25,7 +25,8 @@ ASKING_PER_EXTRA_SAMPLE = 4
 its result is written, another takes its place at the endpoint."""
 BETWEEN_STARTS_S = 0.003
 """Seconds between two starts, a little more than a call takes to compute: samples that begin
-together stay together, and each waits for all others at every step (benchmarks/throughput.py)."""
+together stay together, and each waits for all others at every step
+(benchmarks/trivial_nodes.py)."""
 
 
 class Stop:

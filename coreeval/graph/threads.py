@@ -26,7 +26,7 @@ from coreeval.tools.stores.run_store import RunStore
 
 DURABILITY: Durability = "exit"
 """Saves a thread's state when it stops. Work lost by a kill is repeated for free from stored calls;
-saving each step takes a millisecond per call (benchmarks/throughput.py, research: performance
+saving each step takes a millisecond per call (benchmarks/trivial_nodes.py, research: performance
 §4)."""
 STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
 """Bound on the supersteps that LangGraph may run for one sample."""

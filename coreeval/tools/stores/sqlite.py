@@ -52,7 +52,7 @@ FLUSH_S = 0.5
 """The most seconds until a commit that need not survive a power cut is flushed to the disk."""
 CACHE_KIB = 256
 """The cache of each of a run's half dozen connections, in KiB; SQLite's default of 2,000 fills up
-within a minute, and the system's own cache is as fast (benchmarks/throughput.py)."""
+within a minute, and the system's own cache is as fast (benchmarks/trivial_nodes.py)."""
 
 
 def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> Engine:
