@@ -1,7 +1,7 @@
 """The path that users run: `coreeval refresh` on real tweets with real news, 200 ms an answer.
 
     python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64]
-    python -m benchmarks.throughput --trivial     # nodes that only ask (benchmarks/trivial_nodes.py)
+    python -m benchmarks.throughput --trivial    # nodes that only ask (benchmarks/trivial_nodes.py)
 
 A server gives the answers of the rule-based team, each made once in a first pass that is not
 measured. Then the same refresh is made in a new workspace (`asked`), and once more over the answers
