@@ -29,6 +29,8 @@ def check_detectors(setup: "Setup", *, source: Path, workspace: Workspace) -> No
 
 
 async def _ask_about_series(run: RunContext) -> list[str]:
+    if not run.config.detect.asks_series:
+        return []
     from coreeval.graph.numleak.run_audit import audit_series
 
     return await audit_series(run)
@@ -43,7 +45,14 @@ ASK: Final[Mapping[DetectorNode, Callable[[RunContext], Awaitable[list[str]]]]] 
 
 def score_answers(run: RunContext) -> dict[str, dict[str, Any] | None]:
     """Return each detector's part of the report, or None if the config does not ask for it."""
-    from coreeval.graph.numleak.run_audit import audit_answers
     from coreeval.graph.pcr.split_comparison import compare_splits
 
-    return {"pcr": compare_splits(run), "numleak": audit_answers(run)}
+    return {"pcr": compare_splits(run), "numleak": _audit_answers(run)}
+
+
+def _audit_answers(run: RunContext) -> dict[str, Any] | None:
+    if not run.config.detect.asks_series:
+        return None
+    from coreeval.graph.numleak.run_audit import audit_answers
+
+    return audit_answers(run)
