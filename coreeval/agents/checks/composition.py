@@ -16,7 +16,7 @@ from coreeval.agents.checks.context import (
 )
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.text.language_checks import CONDUCT, HARM
-from coreeval.agents.text.lexicon import CONDUCT_WORDS, HARM_WORDS
+from coreeval.agents.text.lexicon import CONDUCT_WORDS, HARM_WORDS, NO_CONDUCT
 from coreeval.agents.text.numbers import find_missing_numbers
 from coreeval.agents.text.support import (
     Support,
@@ -138,7 +138,7 @@ def check_conduct(case: CheckContext) -> Iterator[Defect]:
             for sentence in split_sentences(new)
             if find_names(sentence)
             for word in split_words(sentence)
-            if stem(word) in _CONDUCT_STEMS
+            if stem(word) in _CONDUCT_STEMS and word not in NO_CONDUCT
         )
         for word in told.missing_conduct(said):
             yield fact_defect("conduct", f"{name}: no evidence says that anybody did so: {word!r}")

@@ -4,7 +4,7 @@ Names and calendar words are told from ordinary words by code.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
@@ -18,6 +18,7 @@ from coreeval.agents.text.lexicon import (
     MONTH_SHORT,
     MONTHS,
     WEEKDAYS,
+    WORDS_ALIKE,
 )
 from coreeval.agents.text.numbers import NUMBER_WORDS, find_missing_numbers, find_source_numbers
 from coreeval.agents.text.vocabulary import vocabulary_of
@@ -244,7 +245,11 @@ def _is_derived(one: str, other: str) -> bool:
     return {one[shared:], other[shared:]} <= _DERIVING_ENDINGS
 
 
-_ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDUCT_ALIKE.items()}
+def _list_stems(alike: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    return {stem(one): frozenset(map(stem, others)) for one, others in alike.items()}
+
+
+_ALIKE_STEMS, _ALIKE_CONDUCT = _list_stems(WORDS_ALIKE), _list_stems(CONDUCT_ALIKE)
 
 
 class Support:
@@ -284,10 +289,12 @@ class Support:
         ]
 
     def _has_stem(self, wanted: str) -> bool:
-        """Return whether the texts have a word, one derived from it, or a compound with it."""
+        """Return whether the texts have a word, one like it or derived from it, or a compound."""
         if wanted in self._stems:
             return True
         if self._language == ENGLISH:
+            if not self._stems.isdisjoint(_ALIKE_STEMS.get(wanted, ())):
+                return True
             return any(_is_derived(wanted, known) for known in self._stems)
         if not vocabulary_of(self._language).joins_words or len(wanted) < SHORTEST_PART:
             return False
@@ -298,7 +305,7 @@ class Support:
         return [
             word
             for word in self.missing_words(" ".join(said))
-            if not _ALIKE_STEMS.get(stem(word), frozenset()) & self._stems
+            if self._stems.isdisjoint(_ALIKE_CONDUCT.get(stem(word), ()))
         ]
 
     def missing_numbers(self, text: str) -> list[str]:

@@ -238,6 +238,8 @@ def found(
         ("Bob Ray left", "Maria Lopez opens it. I refused to go", None),
         ("Bob Ray left", "Maria Lopez opened it", None),
         ("Bob Ray left", "Maria Lopez quits", None),
+        ("Bob Ray left", "Maria Lopez is fine with charging and two coffee orders", None),
+        ("Bob Ray left", "Maria Lopez fined a cafe", "fined"),
         ("Bob Ray left", "Maria Lopez resigns", "resigns"),
     ],
 )
