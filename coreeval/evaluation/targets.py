@@ -49,7 +49,7 @@ def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[TargetQue
 
 
 def make_predictor(
-    target: str, client: TargetClient, *, source: str, task: Task
+    target: str, client: TargetClient, *, source: str, task: Task, weights: str = ""
 ) -> Callable[[TargetQuestion], Awaitable[Prediction]]:
     """Return the function that asks a target one question and returns its prediction.
 
@@ -65,8 +65,9 @@ def make_predictor(
         client: The target, opened with the parameters of its config.
         source: The source of the texts in the fields of the samples.
         task: Provides the templates and the allowed labels.
+        weights: The digest of the target's weights, if they are on this machine.
     """
-    output_schema, version = LabelShape(task), hash_question(task)
+    output_schema, version = LabelShape(task), hash_question(task, weights)
 
     async def predict(asked: TargetQuestion) -> Prediction:
         try:
@@ -94,9 +95,16 @@ class _TargetReply(NamedTuple):
     reason: str = ""
 
 
-def hash_question(task: Task) -> str:
-    """Return the hash of everything that a target is asked except the text."""
+def hash_question(task: Task, weights: str = "") -> str:
+    """Return the hash of everything that a target is asked except the text.
+
+    Args:
+        task: The task.
+        weights: The digest of the target's weights, if they are on this machine: others under the
+            same name are asked anew.
+    """
     words = (*task.templates, FORMAT, task.target or "", *(label.name for label in task.labels))
+    words += (weights,) if weights else ()
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 

@@ -13,8 +13,8 @@ from coreeval.agents.roles import Fields
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.tools.stores.run_store import RunStore
 
-_KEPT_BATCHES = 256
-"""Batches whose texts are kept in memory: more than samples in flight usually belong to."""
+_KEPT_SAMPLES = 2048
+"""Samples whose batches are kept in memory: more than are in flight."""
 
 
 class LabelBatches:
@@ -27,9 +27,8 @@ class LabelBatches:
 
     def __init__(self, store: RunStore, size: int) -> None:
         self._store, self._size = store, size
-        self._known = dict[str, tuple[str, ...]]()
-        """The batches whose texts are in memory, by sample."""
-        self._texts = dict[tuple[str, ...], Sequence[Fields]]()
+        self._kept = dict[str, tuple[tuple[str, ...], Sequence[Fields]]]()
+        """Batches with their texts, by sample; those that were read last."""
         self._failures = dict[tuple[str, ...], str]()
 
     async def find(self, sample_id: str) -> tuple[int, Sequence[Fields]] | None:
@@ -38,12 +37,13 @@ class LabelBatches:
         Return None for a sample that is alone, such as a train item, and for one of a batch that
         failed before in this process.
         """
-        members = self._known.get(sample_id)
-        if members is None:
-            members = await asyncio.to_thread(self._read, sample_id)
+        kept = self._kept.get(sample_id)
+        if kept is None:
+            kept = await asyncio.to_thread(self._read, sample_id)
+        members, texts = kept
         if len(members) < 2 or members in self._failures:
             return None
-        return members.index(sample_id), self._texts[members]
+        return members.index(sample_id), texts
 
     def mark_failed(self, sample_id: str, reason: str) -> None:
         """Note that the batch of a sample has no usable answer, and why."""
@@ -58,15 +58,14 @@ class LabelBatches:
         """The batch of each sample, read when the samples are planned."""
         return _divide(self._store.sample_ids(), self._size) if self._size > 1 else {}
 
-    def _read(self, sample_id: str) -> tuple[str, ...]:
-        """Read the texts of a sample's batch, and return the batch."""
+    def _read(self, sample_id: str) -> tuple[tuple[str, ...], Sequence[Fields]]:
+        """Return the batch of a sample, and its texts; keep both for the other members."""
         members = self._members.get(sample_id, ())
-        if len(self._texts) >= _KEPT_BATCHES:
-            self._texts.clear()
-            self._known.clear()
-        self._texts[members] = [self._store.sample(member).fields for member in members]
-        self._known |= dict.fromkeys((sample_id, *members), members)
-        return members
+        read = members, [self._store.sample(member).fields for member in members]
+        if len(self._kept) >= _KEPT_SAMPLES:
+            self._kept = {}
+        self._kept |= dict.fromkeys((sample_id, *members), read)
+        return read
 
 
 def _divide(ids: Sequence[str], size: int) -> dict[str, tuple[str, ...]]:

@@ -38,6 +38,7 @@ from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
 from coreeval.models import CallRef, record_calls
+from coreeval.models.hf import hash_weights
 from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
 from coreeval.tools.stores.run_store import RunStore
@@ -176,6 +177,7 @@ async def _put_to_model(
 ) -> None:
     """Ask an LLM through the call store."""
     connection, numbered = ModelConnection(target.model), enumerate(chunks())
+    weights = await asyncio.to_thread(hash_weights, target)
     async with open_run_campaign(run, tally.stage) as campaign:
         client = campaign.models.open_client(target, "target", max_draws=1, settle=True)
         while chunk := await _take_next(run, connection, numbered):
@@ -187,7 +189,9 @@ async def _put_to_model(
                 for task, part in itertools.groupby(
                     missing, key=lambda asked: run.load_task_of(asked.sample)
                 ):
-                    predict = make_predictor(target.model, client, source=source, task=task)
+                    predict = make_predictor(
+                        target.model, client, source=source, task=task, weights=weights
+                    )
                     answers += await _ask_part(campaign, connection, list(part), predict, tally)
             await asyncio.to_thread(run.store.add_predictions, answers)
             if made:
@@ -239,7 +243,7 @@ def _find_unanswered(
     """Return the questions about samples that have no answer in the store."""
     found: list[TargetQuestion] = []
     for task, part in _group_by_task(run, samples):
-        version, ids = hash_question(task), [sample.id for sample in part]
+        version, ids = hash_question(task, hash_weights(target)), [sample.id for sample in part]
         known = run.store.answer_keys(target.model, source, version, ids)
         found += [
             asked

@@ -121,6 +121,15 @@ def check_memory(config: ModelConfig) -> None:
         require_memory(place.weights, place.needed, free, place.device)
 
 
+def hash_weights(config: ModelConfig) -> str:
+    """Return the digest of a local model's weights; empty for a model of a provider.
+
+    Raises:
+        UsageError: there are no weights, or they are not whole.
+    """
+    return _find_place(config).weights.revision if config.provider == "hf" else ""
+
+
 def _read_options(config: ModelConfig) -> LocalOptions:
     for name in ("base_url", "reasoning_effort", "ca_file"):
         if getattr(config, name) is not None:

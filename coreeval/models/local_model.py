@@ -3,18 +3,17 @@
 import copy
 import inspect
 import io
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
-from types import FrameType
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import CoreEvalError, RunError, UsageError
+from coreeval.models.chat_template import ChatTemplate, TemplateError, open_template
 from coreeval.models.weights import (
     EXTRA,
     Weights,
@@ -25,12 +24,9 @@ from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     import torch
-    from _typeshed import TraceFunction
 
 Chat = Literal["chat", "plain"]
 """Whether a question is put through the model's chat template, or stands by itself."""
-_MOST_RENDERING: Final = 5.0
-"""Most seconds that a chat template may take."""
 IGNORED: Final = -100
 """The target of a token that is not trained on."""
 
@@ -127,28 +123,39 @@ class LocalModel:
         """
         if self.chat == "plain":
             text = self._break_controls("\n\n".join(one["content"] for one in messages))
-            return list(self._tokenizer(text)["input_ids"])
+            return self._tokenise(text)
         told = [
             {name: self._break_controls(value) for name, value in one.items()} for one in messages
         ]
         try:
-            with time_limit(_MOST_RENDERING):
-                said = self._tokenizer.apply_chat_template(
-                    told, tokenize=False, add_generation_prompt=True
-                )
-        except Exception as error:  # noqa: BLE001 - a template is code of the model's maker
+            said = self._template.fill(told)
+        except TemplateError as error:
             raise UsageError(
-                f"the model's chat template cannot be used: {error or type(error).__name__}",
+                f"the model's chat template cannot be used: {error}",
                 where=self.name,
                 hint="mend it in tokenizer_config.json or chat_template.jinja, or delete it there",
             ) from None
-        return list(self._tokenizer(said, add_special_tokens=False)["input_ids"])
+        return self._tokenise(said, add_special_tokens=False)
+
+    @cached_property
+    def _template(self) -> ChatTemplate:
+        """The chat template: transformers' choice where there are several."""
+        source = str(self._tokenizer.get_chat_template())
+        return open_template(source, tuple(self._tokenizer.special_tokens_map.items()))
 
     def _break_controls(self, text: str) -> str:
         """Return a text in which nothing stands for a token that opens or closes a turn."""
         for control in self._controls:
             text = text.replace(control, f"{control[0]} {control[1:]}")
         return text
+
+    def _tokenise(self, text: str, **options: bool) -> list[int]:
+        try:
+            return list(self._tokenizer(text, **options)["input_ids"])
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust: it is no `Exception`
+                raise
+            raise refuse_model(error, self.name) from None
 
     def _limit(self, tokens: list[int]) -> list[int]:
         if len(tokens) > self._most:
@@ -165,7 +172,7 @@ class LocalModel:
 
     def encode_ending(self, text: str) -> list[int]:
         """Return the tokens of a text that goes on where another ends."""
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._tokenise(text, add_special_tokens=False)
 
     def encode_answer(self, prompt: str, label: str) -> TokenisedText:
         """Return a question with its label and the end of the answer; only these are trained on."""
@@ -175,7 +182,7 @@ class LocalModel:
 
     def encode_text(self, text: str) -> TokenisedText:
         """Return a text of which every token but the first is trained on."""
-        return TokenisedText(tuple(self._limit(list(self._tokenizer(text)["input_ids"]))), 1)
+        return TokenisedText(tuple(self._limit(self._tokenise(text))), 1)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without those that only mark the ends of turns."""
@@ -369,7 +376,7 @@ class LocalModel:
             torch.cuda.empty_cache()
 
 
-def refuse_model(error: Exception, where: str) -> UsageError:
+def refuse_model(error: BaseException, where: str) -> UsageError:
     """Return the error that says that a model cannot be used."""
     return UsageError(
         f"the model cannot be used: {type(error).__name__}: {describe(error)}",
@@ -379,30 +386,9 @@ def refuse_model(error: Exception, where: str) -> UsageError:
     )
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """Return the first line of an error."""
     return (str(error).splitlines() or ["?"])[0][:300]
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """End Python code of somebody else's that runs for too long, in this thread alone.
-
-    Raises:
-        TimeoutError: it ran for longer.
-    """
-    before, end = sys.gettrace(), time.monotonic() + seconds
-
-    def check(_frame: FrameType, _event: str, _value: object) -> "TraceFunction":
-        if time.monotonic() > end:
-            raise TimeoutError(f"it takes longer than {seconds:g} s")
-        return check
-
-    sys.settrace(check)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
@@ -36,6 +36,8 @@ _OTHERS: Final = (
 """The files beside the weights that decide what a model says."""
 _PATTERNS: Final = (_WEIGHTS, *_OTHERS)
 """The files that are fetched from the hub."""
+_SLACK: Final = 8
+"""Parameters that one number of a file may hold: quantised weights are packed."""
 _INDEX: Final = "model.safetensors.index.json"
 
 
@@ -156,13 +158,15 @@ def _read_folder(name: str, folder: Path) -> Weights:
             hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
             "writes them; a GGUF file is named itself",
         )
-    _check_config(folder / "config.json")
+    counts = [_count_safetensors(path) for path in files]
+    parameters, tensors = (sum(each) for each in zip(*counts, strict=True))
+    _check_config(folder / "config.json", parameters, tensors)
     _check_index(folder / _INDEX, {path.name for path in files})
     return Weights(
         name=name,
         folder=folder,
         gguf="",
-        parameters=sum(map(_count_safetensors, files)),
+        parameters=parameters,
         revision=_hash_files([*files, *_find_others(folder)]),
     )
 
@@ -188,13 +192,21 @@ def _read_object(path: Path) -> dict[str, Any]:
     return found
 
 
-def _check_config(path: Path) -> None:
-    """Refuse a model that names code of somebody's for its attention.
+def _check_config(path: Path, parameters: int, tensors: int) -> None:
+    """Refuse a model that names code of somebody's, or is larger than its weights.
 
     Raises:
-        UsageError: it does, or the file is damaged.
+        UsageError: it does, it is, or the file is damaged.
     """
     config = _read_object(path)
+    for one in (config, config.get("text_config")):
+        if isinstance(one, dict) and not _fits(one, parameters, tensors):
+            raise UsageError(
+                f"{path.name} tells of a larger model than there are weights: "
+                f"{parameters / 1e6:,.1f} million parameters in {tensors:,} tensors",
+                where=str(path),
+                hint="fetch or copy the model again, with the config.json that belongs to it",
+            )
     for key in ("attn_implementation", "_attn_implementation", "experts_implementation"):
         if "/" in str(config.get(key, "")):
             raise UsageError(
@@ -202,6 +214,16 @@ def _check_config(path: Path) -> None:
                 where=str(path),
                 hint=f"delete the key {key}",
             )
+
+
+def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
+    """Return whether files may hold the layers and the vocabulary that a config tells of.
+
+    Both are made in memory before transformers sees that weights are missing.
+    """
+    found = (config.get(key) for key in ("num_hidden_layers", "vocab_size", "hidden_size"))
+    layers, words, width = (one if isinstance(one, int) else 0 for one in found)
+    return layers <= tensors and words * width <= parameters * _SLACK
 
 
 def _check_index(path: Path, files: Collection[str]) -> None:
@@ -218,8 +240,8 @@ def _check_index(path: Path, files: Collection[str]) -> None:
             raise _damaged(path, f"named {file[:80]!r} in the index, which is not in the folder")
 
 
-def _count_safetensors(path: Path) -> int:
-    """Return the number of parameters in a file of weights.
+def _count_safetensors(path: Path) -> tuple[int, int]:
+    """Return the numbers of parameters and of tensors in a file of weights.
 
     Raises:
         UsageError: the file is cut short, or no such file.
@@ -245,7 +267,7 @@ def _count_safetensors(path: Path) -> int:
     whole, there = _HEADER.size + length + end, path.stat().st_size
     if there < whole:
         raise _damaged(path, f"cut: {format_size(there)} of {format_size(whole)} are there")
-    return int(count)
+    return int(count), len(header)
 
 
 def _damaged(path: Path, problem: str) -> UsageError:

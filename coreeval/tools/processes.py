@@ -1,6 +1,7 @@
 """Processes that a command starts for itself: only the command handles stop signals."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,3 +22,13 @@ def hold_signals() -> Iterator[None]:
 def describe_ending(code: int) -> str:
     """Return in words how a process ended, from its `returncode`."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def limit_memory(most: int) -> None:
+    """Let this process have at most so many bytes of memory, mapped files not counted; on Linux."""
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))

@@ -1,5 +1,6 @@
 """Originals that are labelled together: who is in a batch, what it costs, and when it fails."""
 
+import asyncio
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from coreeval.cli import main
 from coreeval.config import ROLES, RunConfig, load_config
+from coreeval.graph import label_batches
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.estimate.costing import assign_roles
@@ -68,6 +70,16 @@ async def test_only_a_batch_that_failed_is_given_up(tmp_path: Path) -> None:
     assert made.find_failure("a") == "too long", "also a sample that begins later says why"
     assert made.find_failure("c") is None
     assert await found(made, "c") == (0, ["c", "d"])
+
+
+async def test_batches_that_leave_memory_meanwhile_are_found_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(label_batches, "_KEPT_SAMPLES", 2)
+    ids = [f"{number:03}" for number in range(200)]
+    made = batches(tmp_path, ids, 2)
+    every = await asyncio.gather(*(found(made, one) for one in ids * 3))
+    assert every == [(at % 2, ids[at - at % 2 : at - at % 2 + 2]) for at in range(200)] * 3
 
 
 def test_a_users_own_prompt_for_one_text_is_not_passed_over(lab: Lab) -> None:

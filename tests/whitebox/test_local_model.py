@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from coreeval.evaluation.whitebox.local_scores import score_tokens
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
-from coreeval.models import local_model
+from coreeval.models import chat_template, local_model
 from coreeval.models.local_model import LocalModel, choose_device, load_model
 from coreeval.models.weights import find_weights, require_memory
 from tests.whitebox.kit import CHAT, save_model, states
@@ -86,16 +85,36 @@ def test_any_error_of_a_template_is_one_message(tmp_path: Path, template: str) -
         chat.encode_question("my dog")
 
 
-def test_a_template_that_does_not_end_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+LOOP = "{% for i in range(99999) %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (f"{LOOP * 3}{{{{ i }}}}{'{% endfor %}' * 3}", "it took longer than 2 s"),
+        ("{% if (9**(9**10)) > 1 %}x{% endif %}", "it took longer than 2 s"),
+        ("{{ 'a'.ljust(900000000) * 9 }}", "MemoryError|took longer than 2 s or more than 3 GiB"),
+        (f"{LOOP}{'x' * 50}{{% endfor %}}", "it makes 4,999,950 characters of them"),
+    ],
+)
+def test_a_template_that_does_not_end_or_swells_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, told: str
 ) -> None:
-    monkeypatch.setattr(local_model, "_MOST_RENDERING", 0.2)
-    loop = "{% for i in range(99999) %}"
-    chat = opened(save_model(tmp_path, chat=f"{loop * 3}{{{{ i }}}}{'{% endfor %}' * 3}"))
-    before = sys.gettrace()
-    with pytest.raises(UsageError, match=r"it takes longer than 0\.2 s"):
-        chat.encode_question("my dog")
-    assert sys.gettrace() is before
+    monkeypatch.setattr(chat_template, "MOST_SECONDS", 2.0)
+    chat = opened(save_model(tmp_path, chat=template))
+    for _ in range(2):  # the second time by another process
+        with pytest.raises(UsageError, match=told):
+            chat.encode_question("my dog")
+
+
+def test_a_panic_of_the_tokenizer_is_one_message(own: Path) -> None:
+    def split(found: dict[str, Any]) -> None:
+        pattern = {"type": "Split", "pattern": {"Regex": "(a+)+$"}}
+        found["pre_tokenizer"] = pattern | {"behavior": "Isolated", "invert": False}
+
+    _edit(own, "tokenizer.json", split)
+    with pytest.raises(UsageError, match="the model cannot be used: PanicException"):
+        opened(own).encode_question("a" * 40_000 + "!")
 
 
 def test_a_text_cannot_end_its_turn(tmp_path: Path, model: LocalModel) -> None:
@@ -277,6 +296,8 @@ def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
         ("[]", "it is no JSON object"),
         ('{"attn_implementation": "somebody/kernel"}', "names code to fetch"),
         ("[" * 100_000, "config.json cannot be used"),
+        ('{"num_hidden_layers": 2000000}', "tells of a larger model than there are weights"),
+        ('{"vocab_size": 1000000000, "hidden_size": 4096}', "tells of a larger model"),
     ],
 )
 def test_a_config_is_looked_at_before_it_is_loaded(own: Path, content: str, told: str) -> None:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from math import prod
 
 from coreeval.agents.text.vocabulary import vocabulary_of
-from coreeval.agents.text.words import join_numbers, normalise
+from coreeval.agents.text.words import join_numbers, keep_results, normalise
 from coreeval.languages import ENGLISH
 
 _FACTORS: dict[str, tuple[str, str]] = {
@@ -167,7 +167,7 @@ class Number:
     """The number with its unit; None if no unit follows."""
 
 
-@lru_cache(maxsize=4096)
+@keep_results
 def find_numbers(text: str, language: str = ENGLISH) -> Sequence[Number]:
     """Return the numbers of a text; `one` and `first` count as words, which they mostly are."""
     if language != ENGLISH:

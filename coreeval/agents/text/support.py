@@ -5,7 +5,7 @@ Names and calendar words are told from ordinary words by code.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise, takewhile
 
 from coreeval.agents.text.language_checks import NAMES, WORDS
@@ -26,6 +26,7 @@ from coreeval.agents.text.words import (
     find_content_words,
     has_span,
     join_numbers,
+    keep_results,
     normalise,
     remove_acronym_dots,
     remove_marks,
@@ -322,7 +323,7 @@ def _is_part(short: str, long: str) -> bool:
     return len(short) >= SHORTEST_PART and (long.startswith(short) or long.endswith(short))
 
 
-@lru_cache(maxsize=4096)
+@keep_results
 def expand_words(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the words of a text and the words that its signs and short forms stand for.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice, pairwise
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL, WEEKDAYS
@@ -11,6 +10,7 @@ from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import (
     count_words,
     find_emoji,
+    keep_results,
     list_trigrams,
     normalise,
     remove_marks,
@@ -153,7 +153,7 @@ def speaks_as_i(text: str, language: str = ENGLISH) -> bool:
     return not vocabulary_of(language).first_person.isdisjoint(own)
 
 
-@lru_cache(maxsize=4096)
+@keep_results
 def voice_hints(text: str, language: str = ENGLISH) -> Sequence[str]:
     """Return the author's habits in words, most telling first; none for plain news style."""
     found = (hint for habit in _HABITS for hint in habit(text, language))

@@ -6,9 +6,10 @@ mentions, hashtags, addresses, emoji, quotations.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, wraps
 from itertools import pairwise
+from typing import Concatenate, ParamSpec, TypeVar
 
 from coreeval.agents.text.lexicon import IRREGULAR
 from coreeval.agents.text.vocabulary import vocabulary_of
@@ -46,7 +47,27 @@ _LONGEST_SPELLING = 8
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 
-@lru_cache(maxsize=4096)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_Read = Callable[Concatenate[str, _P], _T]
+_LONGEST_KEPT = 4000
+"""Most characters of a text whose results are kept: 4,096 of them are then at most some 100 MB."""
+
+
+def keep_results(
+    function: Callable[Concatenate[str, _P], _T],
+) -> Callable[Concatenate[str, _P], _T]:
+    """Return a function of a text that keeps its last 4,096 results, those of long texts aside."""
+    kept = lru_cache(maxsize=4096)(function)
+
+    @wraps(function)
+    def look_up(text: str, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        return (kept if len(text) <= _LONGEST_KEPT else function)(text, *args, **options)  # type: ignore[arg-type]
+
+    return look_up
+
+
+@keep_results
 def normalise(text: str) -> str:
     """Return text with entities resolved, and with quotes, dashes and whitespace unified."""
     plain = unicodedata.normalize("NFC", text)
@@ -76,7 +97,7 @@ def split_words(text: str) -> list[str]:
     return list(_split_words(text))
 
 
-@lru_cache(maxsize=4096)
+@keep_results
 def _split_words(text: str) -> tuple[str, ...]:
     plain = _SPLIT_CONTRACTION.sub(r"\1'\2", remove_acronym_dots(normalise(text)))
     return tuple(_WORD.findall(_POSSESSIVE.sub(r"\1 s", plain).casefold()))
@@ -93,7 +114,7 @@ def find_content_words(text: str, language: str = ENGLISH) -> list[str]:
     return [word for word in _split_words(text) if len(word) > 1 and word not in without_content]
 
 
-@lru_cache(maxsize=4096)
+@keep_results
 def find_content_stems(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the stems of the content words of a text."""
     return frozenset(stem(word, language) for word in find_content_words(text, language))
@@ -226,7 +247,7 @@ def _has_exact_span(text: str, span: str) -> bool:
         end = at + len(span)
         begins = not (_is_word(span[0]) and at and _is_word(text[at - 1]))
         ends = not (_is_word(span[-1]) and end < len(text) and _is_word(text[end]))
-        if ends and (begins or text[:at].endswith("\\n")):
+        if ends and (begins or text.endswith("\\n", 0, at)):
             return True
         at = text.find(span, at + 1)
     return False

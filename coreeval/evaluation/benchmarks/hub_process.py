@@ -21,7 +21,7 @@ from coreeval.evaluation.benchmarks.hub_files import keep_to_own_files
 from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
 from coreeval.tools.files import MOST_ROW_BYTES
-from coreeval.tools.processes import describe_ending, hold_signals
+from coreeval.tools.processes import describe_ending, hold_signals, limit_memory
 
 MOST_MEMORY: Final = 8 << 30
 """The most bytes of memory of the process, mapped files not counted (own choice)."""
@@ -166,7 +166,7 @@ def serve() -> None:
     """Answer the question on standard input."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what else is said is no answer
-    _limit_memory()
+    limit_memory(MOST_MEMORY)
     try:
         for part in answer(pickle.load(sys.stdin.buffer)):
             packed = pickle.dumps(part, protocol=5)
@@ -186,12 +186,3 @@ def serve() -> None:
         traceback.print_exc()
         os._exit(1)
     os._exit(0)  # threads of the packages may still be at work
-
-
-def _limit_memory() -> None:
-    if sys.platform == "linux":
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

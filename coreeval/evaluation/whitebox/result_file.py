@@ -96,8 +96,9 @@ class ResultFile(Generic[Key, Result]):
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock("file").parent.mkdir(parents=True, exist_ok=True)
-        for path in (self.path, self._lock("file")):
-            refuse_special_file(path)
+        for path in (self.path, self._lock("file").parent, self._lock("file")):
+            if path.is_symlink() or not path.is_dir():
+                refuse_special_file(path)
         with FileLock(self._lock("file")), self.path.open("ab+") as file:
             whole = _find_end(file)
             file.truncate(whole)

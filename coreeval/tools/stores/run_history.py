@@ -174,22 +174,26 @@ class RunHistory:
         ]
         if writes:
             await asyncio.wrap_future(self._file.submit(writes))
-            self._evidence.clear()
+            self._evidence = {}
 
     async def load_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Return what `evidence` does; it reads in a thread what is not in memory."""
-        known = {one: self._evidence[one] for one in ids if one in self._evidence}
+        known = self._find_kept(ids)
         if len(known) == len(set(ids)):
             return known
         return await asyncio.to_thread(self.evidence, ids)
 
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Return stored evidence by id, or a release's excerpt if only that is left."""
-        found = {known: self._evidence[known] for known in ids if known in self._evidence}
+        found = self._find_kept(ids)
         if missing := [known for known in ids if known not in found]:
             found |= self._read_evidence(missing)
         told = self._carry_over.excerpts(set(ids) - found.keys())
         return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
+
+    def _find_kept(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        kept = self._evidence  # which another thread may replace
+        return {one: kept[one] for one in ids if one in kept}
 
     @cached_property
     def _evidence_lookup(self) -> LookupStatement:
@@ -197,12 +201,13 @@ class RunHistory:
         return self._file.prepare_lookup(query)
 
     def _read_evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        if len(self._evidence) >= _KEPT_EVIDENCE:
+            self._evidence = {}
+        kept = self._evidence  # if it is replaced while this reads, nothing old is kept
         rows = filter(None, map(self._evidence_lookup.one, ids))
         items = [Evidence.model_validate(row["body"]) for row in rows]
         read = {item.id: item for item in items}
-        if len(self._evidence) >= _KEPT_EVIDENCE:
-            self._evidence.clear()
-        self._evidence |= read
+        kept.update(read)
         return read
 
 

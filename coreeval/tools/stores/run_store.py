@@ -135,7 +135,7 @@ class RunStore:
         row = self._sample_lookup.one(sample_id)
         read = Sample.model_validate(row) if row else self.train.item(sample_id).sample
         if len(self._samples) >= _KEPT_SAMPLES:
-            self._samples.clear()
+            self._samples = {}
         self._samples[sample_id] = read
         return read
 

@@ -1,0 +1,144 @@
+"""A model's chat template, filled in a process of its own: it is code of the model's maker.
+
+No template ends the command, eats its memory, or goes on when nobody waits any more.
+"""
+
+import json
+import sys
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from subprocess import PIPE, Popen
+from typing import IO, Final
+
+from coreeval.tools.processes import hold_signals, limit_memory
+
+MOST_SECONDS: Final = 5.0
+"""Most seconds for the messages of one question (own choice; real templates take milliseconds)."""
+_START_SECONDS: Final = 120.0
+"""Most seconds until the process is ready: it imports transformers."""
+MOST_MEMORY: Final = 3 << 30
+"""Most bytes of the process (own choice)."""
+MOST_ADDED: Final = 1 << 18
+"""Most characters that a template adds to the messages."""
+_SERVE: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from coreeval.models.chat_template import serve; serve()"
+)
+
+
+class TemplateError(Exception):
+    """The template cannot be used; the message says why."""
+
+
+class ChatTemplate:
+    """A template of jinja2, as transformers fills it.
+
+    Args:
+        source: The template.
+        tokens: The special tokens by name, which it may use.
+    """
+
+    def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
+        self._start = {"source": source, "tokens": dict(tokens)}
+        self._process: Popen[bytes] | None = None
+        self._turn = threading.Lock()
+
+    def fill(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return the text of messages, up to where their answer begins.
+
+        Raises:
+            TemplateError: the template refuses the messages, is wrong, takes too long, or makes
+                too much of them.
+        """
+        with self._turn:
+            process = self._process or self._begin()
+            answer = _ask(process, [dict(one) for one in messages], MOST_SECONDS)
+            if answer is None:
+                self._process = None
+                raise TemplateError(
+                    f"it took longer than {MOST_SECONDS:g} s or more than "
+                    f"{MOST_MEMORY >> 30} GiB of memory"
+                )
+        text = str(answer.get("text", ""))
+        if error := answer.get("error"):
+            raise TemplateError(str(error)[:500])
+        if len(text) > sum(len(value) for one in messages for value in one.values()) + MOST_ADDED:
+            raise TemplateError(f"it makes {len(text):,} characters of them")
+        return text
+
+    def _begin(self) -> Popen[bytes]:
+        with hold_signals():
+            process = Popen(
+                [sys.executable, "-P", "-c", _SERVE, *sys.path], stdin=PIPE, stdout=PIPE
+            )  # fmt: skip
+        weakref.finalize(self, _end, process)
+        if _ask(process, self._start, _START_SECONDS) is None:
+            raise TemplateError("the process that fills it did not start")
+        self._process = process
+        return process
+
+
+@lru_cache(maxsize=4)
+def open_template(source: str, tokens: tuple[tuple[str, str], ...]) -> ChatTemplate:
+    """Return the template of these words; one process fills it for all who ask."""
+    return ChatTemplate(source, dict(tokens))
+
+
+def _ask(process: Popen[bytes], question: object, seconds: float) -> Mapping[str, object] | None:
+    """Return the answer of the process; None if it died or had to be ended."""
+    assert process.stdin and process.stdout
+    watch = threading.Timer(seconds, process.kill)
+    watch.start()
+    try:
+        _write(process.stdin, question)
+        line = process.stdout.readline()
+    except BrokenPipeError:
+        line = b""
+    finally:
+        watch.cancel()
+    if line:
+        answer: Mapping[str, object] = json.loads(line)
+        return answer
+    _end(process)
+    return None
+
+
+def _end(process: Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+
+
+def _write(file: IO[bytes], value: object) -> None:
+    file.write(json.dumps(value).encode() + b"\n")
+    file.flush()
+
+
+# -- in the process -------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Fill a template for whoever started this process, until nobody asks any more."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    given, taken = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    start = json.loads(given.readline())
+    limit_memory(MOST_MEMORY)
+    _write(taken, {})
+    for line in given:
+        try:
+            (text,), _ = render_jinja_template(
+                conversations=[json.loads(line)],
+                chat_template=start["source"],
+                add_generation_prompt=True,
+                **start["tokens"],
+            )
+            answer = {"text": text}
+        except Exception as error:  # noqa: BLE001 - whatever it is, the template cannot be used
+            answer = {"error": str(error) or type(error).__name__}
+        _write(taken, answer)
