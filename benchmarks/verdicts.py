@@ -31,6 +31,7 @@ DETECTORS: Final[Mapping[str, str]] = {
     "overlap": "benchmarks.verdicts_overlap",
     "recitation": "benchmarks.verdicts_recitation",
     "membership": "benchmarks.verdicts_scores",
+    "membership_reference": "benchmarks.verdicts_scores",
     "exchangeability": "benchmarks.verdicts_scores",
 }
 """Each detector with the module whose `WORLDS` has its worlds."""

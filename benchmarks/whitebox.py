@@ -35,12 +35,11 @@ from coreeval.evaluation.whitebox.exchangeability import (
     make_shards,
 )
 from coreeval.evaluation.whitebox.local_scores import LocalScorer, ScoreFile, ScoringHeader
-from coreeval.evaluation.whitebox.membership import (
-    Membership,
+from coreeval.evaluation.whitebox.membership import Membership, judge_membership
+from coreeval.evaluation.whitebox.membership_texts import (
     MembershipItem,
     MembershipSettings,
     choose_items,
-    judge_membership,
     list_texts,
 )
 from coreeval.evaluation.whitebox.settings import TrainingSettings

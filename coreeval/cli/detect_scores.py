@@ -54,6 +54,15 @@ DryRunOption = Annotated[
 def membership(
     run: RunArgument,
     model: ModelOption,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference",
+            metavar="MODEL",
+            help="A model too old to have read the originals, named like --model: `member` then "
+            "needs more than it shows.",
+        ),
+    ] = None,
     samples: Annotated[
         int, typer.Option(min=1, max=LARGEST_COUNT, help="Most samples that are scored.")
     ] = 300,
@@ -71,13 +80,22 @@ def membership(
 ) -> None:
     """Are originals more probable to a model than unread twins explain?"""
     from coreeval.evaluation.detectors.membership import make_membership
-    from coreeval.evaluation.whitebox.membership import MembershipSettings
+    from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 
-    detector = make_membership(MembershipSettings(samples=samples, context=context))
+    settings = MembershipSettings(samples=samples, context=context)
+    request = _make_request(model, device, hub, batch, max_tokens)
+    if reference is not None:
+        from coreeval.cli.detect_reference import score_beside
+
+        with_trusted_endpoints(
+            trust_endpoints,
+            lambda: score_beside(run, settings, request, reference, budget, dry_run, as_json),
+        )
+        return
+    detector = make_membership(settings)
     if not model.startswith(WEIGHTS):
         _ask_endpoint(detector, run, model, budget, dry_run, trust_endpoints, as_json)
         return
-    request = _make_request(model, device, hub, batch, max_tokens)
     _score_run(detector, run, request, dry_run, as_json)
 
 
@@ -219,7 +237,13 @@ def _table_lines(detector: "Detector", document: "Json") -> Iterator[str]:
 
 
 def _show_estimate(plan: "TextScoring", as_json: bool) -> None:
-    document: dict[str, Any] = {
+    document = scoring_document(plan)
+    show(document, as_json, lambda: "\n".join(scoring_lines(document)))
+
+
+def scoring_document(plan: "TextScoring") -> dict[str, Any]:
+    """Return what weights would score, and how long that takes."""
+    return {
         "model": plan.weights.name,
         "revision": plan.weights.revision,
         "parameters": plan.weights.parameters,
@@ -228,10 +252,10 @@ def _show_estimate(plan: "TextScoring", as_json: bool) -> None:
         "time": plan.estimate().model_dump(mode="json"),
         "results": str(plan.results.path),
     }
-    show(document, as_json, lambda: "\n".join(_estimate_lines(document)))
 
 
-def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
+def scoring_lines(document: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines that show what weights would score."""
     from coreeval.tools.formatting import format_expected_time, format_size
 
     times = document["time"]

@@ -5,11 +5,11 @@ what is in flight, and the same command goes on.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from coreeval.config import TargetConfig
 from coreeval.errors import ConfigError
@@ -51,6 +51,9 @@ DETECTOR_ROLE: Final = "target_text"
 """The role that calls are recorded under: a target asked for an answer in its own words."""
 TOP_TOKENS: Final = 5
 """The number of log-probabilities requested at each position."""
+Found = TypeVar("Found")
+Finish = Callable[[DetectorInputs, Mapping[str, TextAnswer]], Found]
+"""What becomes of a target's answers by question key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,15 +124,33 @@ def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> De
         Interrupted: a signal stopped it; the same call goes on.
         RunError: a target left questions without an answer; the others are stored.
     """
-    workspace = open_workspace(plan.manifest)
-    check_targets(plan.setup, plan.targets, workspace)
+    assert plan.detector.score, "a detector with questions has a score"
+    check_endpoints(plan)
     with lock_opened_run(plan.files, plan.manifest):
-        with closing(
-            build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
-        ) as run:
-            refuse_open(run.store, plan.files)
-            found = _ask(plan, run)
+        found = _ask(plan, around, plan.detector.score)
         return keep_findings(plan, found, around)
+
+
+def collect_answers(
+    plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS
+) -> dict[str, Mapping[str, TextAnswer]]:
+    """Ask the targets, and return their answers by target and question key; nothing is judged.
+
+    Raises:
+        CoreEvalError: as `run_detector` does.
+    """
+    check_endpoints(plan)
+    with lock_opened_run(plan.files, plan.manifest):
+        return _ask(plan, around, lambda _inputs, answers: answers)
+
+
+def check_endpoints(plan: DetectionPlan) -> None:
+    """Raise an error if a target of a plan cannot be asked.
+
+    Raises:
+        UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
+    """
+    check_targets(plan.setup, plan.targets, open_workspace(plan.manifest))
 
 
 class FindingPlace(Protocol):
@@ -189,26 +210,31 @@ def list_questions(detector: Detector, inputs: DetectorInputs) -> list[DetectorQ
     return list(detector.questions(inputs))
 
 
-def _ask(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
-    """Return the finding on each target.
+def _ask(plan: DetectionPlan, around: RunHooks, finish: Finish[Found]) -> dict[str, Found]:
+    """Return what comes of each target's answers; the lock is held.
 
     Raises:
         Interrupted: a signal stopped it.
     """
-    with explain_stop(plan.files.root):
-        return asyncio.run(_ask_targets(plan, run))
+    workspace = open_workspace(plan.manifest)
+    context = build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
+    with closing(context) as run:
+        refuse_open(run.store, plan.files)
+        with explain_stop(plan.files.root):
+            return asyncio.run(_ask_targets(plan, run, finish))
 
 
-async def _ask_targets(plan: DetectionPlan, run: RunContext) -> dict[str, Mapping[str, Any]]:
-    inputs, found = read_inputs(run), dict[str, Mapping[str, Any]]()
+async def _ask_targets(
+    plan: DetectionPlan, run: RunContext, finish: Finish[Found]
+) -> dict[str, Found]:
+    inputs, found = read_inputs(run), dict[str, Found]()
     questions = await asyncio.to_thread(list_questions, plan.detector, inputs)
     stage = f"detect {plan.detector.name}"
     with handle_signals(run.stop, lambda: run.tell("stopping", note="once more stops at once")):
         async with open_run_campaign(run, stage) as campaign:
             for target in plan.targets:
                 answers = await _ask_target(plan, run, campaign, target, questions, stage)
-                assert plan.detector.score, "a detector with questions has a score"
-                found[target.model] = await asyncio.to_thread(plan.detector.score, inputs, answers)
+                found[target.model] = await asyncio.to_thread(finish, inputs, answers)
     return found
 
 

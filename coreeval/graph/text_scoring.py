@@ -15,6 +15,7 @@ from typing import Final
 
 from coreeval.evaluation.detectors.base import (
     Detector,
+    DetectorInputs,
     DetectorQuestion,
     Json,
     TextAnswer,
@@ -142,6 +143,14 @@ class TextScoring:
         """Score what is not scored yet, and return the detector's finding.
 
         Raises:
+            CoreEvalError: as `collect_answers` does.
+        """
+        return self.judge(self.collect_answers(watch))
+
+    def collect_answers(self, watch: Watch) -> dict[str, TextAnswer]:
+        """Score what is not scored yet, and return the scores by question key.
+
+        Raises:
             UsageError: the model does not fit into memory, or cannot be read.
             RunError: the device ran out of memory; scores so far are kept.
             RunCorrupt: a result is damaged.
@@ -155,7 +164,7 @@ class TextScoring:
             on_batch=_tell_progress(watch, stage, left),
         )
         found = scorer.score_texts(each.text for each in self.questions)
-        return self.judge({each.key: _to_answer(found[each.text]) for each in self.questions})
+        return {each.key: _to_answer(found[each.text]) for each in self.questions}
 
     def _open_model(self) -> LocalModel:
         return load_model(
@@ -196,6 +205,7 @@ class RunScoring:
     files: RunFiles
     manifest: Manifest
     setup: Setup
+    inputs: DetectorInputs
     scoring: TextScoring
 
     @property
@@ -203,11 +213,27 @@ class RunScoring:
         """Return the detector."""
         return self.scoring.detector
 
+    def judged_by(self, detector: Detector) -> "RunScoring":
+        """Return the same, with scores that another detector of the same questions judges."""
+        assert detector.score, "a detector with questions has a score"
+        judge = partial(detector.score, self.inputs)
+        return replace(self, scoring=replace(self.scoring, detector=detector, judge=judge))
+
 
 def plan_run_scoring(
-    detector: Detector, run_dir: Path | str, request: ScoringRequest
+    detector: Detector,
+    run_dir: Path | str,
+    request: ScoringRequest,
+    *,
+    budget_usd: float | None = None,
 ) -> RunScoring:
     """Return what scoring the texts of a run takes; nothing is loaded or written.
+
+    Args:
+        detector: A detector that scores texts.
+        run_dir: The run's directory.
+        request: With what texts are scored.
+        budget_usd: The run's new total budget; weights spend none of it.
 
     Raises:
         RunStateError: there is no run, or some of its samples are unfinished.
@@ -215,7 +241,7 @@ def plan_run_scoring(
         UsageError: there are no weights, they do not fit into memory, or torch is not installed.
         DatasetError: the run has no texts that the detector can use.
     """
-    files, manifest, setup = open_run(run_dir, None, may_repeat=True)
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     read_document(files, detector)
     weights, device = find_weights(request.model, hub=request.hub), choose_device(request.device)
     workspace = open_workspace(manifest)
@@ -234,7 +260,7 @@ def plan_run_scoring(
         request=request,
         folder=files.detector_folder(detector.name),
     )
-    return RunScoring(files=files, manifest=manifest, setup=setup, scoring=scoring)
+    return RunScoring(files=files, manifest=manifest, setup=setup, inputs=inputs, scoring=scoring)
 
 
 def run_scoring(plan: RunScoring, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coreeval.errors import ConfigError, ModelUnusable, RunCorrupt, RunError
+from coreeval.errors import ConfigError, ModelUnusable, RunCorrupt, RunError, UsageError
 from coreeval.evaluation import detectors
 from coreeval.evaluation.agreement import compare_detectors
 from coreeval.evaluation.detectors.base import (
@@ -26,11 +26,14 @@ from coreeval.evaluation.recitation_peakedness import DRAWS, TEMPERATURE
 from coreeval.evaluation.recitation_shares import cut_ngrams
 from coreeval.evaluation.report import report_page
 from coreeval.evaluation.whitebox.exchangeability import ExchangeabilitySettings
+from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 from coreeval.graph.detect import list_questions, plan_detection, read_inputs, run_detector
 from coreeval.graph.estimate.evaluation_estimate import estimate_detection
 from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context, open_store
+from coreeval.graph.reference_scoring import plan_with_reference, run_with_reference
 from coreeval.graph.run import open_workspace
+from coreeval.graph.text_scoring import ScoringRequest
 from coreeval.runs import quality
 from coreeval.runs.quality import Findings, TargetFindings, read_findings
 from coreeval.tools.clock import utc_now
@@ -235,6 +238,26 @@ def test_membership_of_a_target_whose_endpoint_scores_texts_joins_the_report(ask
     scoring.requests.clear()
     assert run_detector(plan).document == found.document
     assert scoring.requests == []
+
+
+def test_a_reference_may_be_another_target_of_the_run(asked: Lab) -> None:
+    asked.server.scoring = scoring = ScoringServer("one token at least")
+    evaluate(asked.files.root, targets=[asked.target.replace("openai:target", "openai:old")])
+    request = ScoringRequest(model=NAME)
+    settings = MembershipSettings(samples=3, context=0)
+    plan = plan_with_reference(asked.files.root, settings, request, "openai:old")
+    assert scoring.requests == []
+    found = run_with_reference(plan)
+    (target,) = found.document["targets"]
+    assert (target["target"], target["method"]) == (NAME, "min_k")
+    assert target["reference"] == {"name": "openai:old", "terms": {}, "left_out": 0}
+    assert {each["model"] for each in scoring.requests} == {"target", "old"}
+    assert _report(asked)["detectors"]["membership"] == found.document
+    scoring.requests.clear()
+    assert run_with_reference(plan).document == found.document
+    assert scoring.requests == []
+    with pytest.raises(UsageError, match="is the model itself"):
+        plan_with_reference(asked.files.root, settings, request, NAME)
 
 
 def test_exchangeability_of_a_target_goes_on_after_a_failure(asked: Lab) -> None:

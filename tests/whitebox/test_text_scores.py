@@ -25,13 +25,14 @@ from coreeval.evaluation.whitebox.exchangeability import (
     make_shards,
 )
 from coreeval.evaluation.whitebox.local_scores import LocalScorer, ScoreFile, ScoringHeader
-from coreeval.evaluation.whitebox.membership import MembershipSettings
+from coreeval.evaluation.whitebox.membership_texts import MembershipSettings
 from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph import text_scoring
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress, ignore_progress
+from coreeval.graph.reference_scoring import plan_with_reference, run_with_reference
 from coreeval.graph.text_scoring import (
     RunScoring,
     ScoringRequest,
@@ -43,6 +44,7 @@ from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import find_weights
 from coreeval.tools.text_scores import TextScores
 from tests.graph.kit import Lab
+from tests.whitebox.kit import save_model
 
 TEXTS = ("I hate this so much", "what a lovely day, Answer", "my dog", "days are coming " * 9)
 ORDERS = make_exchangeability(ExchangeabilitySettings(shuffles=2, shard=400))
@@ -220,6 +222,90 @@ def test_other_weights_or_settings_are_scored_anew(finished: Lab, asking: Scorin
     run_scoring(plan(finished, ORDERS, asking))
     other = plan(finished, ORDERS, replace(asking, max_tokens=400)).scoring.estimate()
     assert other.left == other.texts
+
+
+# -- a reference ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of another tiny model."""
+    return save_model(tmp_path_factory.mktemp("old"), seed=9)
+
+
+SOME = MembershipSettings(context=0)
+
+
+def test_a_reference_has_scores_of_its_own_and_stands_in_the_report(
+    finished: Lab, asking: ScoringRequest, old: Path
+) -> None:
+    alone = run_scoring(plan(finished, make_membership(SOME), asking)).document["targets"][0]
+    made = plan_with_reference(finished.files.root, SOME, asking, f"hf:{old}")
+    assert isinstance(made.model, RunScoring) and isinstance(made.reference, RunScoring)
+    assert made.model.scoring.estimate().left == 0
+    assert made.reference.scoring.estimate().left == made.reference.scoring.estimate().texts > 0
+    assert made.model.scoring.results.path != made.reference.scoring.results.path
+    found = run_with_reference(made)
+    (target,) = found.document["targets"]
+    reference, (*notes, why) = target["reference"], target["notes"]
+    assert target == {**alone, "notes": [*notes, why], "reference": reference}
+    assert notes == alone["notes"] and target["target"] == asking.model
+    assert "too few samples have scores by both" in why  # the run has one
+    assert reference == {"name": f"hf:{old}", "terms": {}, "left_out": 0}
+    assert made.reference.scoring.estimate().left == 0
+    report = json.loads(finished.files.report_json.read_text())
+    assert report["detectors"]["membership"] == found.document
+    assert why in finished.files.report_html.read_text()
+    again = plan(finished, make_membership(SOME), asking)
+    assert "reference" not in run_scoring(again).document["targets"][0]
+
+
+def test_a_stop_keeps_the_scores_of_both_models(
+    finished: Lab, asking: ScoringRequest, old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = replace(asking, batch=1)
+    made = plan_with_reference(finished.files.root, SOME, request, f"hf:{old}")
+    assert isinstance(made.model, RunScoring) and isinstance(made.reference, RunScoring)
+    texts = made.reference.scoring.estimate().texts
+    real = local_scores.score_tokens
+    for stop_at, left in ((3, (texts - 2, texts)), (texts - 2 + 2, (0, texts - 1))):
+        batches = list[int]()
+
+        def stop(*given: object, at: int = stop_at, seen: list[int] = batches, **more: object):  # type: ignore[no-untyped-def]
+            seen.append(1)
+            if len(seen) == at:
+                raise KeyboardInterrupt
+            return real(*given, **more)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(local_scores, "score_tokens", stop)
+            with pytest.raises(Interrupted, match="stopped"):
+                run_with_reference(made)
+        scored = (made.reference.scoring.estimate().left, made.model.scoring.estimate().left)
+        assert scored == left
+        assert not finished.files.detector_document("membership").exists()
+    (target,) = run_with_reference(made).document["targets"]
+    assert target["reference"]["name"] == f"hf:{old}"
+
+
+def test_the_model_is_no_reference_of_its_own(finished: Lab, asking: ScoringRequest) -> None:
+    with pytest.raises(UsageError, match="is the model itself"):
+        plan_with_reference(finished.files.root, SOME, asking, asking.model)
+
+
+def test_the_command_takes_a_reference(finished: Lab, tiny: Path, old: Path) -> None:
+    words = [str(finished.files.root), "--model", f"hf:{tiny}", "--reference", f"hf:{old}"]
+    words += ["--context", "0", "--device", "cpu"]
+    dry = _run(*words, "--dry-run", "--json", cwd=finished.folder, name="membership")
+    assert dry.returncode == 0, dry.stderr
+    document = json.loads(dry.stdout)
+    assert document["model"] == f"hf:{tiny}" and document["reference"]["model"] == f"hf:{old}"
+    assert document["reference"]["time"]["left"] > 0
+    shown = _run(*words, "--dry-run", cwd=finished.folder, name="membership")
+    assert f"reference hf:{old}:" in shown.stdout and shown.stdout.count("left to score") == 2
+    done = _run(*words, cwd=finished.folder, name="membership")
+    assert done.returncode == 0, done.stderr
+    assert "is compared with the reference" in " ".join(done.stdout.split())
 
 
 # -- a file ---------------------------------------------------------------------------------------

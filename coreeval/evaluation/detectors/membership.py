@@ -16,14 +16,22 @@ from coreeval.tools.formatting import format_estimate
 from coreeval.tools.tables import Foreign, Table, numbers, texts
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.whitebox.membership import MembershipItem, MembershipSettings
+    from coreeval.evaluation.whitebox.membership_reference import ReferenceScores
+    from coreeval.evaluation.whitebox.membership_texts import MembershipItem, MembershipSettings
 
 
-def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
-    """Return the detector with settings of a user, else with the usual ones."""
+def make_membership(
+    settings: "MembershipSettings | None" = None, reference: "ReferenceScores | None" = None
+) -> Detector:
+    """Return the detector with settings of a user, else with the usual ones.
+
+    Args:
+        settings: Which texts are scored.
+        reference: The scores of these texts by a model that cannot have read the originals.
+    """
 
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
-        from coreeval.evaluation.whitebox.membership import MembershipSettings, choose_items
+        from coreeval.evaluation.whitebox.membership_texts import MembershipSettings, choose_items
 
         fields = inputs.task.fields
         samples = (
@@ -37,7 +45,7 @@ def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
         return choose_items(samples, settings or MembershipSettings(), seed=inputs.seed)
 
     def ask(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
-        from coreeval.evaluation.whitebox.membership import list_texts
+        from coreeval.evaluation.whitebox.membership_texts import list_texts
 
         for request in list_texts(choose(inputs)):
             yield DetectorQuestion(request.key, request.text)
@@ -45,8 +53,8 @@ def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
     def score(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
         from coreeval.evaluation.whitebox.membership import judge_membership
 
-        found = judge_membership(choose(inputs), read_text_scores(answers))
-        return found.model_dump(mode="json")
+        found = judge_membership(choose(inputs), read_text_scores(answers), reference=reference)
+        return found.model_dump(mode="json", exclude=None if reference else {"reference"})
 
     return Detector(
         name="membership",
@@ -70,8 +78,8 @@ def make_membership(settings: "MembershipSettings | None" = None) -> Detector:
 
 
 def _make_tables(document: Json) -> Sequence[Table]:
-    from coreeval.evaluation.whitebox.membership import TERM_DEFINITIONS
     from coreeval.evaluation.whitebox.membership_scores import DEFINITIONS
+    from coreeval.evaluation.whitebox.membership_terms import TERM_DEFINITIONS
 
     verdicts = [
         (Foreign(each["target"]), each["verdict"], Foreign(each["reason"]))
@@ -95,6 +103,8 @@ def _make_tables(document: Json) -> Sequence[Table]:
         Table(heads, verdicts, MEMBERSHIP.statement),
         Table(columns, rows, f"Differences of mean scores and AUC, with 95 % intervals. {title}."),
     ]
+    if compared := [row for each in document["targets"] for row in _list_comparisons(each)]:
+        tables.append(_make_comparison(compared))
     if notes:
         tables.append(Table([texts("target", most=40), texts("note", gap=2)], notes, "Notes."))
     return tables
@@ -113,6 +123,37 @@ def _list_rows(target: Json) -> Iterable[tuple[str | Foreign, ...]]:
             yield name, each["method"], what, format_estimate(score, ".3f"), str(score.n)
         for arm, share in (each["confidence_drops"] or {}).items():
             yield name, each["method"], f"confidence drops: {arm}", f"{share:.2f}", ""
+
+
+def _list_comparisons(target: Json) -> Iterable[tuple[str | Foreign, ...]]:
+    if not (reference := target.get("reference")):
+        return
+    names = Foreign(target["target"]), Foreign(reference["name"])
+    for term, values in reference["terms"].items():
+        scores = [Score.model_validate(values[of]) for of in ("model", "reference", "difference")]
+        shown = (format_estimate(score, ".3f") for score in scores)
+        yield *names, term, *shown, str(scores[-1].n)
+
+
+def _make_comparison(rows: Sequence[tuple[str | Foreign, ...]]) -> Table:
+    from coreeval.evaluation.whitebox.membership_reference import DECISIVE
+
+    columns = [
+        *(
+            texts(head, gap=2 * bool(at), most=40)
+            for at, head in enumerate(("target", "reference"))
+        ),
+        *(texts(head, gap=2, most=40) for head in ("difference", "of target", "of reference")),
+        texts("target beyond reference", gap=2, most=40),
+        numbers("samples", gap=2, most=40),
+    ]
+    title = (
+        "Against a reference that cannot have read the originals: differences of the score that "
+        "the verdict rests on, in standard deviations of each model's scores of the reworded "
+        "texts, with 95 % intervals on the samples that both have scored. member needs "
+        f"{' and '.join(DECISIVE)} beyond the reference."
+    )
+    return Table(columns, rows, title)
 
 
 MEMBERSHIP: Final = make_membership()

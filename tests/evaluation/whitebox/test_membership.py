@@ -11,14 +11,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 from coreeval.errors import DatasetError
 from coreeval.evaluation.detectors.base import TextAnswer, read_text_scores
 from coreeval.evaluation.detectors.membership import MEMBERSHIP
-from coreeval.evaluation.whitebox.membership import (
-    FEWEST,
-    MembershipItem,
-    MembershipSettings,
-    choose_items,
-    judge_membership,
-    list_texts,
-)
+from coreeval.evaluation.whitebox.membership import FEWEST, judge_membership
 from coreeval.evaluation.whitebox.membership_scores import (
     LARGEST_DIVERGENCE,
     TokenFrequencies,
@@ -27,6 +20,12 @@ from coreeval.evaluation.whitebox.membership_scores import (
     min_k,
     min_k_plus,
     zlib_ratio,
+)
+from coreeval.evaluation.whitebox.membership_texts import (
+    MembershipItem,
+    MembershipSettings,
+    choose_items,
+    list_texts,
 )
 from coreeval.schema import Arm
 from coreeval.tools.text_scores import TextScores
