@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
-from coreeval.cli.output import AsJson, brief, command, one_line, show
+from coreeval.cli.output import AsJson, brief, command, show
+from coreeval.cli.weights_options import (
+    BatchOption,
+    DeviceOption,
+    DryTrainingOption,
+    EpochsOption,
+    FullOption,
+    HubOption,
+    LearningRateOption,
+    PlotOption,
+    RankOption,
+    SeedsOption,
+    WeightsOption,
+    time_line,
+    weights_lines,
+)
 
 if TYPE_CHECKING:
     from coreeval.graph.dose import DoseFinding, DosePlan
@@ -17,14 +32,7 @@ def dose(
     series: Annotated[
         str, typer.Argument(metavar="SERIES", help="A built-in series or a YAML file.")
     ],
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            metavar="hf:WEIGHTS",
-            help="hf:FOLDER, hf:FILE.gguf or hf:package:NAME; with --hub, hf:OWNER/NAME@REVISION.",
-        ),
-    ],
+    model: WeightsOption,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where results are kept.")
     ],
@@ -40,32 +48,22 @@ def dose(
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Train nothing: rank in the model as it came.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How often each is trained.")] = 3,
+    seeds: SeedsOption = 3,
     dates: Annotated[
         int, typer.Option(min=8, max=LARGEST_COUNT, help="The last dates of the series.")
     ] = 30,
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of rivals, filler and intervals.")
     ] = 0,
-    full: Annotated[
-        bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")
-    ] = False,
-    epochs: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)] = 1,
-    learning_rate: Annotated[float, typer.Option(min=1e-8, max=1.0)] = 2e-4,
-    batch: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")] = 8,
-    rank: Annotated[int, typer.Option(min=1, max=4096, help="Of the adapters.")] = 16,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
-    ] = "auto",
-    hub: Annotated[
-        bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be trained and how long; do nothing.")
-    ] = False,
+    full: FullOption = False,
+    epochs: EpochsOption = 1,
+    learning_rate: LearningRateOption = 2e-4,
+    batch: BatchOption = 8,
+    rank: RankOption = 16,
+    device: DeviceOption = "auto",
+    hub: HubOption = False,
+    plot: PlotOption = None,
+    dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Let a model read the values of a series so many times, and rank them in its weights."""
@@ -151,15 +149,8 @@ def _estimate_document(plan: "DosePlan") -> dict[str, Any]:
 
 
 def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
-    from coreeval.tools.formatting import format_expected_time, format_size
-
     times, study = document["time"], document["study"]
-    low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
-    basis = "measured on those done" if times["measured"] else "a guess before the first"
-    size = f"{document['parameters'] / 1e6:,.1f} million parameters"
-    yield f"model:    {one_line(study['model'])}, {size}"
-    yield f"revision: {study['revision']}"
-    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
+    yield from weights_lines(document)
     yield f"series:   {study['series']}, {study['dates']} dates; {document['sentences']} sentences"
     yield f"cells:    {times['left']} of {times['cells']} are left to train and rank"
-    yield f"time:     {expected} ({low} to {high}; {basis})"
+    yield time_line(times)

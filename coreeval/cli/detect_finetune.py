@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 import typer
 
 from coreeval.cli.options import LARGEST_COUNT, RunArgument
-from coreeval.cli.output import AsJson, brief, one_line, show
+from coreeval.cli.output import AsJson, brief, show
+from coreeval.cli.weights_options import (
+    BatchOption,
+    DeviceOption,
+    DryTrainingOption,
+    EpochsOption,
+    FullOption,
+    HubOption,
+    LearningRateOption,
+    PlotOption,
+    RankOption,
+    SeedsOption,
+    WeightsOption,
+    time_line,
+    weights_lines,
+)
 from coreeval.errors import UsageError
 from coreeval.evaluation.whitebox.cells import Leak
 from coreeval.schema import Arm
@@ -21,14 +36,7 @@ Name = TypeVar("Name", bound=str)
 
 def finetune(
     run: RunArgument,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            metavar="hf:WEIGHTS",
-            help="hf:FOLDER, hf:FILE.gguf or hf:package:NAME; with --hub, hf:OWNER/NAME@REVISION.",
-        ),
-    ],
+    model: WeightsOption,
     arm: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,7 +59,7 @@ def finetune(
         list[int] | None,
         typer.Option("--percent", min=1, max=100, help="A share to leak; repeatable. Else 100."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How often each is trained.")] = 3,
+    seeds: SeedsOption = 3,
     samples: Annotated[
         int, typer.Option(min=1, max=LARGEST_COUNT, help="Most samples of each arm.")
     ] = 300,
@@ -63,28 +71,18 @@ def finetune(
         int | None,
         typer.Option(min=0, max=LARGEST_COUNT, help="Items of the train split to keep clean."),
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")
-    ] = False,
-    epochs: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)] = 3,
-    learning_rate: Annotated[float, typer.Option(min=1e-8, max=1.0)] = 1e-4,
-    batch: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")] = 8,
-    rank: Annotated[int, typer.Option(min=1, max=4096, help="Of the adapters.")] = 16,
+    full: FullOption = False,
+    epochs: EpochsOption = 3,
+    learning_rate: LearningRateOption = 1e-4,
+    batch: BatchOption = 8,
+    rank: RankOption = 16,
     max_tokens: Annotated[
         int, typer.Option(min=16, max=LARGEST_COUNT, help="Most tokens of a text.")
     ] = 400,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
-    ] = "auto",
-    hub: Annotated[
-        bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be trained and how long; do nothing.")
-    ] = False,
+    device: DeviceOption = "auto",
+    hub: HubOption = False,
+    plot: PlotOption = None,
+    dry_run: DryTrainingOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Leak the arms of a run into a model by training it, and measure what that is worth."""
@@ -181,16 +179,9 @@ def estimate_document(plan: "FinetunePlan") -> dict[str, Any]:
 
 
 def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
-    from coreeval.tools.formatting import format_expected_time, format_size
-
     times = document["time"]
-    low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
-    basis = "measured on those done" if times["measured"] else "a guess before the first"
     parts = ", ".join(f"{name} {number}" for name, number in document["samples"].items())
-    size = f"{document['parameters'] / 1e6:,.1f} million parameters"
-    yield f"model:    {one_line(document['model'])}, {size}"
-    yield f"revision: {document['revision']}"
-    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
+    yield from weights_lines(document)
     yield f"samples:  {parts}; train part {document['train']}"
     yield f"cells:    {times['left']} of {times['cells']} are left to train and ask"
-    yield f"time:     {expected} ({low} to {high}; {basis})"
+    yield time_line(times)

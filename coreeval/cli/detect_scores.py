@@ -17,7 +17,14 @@ from coreeval.cli.options import (
     TrustOption,
     with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, brief, one_line, show
+from coreeval.cli.output import AsJson, brief, show
+from coreeval.cli.weights_options import (
+    BatchOption,
+    DeviceOption,
+    HubOption,
+    time_line,
+    weights_lines,
+)
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,16 +42,9 @@ ModelOption = Annotated[
         "target of the run whose endpoint scores prompts, such as vLLM's.",
     ),
 ]
-BatchOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")]
 MaxTokensOption = Annotated[
     int,
     typer.Option(min=16, max=LARGEST_COUNT, help="Texts with more tokens are left out, and told."),
-]
-DeviceOption = Annotated[
-    str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
-]
-HubOption = Annotated[
-    bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be scored and how long; score nothing.")
@@ -256,15 +256,9 @@ def scoring_document(plan: "TextScoring") -> dict[str, Any]:
 
 def scoring_lines(document: dict[str, Any]) -> Iterator[str]:
     """Yield the lines that show what weights would score."""
-    from coreeval.tools.formatting import format_expected_time, format_size
-
     times = document["time"]
-    low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
-    size = f"{document['parameters'] / 1e6:,.1f} million parameters"
-    yield f"model:    {one_line(document['model'])}, {size}"
-    yield f"revision: {document['revision']}"
-    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
     left = f"{times['left']} of {times['texts']} are left to score"
+    yield from weights_lines(document)
     yield f"texts:    {left}, about {times['tokens']} tokens"
-    yield f"time:     {expected} ({low} to {high}; a guess before the first)"
+    yield time_line(times)
     yield f"scores:   {brief(Path(document['results']))}"

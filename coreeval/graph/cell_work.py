@@ -5,12 +5,16 @@ Each cell is one result in a file, so that a stop or a kill costs the cell in pr
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Final, Protocol, TypeVar
 
 from coreeval.evaluation.whitebox.cells import CellFile
+from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.time_estimate import TimeEstimate
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
+from coreeval.models.local_model import LocalModel, load_model
+from coreeval.models.weights import Weights
 from coreeval.tools.formatting import format_expected_time
 
 WAIT_S: Final = 2.0
@@ -63,6 +67,21 @@ def finish_cells(
     while left := [cell for cell in plan.cells if cell not in plan.results.read()]:
         if not sum(_take(plan, cell, do) and _tell(plan, around, stage) for cell in left):
             time.sleep(WAIT_S)
+
+
+def load_once(
+    weights: Weights, device: str, memory: int, training: TrainingSettings
+) -> Callable[[], LocalModel]:
+    """Return what loads the model that cells train, when it is called first, and then returns it.
+
+    Args:
+        weights: The weights of the model.
+        device: Where they are put.
+        memory: The bytes that the model needs there.
+        training: How it is trained.
+    """
+    full, most = training.method == "full", training.max_tokens
+    return cache(partial(load_model, weights, device, full=full, needed=memory, most_tokens=most))
 
 
 def _take(plan: StudyPlan[C], cell: C, do: Callable[[C], Any]) -> bool:

@@ -5,8 +5,9 @@ Nothing is loaded or written by a plan. Results are kept cell by cell.
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -31,15 +32,10 @@ from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.time_estimate import TimeEstimate, estimate_memory, estimate_time
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph.campaign import explain_stop
-from coreeval.graph.cell_work import finish_cells, watch_stage
+from coreeval.graph.cell_work import finish_cells, load_once, watch_stage
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.models.generation import Sampling, generate
-from coreeval.models.local_model import (
-    LocalModel,
-    choose_device,
-    free_device_memory,
-    load_model,
-)
+from coreeval.models.local_model import LocalModel, choose_device, free_device_memory
 from coreeval.models.weights import Weights, find_weights, require_memory
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
@@ -196,7 +192,7 @@ def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFindin
         RunCorrupt: a result is damaged.
     """
     with explain_stop(plan.request.out):
-        finish_cells(plan, _Worker(plan, around).do, around, stage=STAGE)
+        finish_cells(plan, _make_work(plan, around), around, stage=STAGE)
     done = plan.results.read()
     results = [done[cell] for cell in plan.cells]
     lines = (
@@ -210,35 +206,28 @@ def run_doses(plan: DosePlan, *, around: RunHooks = DEFAULT_HOOKS) -> DoseFindin
     return DoseFinding(response=response, rankings=rankings)
 
 
-@dataclass
-class _Worker:
-    """Does the cells of a plan."""
+def _make_work(plan: DosePlan, around: RunHooks) -> Callable[[DoseCell], DoseResult]:
+    """Return what does a cell; the model is freed with it."""
+    model = load_once(plan.weights, plan.device, plan.memory, plan.header.training)
+    return partial(_train_cell, plan, around, model)
 
-    plan: DosePlan
-    around: RunHooks
-    model: LocalModel | None = None
 
-    def do(self, cell: DoseCell) -> DoseResult:
-        """Train a model as a cell says, and rank the candidates."""
-        plan, settings = self.plan, self.plan.header.training
-        self.model = self.model or load_model(
-            plan.weights,
-            plan.device,
-            full=settings.method == "full",
-            needed=plan.memory,
-            most_tokens=settings.max_tokens,
-        )
-        items, began = list_training(plan.data, cell, plan.header.largest), time.monotonic()
-        watch = watch_stage(self.around, f"training {cell.key}")
-        with trained(self.model, items, (), settings, seed=cell.seed, on_batch=watch):
-            logprobs, said = rank_in_weights(self.model, plan.data, batch=settings.batch)
-        return DoseResult(
-            cell=cell,
-            logprobs=tuple(logprobs),
-            said=tuple(said),
-            seconds=time.monotonic() - began,
-            work=plan.work.of_cell(cell),
-        )
+def _train_cell(
+    plan: DosePlan, around: RunHooks, open_model: Callable[[], LocalModel], cell: DoseCell
+) -> DoseResult:
+    """Train a model as a cell says, and rank the candidates."""
+    model, settings = open_model(), plan.header.training
+    items, began = list_training(plan.data, cell, plan.header.largest), time.monotonic()
+    watch = watch_stage(around, f"training {cell.key}")
+    with trained(model, items, (), settings, seed=cell.seed, on_batch=watch):
+        logprobs, said = rank_in_weights(model, plan.data, batch=settings.batch)
+    return DoseResult(
+        cell=cell,
+        logprobs=tuple(logprobs),
+        said=tuple(said),
+        seconds=time.monotonic() - began,
+        work=plan.work.of_cell(cell),
+    )
 
 
 def rank_in_weights(

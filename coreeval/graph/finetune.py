@@ -6,7 +6,7 @@ several devices may work on one test: each takes a cell that no other has, and w
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,12 +17,12 @@ from coreeval.evaluation.whitebox.deltas import PerformanceTable
 from coreeval.evaluation.whitebox.study_data import choose_training
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph.campaign import explain_stop
-from coreeval.graph.cell_work import WAIT_S, finish_cells, watch_stage
+from coreeval.graph.cell_work import WAIT_S, finish_cells, load_once, watch_stage
 from coreeval.graph.detect import Detection, keep_findings
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks
 from coreeval.graph.finetune_plan import FinetunePlan
 from coreeval.graph.run import lock_opened_run
-from coreeval.models.local_model import LocalModel, load_model
+from coreeval.models.local_model import LocalModel
 
 STAGE: Final = "detect finetune"
 _PUBLISH: Final = "finding"
@@ -38,7 +38,7 @@ def run_finetune(plan: FinetunePlan, *, around: RunHooks = DEFAULT_HOOKS) -> Det
         RunLocked: another process works on the run.
     """
     with explain_stop(plan.files.root):
-        finish_cells(plan, _Worker(plan, around).do, around, stage=STAGE)
+        finish_cells(plan, _make_work(plan, around), around, stage=STAGE)
         finding = judge_results(plan)
         found = {plan.weights.name: finding.model_dump(mode="json")}
         while True:
@@ -63,41 +63,28 @@ def judge_results(plan: FinetunePlan) -> ContaminationFinding:
     return judge_contamination(table, plan.header, [*results.values()])
 
 
-@dataclass
-class _Worker:
-    """Does the cells of a plan."""
+def _make_work(plan: FinetunePlan, around: RunHooks) -> Callable[[Cell], CellResult]:
+    """Return what does a cell; the model is freed with it."""
+    model = load_once(plan.weights, plan.device, plan.memory, plan.header.training)
+    return partial(_train_cell, plan, around, model)
 
-    plan: FinetunePlan
-    around: RunHooks
-    model: LocalModel | None = None
 
-    def do(self, cell: Cell) -> CellResult:
-        """Train a model as a cell says, and ask it."""
-        plan, settings = self.plan, self.plan.header.training
-        self.model = self.model or load_model(
-            plan.weights,
-            plan.device,
-            full=settings.method == "full",
-            needed=plan.memory,
-            most_tokens=settings.max_tokens,
-        )
-        items, began = choose_training(plan.data, cell), time.monotonic()
-        with trained(
-            self.model,
-            items,
-            plan.data.labels,
-            settings,
-            seed=cell.seed,
-            on_batch=watch_stage(self.around, f"training {cell.key}"),
-        ):
-            asking = watch_stage(self.around, f"asking after {cell.key}")
-            answers = ask_parts(self.model, plan, batch=settings.batch, on_part=asking)
-        return CellResult(
-            cell=cell,
-            answers=answers,
-            seconds=time.monotonic() - began,
-            work=plan.workload.of_cell(cell),
-        )
+def _train_cell(
+    plan: FinetunePlan, around: RunHooks, open_model: Callable[[], LocalModel], cell: Cell
+) -> CellResult:
+    """Train a model as a cell says, and ask it."""
+    model, settings, labels = open_model(), plan.header.training, plan.data.labels
+    items, began = choose_training(plan.data, cell), time.monotonic()
+    watch = watch_stage(around, f"training {cell.key}")
+    with trained(model, items, labels, settings, seed=cell.seed, on_batch=watch):
+        asking = watch_stage(around, f"asking after {cell.key}")
+        answers = ask_parts(model, plan, batch=settings.batch, on_part=asking)
+    return CellResult(
+        cell=cell,
+        answers=answers,
+        seconds=time.monotonic() - began,
+        work=plan.workload.of_cell(cell),
+    )
 
 
 def ask_parts(

@@ -1,0 +1,57 @@
+"""Options of the commands that score texts with weights on this machine, or train them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coreeval.cli.options import LARGEST_COUNT
+from coreeval.cli.output import one_line
+
+WeightsOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="hf:WEIGHTS",
+        help="hf:FOLDER, hf:FILE.gguf or hf:package:NAME; with --hub, hf:OWNER/NAME@REVISION.",
+    ),
+]
+SeedsOption = Annotated[int, typer.Option(min=1, max=100, help="How often each is trained.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")]
+EpochsOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)]
+LearningRateOption = Annotated[float, typer.Option(min=1e-8, max=1.0)]
+BatchOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")]
+RankOption = Annotated[int, typer.Option(min=1, max=4096, help="Of the adapters.")]
+DeviceOption = Annotated[
+    str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
+]
+HubOption = Annotated[
+    bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
+]
+DryTrainingOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be trained and how long; do nothing.")
+]
+
+
+def weights_lines(document: dict[str, Any]) -> Iterator[str]:
+    """Yield which model is used and where, from a document of an estimate."""
+    from coreeval.tools.formatting import format_size
+
+    said = document.get("study", document)
+    size = f"{document['parameters'] / 1e6:,.1f} million parameters"
+    yield f"model:    {one_line(said['model'])}, {size}"
+    yield f"revision: {said['revision']}"
+    yield f"device:   {document['device']}, needs {format_size(document['memory_bytes'])}"
+
+
+def time_line(times: dict[str, Any]) -> str:
+    """Return how long it takes, from the times of such a document."""
+    from coreeval.tools.formatting import format_expected_time
+
+    low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
+    basis = "measured on those done" if times.get("measured") else "a guess before the first"
+    return f"time:     {expected} ({low} to {high}; {basis})"
