@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from coreeval.cli.detect_reference import score_beside
 from coreeval.errors import Interrupted, RunCorrupt, UsageError
 from coreeval.evaluation.detectors.base import Detector
 from coreeval.evaluation.detectors.exchangeability import make_exchangeability
@@ -30,6 +31,7 @@ from coreeval.evaluation.whitebox.settings import TrainingSettings
 from coreeval.evaluation.whitebox.study_data import LabelledText, TrainingItem
 from coreeval.evaluation.whitebox.training import trained
 from coreeval.graph import text_scoring
+from coreeval.graph.evaluate import evaluate
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress, ignore_progress
 from coreeval.graph.reference_scoring import plan_with_reference, run_with_reference
@@ -44,6 +46,7 @@ from coreeval.models.local_model import LocalModel, load_model
 from coreeval.models.weights import find_weights
 from coreeval.tools.text_scores import TextScores
 from tests.graph.kit import Lab
+from tests.support.scoring_server import ScoringServer
 from tests.whitebox.kit import save_model
 
 TEXTS = ("I hate this so much", "what a lovely day, Answer", "my dog", "days are coming " * 9)
@@ -286,6 +289,22 @@ def test_a_stop_keeps_the_scores_of_both_models(
         assert not finished.files.detector_document("membership").exists()
     (target,) = run_with_reference(made).document["targets"]
     assert target["reference"]["name"] == f"hf:{old}"
+
+
+def test_weights_and_an_endpoint_may_stand_beside_each_other(
+    finished: Lab, asking: ScoringRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished.server.scoring = ScoringServer("one token at least")
+    evaluate(finished.files.root, targets=[finished.target])
+    local, remote = asking, replace(asking, model="openai:target")
+    for model, other in ((local, remote), (remote, local)):
+        score_beside(finished.files.root, SOME, model, other.model, None, True, True)
+        dry = json.loads(capsys.readouterr().out)
+        assert {"time", "lines"} == {"time", "lines"} & (dry.keys() ^ dry["reference"].keys())
+        made = plan_with_reference(finished.files.root, SOME, model, other.model)
+        targets = run_with_reference(made).document["targets"]
+        (found,) = (each for each in targets if each["target"] == model.model)
+        assert (found["method"], found["reference"]["name"]) == ("min_k", other.model)
 
 
 def test_the_model_is_no_reference_of_its_own(finished: Lab, asking: ScoringRequest) -> None:
