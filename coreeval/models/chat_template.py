@@ -4,6 +4,7 @@ No template ends the command, eats its memory, or goes on when nobody waits any 
 """
 
 import json
+import signal
 import sys
 import threading
 import weakref
@@ -53,7 +54,8 @@ class ChatTemplate:
                 too much of them.
         """
         with self._turn:
-            process = self._process or self._begin()
+            alive = self._process is not None and self._process.poll() is None
+            process = self._process if alive and self._process else self._begin()
             answer = _ask(process, [dict(one) for one in messages], MOST_SECONDS)
             if answer is None:
                 self._process = None
@@ -131,6 +133,7 @@ def serve() -> None:
     limit_memory(MOST_MEMORY)
     _write(taken, {})
     for line in given:
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS + 1)  # it ends this process, also alone
         try:
             (text,), _ = render_jinja_template(
                 conversations=[json.loads(line)],
@@ -141,4 +144,5 @@ def serve() -> None:
             answer = {"text": text}
         except Exception as error:  # noqa: BLE001 - whatever it is, the template cannot be used
             answer = {"error": str(error) or type(error).__name__}
+        signal.setitimer(signal.ITIMER_REAL, 0)
         _write(taken, answer)

@@ -4,6 +4,9 @@ import json
 import os
 import shutil
 import struct
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,6 +108,24 @@ def test_a_template_that_does_not_end_or_swells_is_ended(
     for _ in range(2):  # the second time by another process
         with pytest.raises(UsageError, match=told):
             chat.encode_question("my dog")
+
+
+def test_no_process_of_a_template_is_left_when_its_asker_is_killed(tmp_path: Path) -> None:
+    asker = (
+        "import os, sys, threading; from coreeval.models.chat_template import ChatTemplate\n"
+        "chat = ChatTemplate('{% if (9**(9**10)) > 1 %}x{% endif %}', {})\n"
+        "print(chat._begin().pid, flush=True)\n"
+        "threading.Timer(1, lambda: os.kill(os.getpid(), 9)).start()\n"
+        "chat.fill([{'role': 'user', 'content': 'my dog'}])"
+    )
+    died = subprocess.run([sys.executable, "-c", asker], stdout=subprocess.PIPE, check=False)
+    process = Path(f"/proc/{int(died.stdout)}")
+    assert died.returncode == -9
+    for _ in range(100):
+        if not process.exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it is still there")
 
 
 def test_a_panic_of_the_tokenizer_is_one_message(own: Path) -> None:
