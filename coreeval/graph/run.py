@@ -52,6 +52,7 @@ from coreeval.runs.manifest import (
     read_original_manifest,
     write_manifest,
 )
+from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.heartbeat import open_readonly
@@ -143,8 +144,11 @@ def resume(
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = open_run(run_dir, budget_usd)
-    changed = list_changes(manifest, setup) if if_changed != "keep" else []
+    files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
+    if manifest.cassette and (manifest.status == "complete" or _has_open_samples(files)):
+        raise _refuse_repeated(files)
+    skip = if_changed == "keep" or bool(manifest.cassette)
+    changed = [] if skip else list_changes(manifest, setup)
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
@@ -225,11 +229,7 @@ def open_run(
     files = RunFiles(Path(run_dir).resolve())
     manifest = set_budget(read_manifest(files.manifest), budget_usd)
     if manifest.cassette and not may_repeat:
-        raise RunStateError(
-            "this run repeats a cassette: it has no models and no news to go on with",
-            where=str(files.root),
-            hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
-        )
+        raise _refuse_repeated(files)
     if not files.config.exists():
         raise RunStateError(
             "the run has lost its config.yaml",
@@ -246,6 +246,19 @@ def open_run(
         apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
     )
     return files, manifest, setup
+
+
+def _refuse_repeated(files: RunFiles) -> RunStateError:
+    return RunStateError(
+        "this run repeats a cassette: it has no models and no news to go on with",
+        where=str(files.root),
+        hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
+    )
+
+
+def _has_open_samples(files: RunFiles) -> bool:
+    with open_store(files, utc_now) as store:
+        return bool(store.pending())
 
 
 def _require_workspace(files: RunFiles, manifest: Manifest) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from subprocess import PIPE, Popen
 from typing import IO, Final
@@ -45,6 +46,8 @@ class ChatTemplate:
         self._start = {"source": source, "tokens": dict(tokens)}
         self._process: Popen[bytes] | None = None
         self._turn = threading.Lock()
+        self._failed = ""
+        """Why the template is not tried again."""
 
     def fill(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return the text of messages, up to where their answer begins.
@@ -54,20 +57,21 @@ class ChatTemplate:
                 too much of them.
         """
         with self._turn:
+            if self._failed:
+                raise TemplateError(self._failed)
             alive = self._process is not None and self._process.poll() is None
             process = self._process if alive and self._process else self._begin()
             answer = _ask(process, [dict(one) for one in messages], MOST_SECONDS)
             if answer is None:
                 self._process = None
-                raise TemplateError(
+                self._failed = (
                     f"it took longer than {MOST_SECONDS:g} s or more than "
                     f"{MOST_MEMORY >> 30} GiB of memory"
                 )
+                raise TemplateError(self._failed)
         text = str(answer.get("text", ""))
         if error := answer.get("error"):
             raise TemplateError(str(error)[:500])
-        if len(text) > sum(len(value) for one in messages for value in one.values()) + MOST_ADDED:
-            raise TemplateError(f"it makes {len(text):,} characters of them")
         return text
 
     def _begin(self) -> Popen[bytes]:
@@ -91,28 +95,29 @@ def open_template(source: str, tokens: tuple[tuple[str, str], ...]) -> ChatTempl
 def _ask(process: Popen[bytes], question: object, seconds: float) -> Mapping[str, object] | None:
     """Return the answer of the process; None if it died or had to be ended."""
     assert process.stdin and process.stdout
-    watch = threading.Timer(seconds, process.kill)
+    watch, line = threading.Timer(seconds, process.kill), b""
     watch.start()
     try:
-        _write(process.stdin, question)
-        line = process.stdout.readline()
-    except BrokenPipeError:
-        line = b""
+        with suppress(BrokenPipeError):
+            _write(process.stdin, question)
+            line = process.stdout.readline()
     finally:
         watch.cancel()
-    if line:
-        answer: Mapping[str, object] = json.loads(line)
-        return answer
-    _end(process)
-    return None
+        if not line.endswith(b"\n"):  # also where this thread was interrupted: no answer may stay
+            _end(process)
+    if not line.endswith(b"\n"):
+        return None
+    answer: Mapping[str, object] = json.loads(line)
+    return answer
 
 
 def _end(process: Popen[bytes]) -> None:
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):
-        if pipe:
-            pipe.close()
+        with suppress(OSError):
+            if pipe:
+                pipe.close()
 
 
 def _write(file: IO[bytes], value: object) -> None:
@@ -141,6 +146,8 @@ def serve() -> None:
                 add_generation_prompt=True,
                 **start["tokens"],
             )
+            if len(text) > len(line) + MOST_ADDED:
+                raise ValueError(f"it makes {len(text):,} characters of them")
             answer = {"text": text}
         except Exception as error:  # noqa: BLE001 - whatever it is, the template cannot be used
             answer = {"error": str(error) or type(error).__name__}

@@ -22,6 +22,15 @@ from coreeval.tools.formatting import format_size
 PREFIX: Final = "hf:"
 PACKAGE: Final = "package:"
 EXTRA: Final = "whitebox"
+_NO_SAFETENSORS: Final = (
+    struct.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 _HEADER: Final = struct.Struct("<Q")
 _MOST_HEADER: Final = 100 << 20
 """Most bytes of the header of a file of weights; the format itself allows no more."""
@@ -38,6 +47,10 @@ _PATTERNS: Final = (_WEIGHTS, *_OTHERS)
 """The files that are fetched from the hub."""
 _SLACK: Final = 8
 """Parameters that one number of a file may hold: quantised weights are packed."""
+_WIDTHS: Final = ("hidden_size", "n_embd", "d_model", "dim", "embedding_size")
+"""What configs call the numbers that a token becomes."""
+_MOST_GROWTH: Final = 1000
+"""Most letters that a tokenizer may make of one before it cuts a text (own choice)."""
 _INDEX: Final = "model.safetensors.index.json"
 
 
@@ -74,8 +87,8 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
     said = name.removeprefix(PREFIX)
     if said.startswith(PACKAGE):
         place = _find_in_package(name, said.removeprefix(PACKAGE))
-    elif Path(said).expanduser().exists():
-        place = Path(said).expanduser().resolve()
+    elif there := _find_path(said):
+        place = there
     elif hub:
         return _fetch(name, said)
     else:
@@ -86,6 +99,14 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
             "config `extra: {hub: true}` of the model",
         )
     return _read_once(name, place, _list_files(place))
+
+
+def _find_path(said: str) -> Path | None:
+    try:
+        path = Path(said).expanduser()
+        return path.resolve() if path.exists() else None
+    except (RuntimeError, OSError, ValueError):  # an unknown user, a name too long, a NUL
+        return None
 
 
 def _list_files(place: Path) -> tuple[tuple[str, int, int], ...]:
@@ -161,6 +182,7 @@ def _read_folder(name: str, folder: Path) -> Weights:
     counts = [_count_safetensors(path) for path in files]
     parameters, tensors = (sum(each) for each in zip(*counts, strict=True))
     _check_config(folder / "config.json", parameters, tensors)
+    _check_tokenizer(folder / "tokenizer.json")
     _check_index(folder / _INDEX, {path.name for path in files})
     return Weights(
         name=name,
@@ -221,9 +243,36 @@ def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
 
     Both are made in memory before transformers sees that weights are missing.
     """
-    found = (config.get(key) for key in ("num_hidden_layers", "vocab_size", "hidden_size"))
-    layers, words, width = (one if isinstance(one, int) else 0 for one in found)
+    numbers = {key: value for key, value in config.items() if isinstance(value, int)}
+    layers = max((numbers[key] for key in numbers if "layer" in key), default=0)
+    words = numbers.get("vocab_size", 0)
+    width = max((numbers.get(key, 0) for key in _WIDTHS), default=0)
     return layers <= tensors and words * width <= parameters * _SLACK
+
+
+def _check_tokenizer(path: Path) -> None:
+    """Refuse a tokenizer that swells texts before it cuts them.
+
+    Raises:
+        UsageError: it does, or the file is damaged.
+    """
+    if not path.is_file():
+        return
+    growth, waiting = 1, [_read_object(path).get(key) for key in ("normalizer", "pre_tokenizer")]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            content = one.get("content", one.get("prepend"))
+            growth *= max(1, len(content)) if isinstance(content, str) else 1
+            waiting += one.values()
+        if growth > _MOST_GROWTH:
+            raise UsageError(
+                f"{path.name} makes more than {_MOST_GROWTH:,} letters of one",
+                where=str(path),
+                hint="fetch or copy the model again, from whom you trust",
+            )
 
 
 def _check_index(path: Path, files: Collection[str]) -> None:
@@ -254,17 +303,15 @@ def _count_safetensors(path: Path) -> tuple[int, int]:
             header: dict[str, Any] = json.loads(file.read(length))
         header.pop("__metadata__", None)
         end = max((one["data_offsets"][1] for one in header.values()), default=0)
-        count = sum(prod(one["shape"]) for one in header.values())
-    except (
-        struct.error,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+        shapes = [one["shape"] for one in header.values()]
+        if not all(isinstance(size, int) and size >= 0 for shape in shapes for size in shape):
+            raise ValueError("a shape is none")
+        count, there = sum(map(prod, shapes)), path.stat().st_size
+        if count > 8 * there or not isinstance(end, int):
+            raise ValueError("it tells of more parameters than it has bits")
+    except _NO_SAFETENSORS as error:
         raise _damaged(path, f"no safetensors: {error}") from None
-    whole, there = _HEADER.size + length + end, path.stat().st_size
+    whole = _HEADER.size + length + end
     if there < whole:
         raise _damaged(path, f"cut: {format_size(there)} of {format_size(whole)} are there")
     return int(count), len(header)

@@ -109,6 +109,29 @@ def write_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
 
 
+def append_lines(path: Path, lines: Iterable[str]) -> None:
+    """Add lines to a file, all or none; on return they survive a power failure.
+
+    A last line that an editor left without its end gets one.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    added = "".join(f"{line}\n" for line in lines).encode()
+    with path.open("ab+", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(-1, os.SEEK_END)
+            added = (b"" if file.read(1) == b"\n" else b"\n") + added
+        try:
+            while added:
+                added = added[file.write(added) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(size)
+            raise
+
+
 def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write JSON to a file atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

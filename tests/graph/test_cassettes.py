@@ -27,7 +27,7 @@ from coreeval.releases.cassettes.format import (
     SampleLine,
 )
 from coreeval.releases.cassettes.read import Cassette, open_cassette
-from coreeval.runs.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest, write_manifest
 from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed
 from tests.graph.test_failures import UNLUCKY, is_unlucky
 from tests.support.cassettes import Change, lines_of, remade
@@ -97,6 +97,15 @@ def test_a_run_is_repeated_by_the_settings_that_it_had(
     record(lab.files.root, lab.folder / "a.cassette", texts=True)
     done = replay(lab.folder / "a.cassette", lab.folder / "again")
     assert done.same and not done.changed and not done.missing
+
+
+def test_a_repeated_run_goes_on_if_it_was_stopped_after_its_samples(deck: Deck) -> None:
+    done = deck.play()
+    path = done.run / "manifest.json"
+    write_manifest(path, read_manifest(path).model_copy(update={"status": "interrupted"}))
+    assert resume(done.run).manifest.status == "complete"
+    with pytest.raises(RunStateError, match="repeats a cassette"):
+        resume(done.run)
 
 
 def test_recording_twice_gives_the_same_bytes(

@@ -1,5 +1,6 @@
 """Files that are either whole or not there, and what a killed writer leaves."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.tools.files import read_parquet, replacing, select_parquet_rows, write_text
+from coreeval.tools.files import (
+    append_lines,
+    read_parquet,
+    replacing,
+    select_parquet_rows,
+    write_text,
+)
 
 DIES = """
 import os, signal, sys
@@ -130,3 +137,24 @@ def test_columns_that_a_file_lacks_are_named(
     pq.write_table(pa.table({"name": ["a"]}), path)
     with pytest.raises(ValueError, match=says):
         select_parquet_rows(path, columns=columns, ids=ids)
+
+
+def test_lines_are_added_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    append_lines(path, ["one", "two"])
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        append_lines(path, ["three", "four"])
+    monkeypatch.undo()
+    assert path.read_text() == "one\ntwo\n"
+
+
+def test_a_last_line_without_its_end_stays_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("one\ntwo")
+    append_lines(path, ["three"])
+    assert path.read_text() == "one\ntwo\nthree\n"

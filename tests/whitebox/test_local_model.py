@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pytest
@@ -105,9 +105,27 @@ def test_a_template_that_does_not_end_or_swells_is_ended(
 ) -> None:
     monkeypatch.setattr(chat_template, "MOST_SECONDS", 2.0)
     chat = opened(save_model(tmp_path, chat=template))
-    for _ in range(2):  # the second time by another process
+    for _ in range(2):  # what ran out of time once is not tried again
         with pytest.raises(UsageError, match=told):
             chat.encode_question("my dog")
+
+
+def test_whoever_asks_after_an_interrupt_gets_their_own_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = chat_template.ChatTemplate("{{ messages[0].content }}?", {})
+    write = chat_template._write
+
+    def interrupted(file: IO[bytes], value: object) -> None:
+        write(file, value)
+        raise KeyboardInterrupt
+
+    assert chat.fill([{"content": "A"}]) == "A?"
+    monkeypatch.setattr(chat_template, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        chat.fill([{"content": "B"}])
+    monkeypatch.setattr(chat_template, "_write", write)
+    assert [chat.fill([{"content": one}]) for one in "CD"] == ["C?", "D?"]
 
 
 def test_no_process_of_a_template_is_left_when_its_asker_is_killed(tmp_path: Path) -> None:
@@ -319,6 +337,8 @@ def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
         ("[" * 100_000, "config.json cannot be used"),
         ('{"num_hidden_layers": 2000000}', "tells of a larger model than there are weights"),
         ('{"vocab_size": 1000000000, "hidden_size": 4096}', "tells of a larger model"),
+        ('{"n_layer": 60000}', "tells of a larger model"),
+        ('{"text_config": {"vocab_size": 1000000000, "n_embd": 4096}}', "tells of a larger model"),
     ],
 )
 def test_a_config_is_looked_at_before_it_is_loaded(own: Path, content: str, told: str) -> None:
@@ -341,6 +361,29 @@ def test_odd_values_of_a_model_are_one_message(
     _edit(own, name, change)
     with pytest.raises(UsageError, match="the model cannot be used: "):
         opened(own)
+
+
+@pytest.mark.parametrize("part", ["normalizer", "pre_tokenizer"])
+def test_a_tokenizer_that_swells_texts_is_refused(own: Path, part: str) -> None:
+    swell = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 40}
+    nested = {"type": "Sequence", "normalizers": [swell, {"type": "Sequence", "all": [swell]}]}
+    _edit(own, "tokenizer.json", lambda found: found.update({part: nested}))
+    with pytest.raises(UsageError, match="makes more than 1,000 letters of one"):
+        find_weights(f"hf:{own}")
+
+
+@pytest.mark.parametrize("shape", [[1e999], [-4, -4], [1 << 70, 1 << 70], ["4"]])
+def test_a_shape_that_is_none_is_told(own: Path, shape: list[object]) -> None:
+    header = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    (own / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    with pytest.raises(UsageError, match="no safetensors"):
+        find_weights(f"hf:{own}")
+
+
+@pytest.mark.parametrize("name", ["hf:~nobody-at-all/x", f"hf:{'x' * 300}", "hf:a\0b"])
+def test_a_name_that_no_path_can_have_is_one_message(name: str) -> None:
+    with pytest.raises(UsageError, match="there is no folder or file"):
+        find_weights(name)
 
 
 def test_a_token_without_a_place_is_one_message(model: LocalModel) -> None:

@@ -6,7 +6,6 @@ same new text, and does not hold for any other text of that sample.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Precision, Text, Triple, Value
-from coreeval.tools.files import hold_lock
+from coreeval.tools.files import append_lines, hold_lock
 
 Verdict = Literal["approved", "rejected"]
 DecisionKey = tuple[str, str]
@@ -76,10 +75,7 @@ class DecisionLog:
         lines = [json.dumps(decision.model_dump()) for decision in decisions]
         with hold_lock(self.path.with_suffix(".lock"), busy):
             self.in_force()
-            with self.path.open("ab") as log:
-                log.write("".join(f"{line}\n" for line in lines).encode())
-                log.flush()
-                os.fsync(log.fileno())
+            append_lines(self.path, lines)
 
     def _parse(self, number: int, line: bytes) -> Decision:
         try:
@@ -115,10 +111,7 @@ class ReviewedReleases:
             OSError: the file cannot be written.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            file.write(f"{digest}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_lines(self.path, [digest])
 
 
 Reason = Literal[
