@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from inspect import unwrap
 from typing import Final
 
 import pytest
@@ -36,8 +37,8 @@ def _flag_phrases(text: str) -> None:
 
 
 MADE: Final[Mapping[str, Callable[[str], object]]] = {
-    "agents.text.numbers: digits": lambda text: find_numbers(text, "de"),
-    "agents.text.numbers: spelled": lambda text: find_numbers(text, "es"),
+    "agents.text.numbers: digits": lambda text: unwrap(find_numbers)(text, "de"),
+    "agents.text.numbers: spelled": lambda text: unwrap(find_numbers)(text, "es"),
     "agents.offline.word_lists: '|'.join(map(_phrase_pattern, ordered))": _flag_phrases,
     "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
