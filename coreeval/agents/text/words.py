@@ -49,7 +49,6 @@ _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Read = Callable[Concatenate[str, _P], _T]
 _LONGEST_KEPT = 4000
 """Most characters of a text whose results are kept: 4,096 of them are then at most some 100 MB."""
 
