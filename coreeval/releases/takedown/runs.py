@@ -364,8 +364,17 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
         path=files.root,
         count=len(written),
         action="deleted",
-        to_do=command("resume", files.root),
+        to_do=_REPEATED_NOTE if _repeats_cassette(files) else command("resume", files.root),
     )
+
+
+_REPEATED_NOTE = (
+    "the run repeats a cassette, which names them too and would bring them back: delete both"
+)
+
+
+def _repeats_cassette(files: RunFiles) -> bool:
+    return files.manifest.exists() and bool(read_manifest(files.manifest).cassette)
 
 
 def _interrupt(files: RunFiles) -> None:

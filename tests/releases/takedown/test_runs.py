@@ -15,9 +15,11 @@ from coreeval.releases.takedown.runs import (
     find_matches,
     iter_found,
 )
+from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
+from tests.releases.kit import make_run
 
 FINDER = NameFinder(["Zoe Quux"])
 SAMPLE = "INSERT INTO {table} (seq, id, split, fields, label, label_text{more}) VALUES ({values})"
@@ -123,3 +125,18 @@ def test_scores_of_texts_go_with_the_results_of_the_run(path: Path) -> None:
     found = list(erase_from_run(files, FINDER, dry=False))
     assert "results of the run" in [each.kind for each in found]
     assert not scores.exists() and cells.exists()
+
+
+@pytest.mark.parametrize("cassette", ["", "f00d"])
+def test_a_run_that_repeats_a_cassette_is_not_resumed(tmp_path: Path, cassette: str) -> None:
+    files = make_run(tmp_path).files
+    known = read_manifest(files.manifest)
+    write_manifest(files.manifest, known.model_copy(update={"cassette": cassette}))
+    change(files.store, ("UPDATE results SET updated = json_object('text', 'Zoe Quux sang')", ()))
+    (told,) = (
+        each.to_do
+        for each in erase_from_run(files, FINDER, dry=False)
+        if each.kind == "results of the run"
+    )
+    assert ("delete both" in told) == bool(cassette)
+    assert ("coreeval resume" in told) == (not cassette)
