@@ -17,6 +17,7 @@ import torch
 from coreeval.config import ModelConfig, ModelsConfig
 from coreeval.errors import ModelUnusable, NoValidAnswer, RequestRejected, UsageError
 from coreeval.evaluation.answer_parsers import LabelShape
+from coreeval.evaluation.targets import hash_question
 from coreeval.models import ModelClient, PlainOutput, hf, open_model, preflight
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.check import check_models
@@ -298,3 +299,12 @@ def test_a_killed_evaluation_goes_on_and_asks_nothing_twice(finished: Lab, chat:
     assert [one["target"] for one in report["targets"]] == [f"hf:{chat}"]
     after = asked_keys()
     assert len(after) == len(set(after)) > len(before) and set(before) < set(after)
+
+
+def test_other_weights_under_the_same_name_are_asked_anew(chat: Path) -> None:
+    task, config = load_task("emotion"), config_of(chat)
+    before = hash_question(task, hf.hash_weights(config))
+    save_model(chat, chat=CHAT, seed=1)
+    assert hash_question(task, hf.hash_weights(config)) != before
+    provider = ModelConfig.model_validate({"model": "openai:x"})
+    assert hash_question(task, hf.hash_weights(provider)) == hash_question(task)
