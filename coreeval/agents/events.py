@@ -179,11 +179,8 @@ def choose_passages(
 def _score_sentences(
     sentences: Sequence[str], text: str, similarity: Similarity | None
 ) -> list[float]:
-    wanted = find_content_stems(text)
-    shared = [
-        len(find_content_stems(one) & wanted) / (len(find_content_stems(one)) or 1)
-        for one in sentences
-    ]
+    wanted, stems = find_content_stems(text), map(find_content_stems, sentences)
+    shared = [len(own & wanted) / (len(own) or 1) for own in stems]
     if similarity is None or not sentences:
         return shared
     likely = sorted(range(len(sentences)), key=lambda at: -shared[at])[:MOST_COMPARED]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from coreeval.graph.run_nodes import RunNodes
 
 
-# Edges of the sample graph are async: LangGraph calls others in a thread each time.
 SampleGraph = StateGraph[SampleState, None, SampleInput, SampleState]
 RunGraph = StateGraph[RunState, None, RunInput, RunState]
 
@@ -78,6 +77,9 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
         builder.add_conditional_edges(node, _unless_stopped(following), [following, END])
     builder.add_edge("report", END)
     return builder
+
+
+# Edges of the sample graph are async: LangGraph calls others in a thread each time.
 
 
 async def _after_extract(state: SampleState) -> str:

@@ -33,7 +33,7 @@ from coreeval.tools.stores.heartbeat import refuse_special_file
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can create objects."""
 _MOST_HELD = 4096
-"""Threads in memory, of some 20 KB each."""
+"""Most threads in memory (own choice)."""
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 

@@ -241,9 +241,9 @@ def _find_unanswered(
     run: RunContext, target: TargetConfig, source: str, samples: Sequence[Sample]
 ) -> list[TargetQuestion]:
     """Return the questions about samples that have no answer in the store."""
-    found: list[TargetQuestion] = []
+    found, weights = list[TargetQuestion](), hash_weights(target)
     for task, part in _group_by_task(run, samples):
-        version, ids = hash_question(task, hash_weights(target)), [sample.id for sample in part]
+        version, ids = hash_question(task, weights), [sample.id for sample in part]
         known = run.store.answer_keys(target.model, source, version, ids)
         found += [
             asked

@@ -11,10 +11,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from subprocess import PIPE, Popen
+from subprocess import Popen
 from typing import IO, Final
 
-from coreeval.tools.processes import hold_signals, limit_memory
+from coreeval.tools.processes import limit_memory, start_serving
 
 MOST_SECONDS: Final = 5.0
 """Most seconds for the messages of one question (own choice; real templates take milliseconds)."""
@@ -24,10 +24,6 @@ MOST_MEMORY: Final = 3 << 30
 """Most bytes of the process (own choice)."""
 MOST_ADDED: Final = 1 << 18
 """Most characters that a template adds to the messages."""
-_SERVE: Final = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from coreeval.models.chat_template import serve; serve()"
-)
 
 
 class TemplateError(Exception):
@@ -59,8 +55,9 @@ class ChatTemplate:
         with self._turn:
             if self._failed:
                 raise TemplateError(self._failed)
-            alive = self._process is not None and self._process.poll() is None
-            process = self._process if alive and self._process else self._begin()
+            process = self._process
+            if process is None or process.poll() is not None:
+                process = self._begin()
             answer = _ask(process, [dict(one) for one in messages], MOST_SECONDS)
             if answer is None:
                 self._process = None
@@ -75,10 +72,7 @@ class ChatTemplate:
         return text
 
     def _begin(self) -> Popen[bytes]:
-        with hold_signals():
-            process = Popen(
-                [sys.executable, "-P", "-c", _SERVE, *sys.path], stdin=PIPE, stdout=PIPE
-            )  # fmt: skip
+        process = start_serving("coreeval.models.chat_template")
         weakref.finalize(self, _end, process)
         if _ask(process, self._start, _START_SECONDS) is None:
             raise TemplateError("the process that fills it did not start")

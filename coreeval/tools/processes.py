@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from subprocess import PIPE, Popen
 
 
 @contextmanager
@@ -17,6 +18,13 @@ def hold_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_serving(module: str) -> Popen[bytes]:
+    """Start a Python process that runs `serve()` of a module, asked and answering through pipes."""
+    code = f"import sys; sys.path[:] = sys.argv[1:]; from {module} import serve; serve()"
+    with hold_signals():
+        return Popen([sys.executable, "-P", "-c", code, *sys.path], stdin=PIPE, stdout=PIPE)
 
 
 def describe_ending(code: int) -> str:

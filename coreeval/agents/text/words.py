@@ -50,7 +50,7 @@ _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST_KEPT = 4000
-"""Most characters of a text whose results are kept: 4,096 of them are then at most some 100 MB."""
+"""Most characters of a text whose results are kept (own choice: documents would fill memory)."""
 
 
 def keep_results(

@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from subprocess import PIPE, Popen
 from types import ModuleType
 from typing import Any, Final
 
@@ -21,14 +20,10 @@ from coreeval.evaluation.benchmarks.hub_files import keep_to_own_files
 from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
 from coreeval.tools.files import MOST_ROW_BYTES
-from coreeval.tools.processes import describe_ending, hold_signals, limit_memory
+from coreeval.tools.processes import describe_ending, limit_memory, start_serving
 
 MOST_MEMORY: Final = 8 << 30
 """The most bytes of memory of the process, mapped files not counted (own choice)."""
-_SERVE = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from coreeval.evaluation.benchmarks.hub_process import serve; serve()"
-)
 HubRecord = Mapping[str, object]
 HubAnswer = Generator[Any, None, None]
 """The parts of an answer; closing it ends the process."""
@@ -81,10 +76,7 @@ def ask_apart(question: HubQuestion) -> HubAnswer:
             that are not its own.
         UsageError: the address of the hub is invalid.
     """
-    with hold_signals():
-        process = Popen(
-            [sys.executable, "-P", "-c", _SERVE, *sys.path], stdin=PIPE, stdout=PIPE
-        )  # fmt: skip
+    process = start_serving("coreeval.evaluation.benchmarks.hub_process")
     assert process.stdin and process.stdout
     with process:
         try:
