@@ -244,7 +244,7 @@ def _fits(config: Mapping[str, Any], parameters: int, tensors: int) -> bool:
     Both are made in memory before transformers sees that weights are missing.
     """
     numbers = {key: value for key, value in config.items() if isinstance(value, int)}
-    layers = max((numbers[key] for key in numbers if "layer" in key), default=0)
+    layers = max((numbers[key] for key in numbers if key.endswith(("layer", "layers"))), default=0)
     words = numbers.get("vocab_size", 0)
     width = max((numbers.get(key, 0) for key in _WIDTHS), default=0)
     return layers <= tensors and words * width <= parameters * _SLACK
