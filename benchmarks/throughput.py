@@ -1,12 +1,13 @@
 """The path that users run: `coreeval refresh` on real tweets with real news, 200 ms an answer.
 
-    python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64]
+    python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64] [--workers 1]
     python -m benchmarks.throughput --trivial    # nodes that only ask (benchmarks/trivial_nodes.py)
 
 A server gives the answers of the rule-based team, each made once in a first pass that is not
 measured. Then the same refresh is made in a new workspace (`asked`), and once more over the answers
 that are stored there (`stored`), in a process of its own on one core, the server on another. Ideal
-is calls x latency / in flight. Walls hold the start and the report. The bare SDK asks as many
+is calls x latency / in flight. Walls hold the start and the report. Several workers, and the server
+with them, use all cores. The bare SDK asks as many
 questions of its own on the same machine, so that two machines can be compared by ratios.
 """
 
@@ -42,7 +43,7 @@ async def answers(request: Request) -> str | Reply:
     return await _made[0](request)
 
 
-def write_config(folder: Path, news: Path, base_url: str, in_flight: int) -> Path:
+def write_config(folder: Path, news: Path, base_url: str, in_flight: int, workers: int = 1) -> Path:
     """Write the config of the refresh into a new folder."""
     folder.mkdir(parents=True)
     config = {
@@ -59,15 +60,15 @@ def write_config(folder: Path, news: Path, base_url: str, in_flight: int) -> Pat
             "min_precision": "crawl",
         },
         "models": {"default": {"model": "openai:stub", "base_url": base_url}},
-        "run": {"concurrency": in_flight, "allow_unpriced": True},
+        "run": {"concurrency": in_flight, "workers": workers, "allow_unpriced": True},
     }
     file = folder / "path.yaml"
     file.write_text(yaml.safe_dump(config))
     return file
 
 
-def refresh(config: Path, samples: int, profile: str | None) -> None:
-    """Refresh in this process, on the last core, and print what it took."""
+def refresh(config: Path, samples: int, workers: int, profile: str | None) -> None:
+    """Refresh in this process, on the last core if it is the only one, and print what it took."""
     import gc
 
     from coreeval.__main__ import OBJECTS_BETWEEN_ROUNDS
@@ -75,9 +76,10 @@ def refresh(config: Path, samples: int, profile: str | None) -> None:
 
     gc.set_threshold(OBJECTS_BETWEEN_ROUNDS, 20, 10)
 
-    pin(-1)
+    if workers == 1:
+        pin(-1)
     sys.argv = ["coreeval", "refresh", str(config), "--limit", str(samples), "--json"]
-    cpu, clock = time.process_time(), time.perf_counter()
+    cpu, clock = _cpu_s(), time.perf_counter()
     if profile:
         import cProfile
 
@@ -88,14 +90,23 @@ def refresh(config: Path, samples: int, profile: str | None) -> None:
         code = coreeval()
     if code:
         raise SystemExit(code)
-    wall, used = time.perf_counter() - clock, time.process_time() - cpu
+    wall, used = time.perf_counter() - clock, _cpu_s() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stderr.write(json.dumps({"wall_s": wall, "cpu_s": used, "peak_mb": peak}) + "\n")
 
 
-async def _run(config: Path, samples: int, profile: str | None = None) -> dict[str, float]:
+def _cpu_s() -> float:
+    """Return the processor time of this process and its workers that have ended, in seconds."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = [resource.getrusage(kind) for kind in kinds]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+async def _run(
+    config: Path, samples: int, workers: int = 1, profile: str | None = None
+) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.throughput", "--config", str(config)]
-    command += ["--samples", str(samples)]
+    command += ["--samples", str(samples), "--workers", str(workers)]
     process = await asyncio.create_subprocess_exec(
         *command,
         *(["--profile", profile] if profile else []),
@@ -119,12 +130,13 @@ def main() -> None:
     parser.add_argument("--trivial", action="store_true", help="nodes that do nothing but ask")
     parser.add_argument("--samples", type=int, default=882)
     parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--profile", help="where a profile of the refresh over stored answers goes")
     parser.add_argument("--config", type=Path)
     chosen = parser.parse_args()
     if chosen.config:
-        refresh(chosen.config, chosen.samples, chosen.profile)
+        refresh(chosen.config, chosen.samples, chosen.workers, chosen.profile)
         return
     os.environ |= {"OPENAI_API_KEY": "k", "NO_COLOR": "1"}
     with TemporaryDirectory() as temporary:
@@ -153,10 +165,10 @@ async def _measure(folder: Path, news: Path, root: str, chosen: argparse.Namespa
     size = (news, f"{root}/v1", chosen.in_flight)
     await _run(write_config(folder / "first", *size), chosen.samples)
     before = counts(root)
-    config = write_config(folder / "asked", *size)
-    asked = await _run(config, chosen.samples)
+    config = write_config(folder / "asked", *size, chosen.workers)
+    asked = await _run(config, chosen.samples, chosen.workers)
     after = counts(root)
-    stored = await _run(config, chosen.samples, chosen.profile)
+    stored = await _run(config, chosen.samples, chosen.workers, chosen.profile)
     calls = after["requests"] - before["requests"]
     ideal = calls * chosen.latency / chosen.in_flight
     print(

@@ -69,6 +69,8 @@ class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """The number of processes that refresh samples; they share `concurrency`."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     pipeline: Pipeline = "full"
     """Whether the extractor also rewords, and the replacer also writes the text, in one call each.

@@ -56,7 +56,7 @@ class LabelBatches:
     @cached_property
     def _members(self) -> Mapping[str, tuple[str, ...]]:
         """The batch of each sample, read when the samples are planned."""
-        return _divide(self._store.sample_ids(), self._size) if self._size > 1 else {}
+        return divide_samples(self._store.sample_ids(), self._size) if self._size > 1 else {}
 
     def _read(self, sample_id: str) -> tuple[tuple[str, ...], Sequence[Fields]]:
         """Return the batch of a sample, and its texts; keep both for the other members."""
@@ -68,7 +68,7 @@ class LabelBatches:
         return read
 
 
-def _divide(ids: Sequence[str], size: int) -> dict[str, tuple[str, ...]]:
+def divide_samples(ids: Sequence[str], size: int) -> dict[str, tuple[str, ...]]:
     """Return the batch of each sample; samples of different stance targets are never together."""
     by_target = dict[str | None, list[str]]()
     for sample_id in ids:

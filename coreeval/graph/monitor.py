@@ -3,15 +3,23 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import get_args
 
 from coreeval.errors import CoreEvalError
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
-from coreeval.tools.stores.heartbeat import Cause, ProgressSnapshot, Spend, Wait
+from coreeval.tools.stores.heartbeat import (
+    Cause,
+    ProgressSnapshot,
+    RoleSpeed,
+    Spend,
+    Wait,
+    WorkerSnapshot,
+)
 from coreeval.tools.stores.run_store import RunStore
 
 
@@ -48,6 +56,54 @@ FRESH_S = 0.5
 """Seconds for which a pulse is reused: hundreds of samples may end per second."""
 _ORDER: tuple[Cause, ...] = get_args(Cause)
 """Causes in order of how much they explain, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReport:
+    """Where one of several processes of a run stands, as it says every second."""
+
+    pid: int
+    host: str
+    idle_s: float = 0.0
+    """The seconds since its last progress."""
+    sent: int = 0
+    """The number of requests in flight."""
+    roles: tuple[RoleSpeed, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    positions: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    """The node of each sample in flight and its start time."""
+
+
+REPORTS_OF_A_RATE = 10
+"""The reports of a worker, a second apart, over which its calls per second are counted."""
+
+
+class _WorkerRecord:
+    """The last report of a worker, and how many calls it had answered at those before."""
+
+    def __init__(self, report: WorkerReport) -> None:
+        self.report, self.ended = report, 0
+        self._answers = deque[tuple[float, int]](maxlen=REPORTS_OF_A_RATE)
+
+    def add(self, at: float, ended: int, report: WorkerReport) -> None:
+        self.report, self.ended = report, ended
+        self._answers.append((at, sum(speed.answers for speed in report.roles)))
+
+    def age_s(self, now: float) -> float:
+        return round(now - self._answers[-1][0], 1)
+
+    def describe(self, number: int, now: float) -> WorkerSnapshot:
+        (since, before), (last, answers) = self._answers[0], self._answers[-1]
+        return WorkerSnapshot(
+            number=number,
+            pid=self.report.pid,
+            host=self.report.host,
+            ended=self.ended,
+            per_second=round((answers - before) / (last - since), 1) if last > since else 0.0,
+            sent=self.report.sent,
+            age_s=self.age_s(now),
+            waits=self.report.waits,
+        )
 
 
 class RateMeter:
@@ -110,6 +166,16 @@ class Monitor:
         self._moved_at = clock()
         self._pulse: ProgressSnapshot | None = None
         self._pulse_at = 0.0
+        self._workers = dict[int, _WorkerRecord]()
+
+    def update_worker(self, number: int, ended: int, report: WorkerReport) -> None:
+        """Record where a worker stands, and how many samples it has ended."""
+        record = self._workers.setdefault(number, _WorkerRecord(report))
+        record.add(self._clock(), ended, report)
+
+    def forget_worker(self, number: int) -> None:
+        """Note that a worker is no longer there."""
+        self._workers.pop(number, None)
 
     def on_progress(self, progress: Progress) -> None:
         """Record the run's progress and pass it on."""
@@ -137,7 +203,13 @@ class Monitor:
 
     def _measure(self, now: float) -> ProgressSnapshot:
         rate, place = self._meter.per_minute(), self._place
-        moved = max(self._moved_at, self.active_calls.moved_at, self.in_flight.moved_at)
+        workers = list(self._workers.values())
+        moved = max(
+            self._moved_at,
+            self.active_calls.moved_at,
+            self.in_flight.moved_at,
+            *(now - each.age_s(now) - each.report.idle_s for each in workers),
+        )
         return ProgressSnapshot(
             stage=place.stage,
             done=place.done,
@@ -145,16 +217,20 @@ class Monitor:
             per_minute=rate,
             left_s=round(60 * (place.total - place.done) / rate, 1) if rate else None,
             idle_s=round(max(0.0, now - moved), 1),
-            sent=self.active_calls.in_flight,
-            roles=self.active_calls.speeds(),
+            sent=self.active_calls.in_flight + sum(each.report.sent for each in workers),
+            roles=_merge_speeds(
+                [self.active_calls.speeds(), *(each.report.roles for each in workers)]
+            ),
             waits=self._list_waits(now - moved),
             spend=self._spent,
+            workers=tuple(each.describe(n, now) for n, each in sorted(self._workers.items())),
         )
 
     def _list_waits(self, idle_s: float) -> tuple[Wait, ...]:
         """Return what the run is waiting for; steps only if no call and no news explains it."""
         steps = self.in_flight.list_waits()
         found = [*self.active_calls.waits(), *(wait for wait in steps if wait.cause == "news")]
+        found += _merge_waits(each.report.waits for each in self._workers.values())
         if self._place.stage == "gather":
             seconds = round(max(0.0, idle_s), 1)
             found.append(
@@ -168,8 +244,37 @@ class Monitor:
             self._spent = await asyncio.to_thread(self._spend)
         self._pulse = None
         pulse = self.pulse()
-        store.beat(self.in_flight.positions(), pulse)
+        positions = self.in_flight.positions()
+        for each in self._workers.values():
+            positions |= each.report.positions
+        store.beat(positions, pulse)
         self._watch(replace(self._place, note="", pulse=pulse))
+
+
+def _merge_speeds(groups: Iterable[Iterable[RoleSpeed]]) -> tuple[RoleSpeed, ...]:
+    """Return the speed of each role over all processes, the slowest first."""
+    sums = dict[tuple[str, str], tuple[int, float]]()
+    for speed in chain.from_iterable(groups):
+        key = speed.role, speed.model
+        answers, seconds = sums.get(key, (0, 0.0))
+        sums[key] = answers + speed.answers, seconds + speed.answers * speed.mean_s
+    found = [
+        RoleSpeed(role=role, model=model, answers=answers, mean_s=round(seconds / answers, 3))
+        for (role, model), (answers, seconds) in sums.items()
+    ]
+    return tuple(sorted(found, key=lambda speed: -speed.mean_s))
+
+
+def _merge_waits(groups: Iterable[Iterable[Wait]]) -> list[Wait]:
+    """Return what all processes wait for, each cause with the longest wait."""
+    found = dict[tuple[str, str], Wait]()
+    for wait in chain.from_iterable(groups):
+        key = wait.cause, wait.who
+        one = found.get(key, wait)
+        number = wait.number + (one.number if key in found else 0)
+        longest = max(one, wait, key=lambda each: each.seconds)
+        found[key] = replace(longest, number=number, reason=longest.reason or wait.reason)
+    return list(found.values())
 
 
 @asynccontextmanager

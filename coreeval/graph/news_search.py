@@ -2,27 +2,17 @@
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from coreeval.graph.event_offers import REPORTS_PER_QUERY, EventOffers, NearestSearch
 from coreeval.graph.monitor import Progress
-from coreeval.graph.nodes import SampleNodes
-from coreeval.graph.pool import run_pool
+from coreeval.graph.phases import Phase, PhaseResult, PhaseRunner
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.state import SampleState
-from coreeval.graph.threads import SampleThreads
-from coreeval.schema import EntityQuery, Result
-
-_Visit = Callable[[str, SampleState], Awaitable[None]]
-"""Does something with a sample that has reached the point where it looks for news."""
+from coreeval.schema import EntityQuery
 
 
 async def find_news(
-    run: RunContext,
-    nodes: SampleNodes,
-    offers: EventOffers,
-    threads: SampleThreads,
-    pending: Sequence[str],
+    run: RunContext, offers: EventOffers, runner: PhaseRunner, pending: Sequence[str]
 ) -> None:
     """Bring all samples to the point where they look for news, find it, and deal the events.
 
@@ -33,24 +23,17 @@ async def find_news(
     Raises:
         CoreEvalError: something that no sample could survive.
     """
-    asked, known = dict[str, EntityQuery](), await asyncio.to_thread(run.store.events.ids)
+    known = await asyncio.to_thread(run.store.events.ids)
     open_ids = [sample_id for sample_id in pending if sample_id not in known]
-
-    async def note_queries(_: str, state: SampleState) -> None:
-        asked.update({_query_key(query): query for query in await nodes.build_queries(state)})
-
-    async def search(sample_id: str, state: SampleState) -> None:
-        text, need = await nodes.describe_need(state)
-        await offers.search(sample_id, await nodes.build_queries(state), text, need)
-
     if offers.knowledge.remote:
-        await _visit_samples(run, threads, open_ids, note_queries)
+        found = await _run_phase(run, runner, "queries", open_ids)
+        asked = {_query_key(query): query for each in found for query in each.queries}
         if asked and not run.stop.asked:
             await _gather_news(run, offers, list(asked.values()))
     if open_ids and offers.nearest and not run.stop.asked:
         await asyncio.to_thread(_embed_headlines, run, offers.nearest)
     if not run.stop.asked:
-        await _visit_samples(run, threads, open_ids, search)
+        await _run_phase(run, runner, "search", open_ids)
     if not run.stop.asked:
         await asyncio.to_thread(offers.deal)
 
@@ -63,20 +46,19 @@ def _embed_headlines(run: RunContext, nearest: NearestSearch) -> None:
     nearest.embed(watch)
 
 
-async def _visit_samples(
-    run: RunContext, threads: SampleThreads, pending: Sequence[str], visit: _Visit
-) -> None:
-    """Visit each sample at the point where it looks for news; some end before."""
-    ranks, done = itertools.count(), itertools.count(1)
+async def _run_phase(
+    run: RunContext, runner: PhaseRunner, phase: Phase, pending: Sequence[str]
+) -> list[PhaseResult]:
+    """Take samples through a phase before they are offered news; some end in it."""
+    done, found = itertools.count(1), list[PhaseResult]()
 
-    async def bring(sample_id: str) -> None:
-        reached = await threads.to_news(sample_id, next(ranks))
-        if reached is not None and not isinstance(reached, Result):
-            await visit(sample_id, reached)
+    def note(result: PhaseResult) -> None:
+        if result.queries and phase == "queries":
+            found.append(result)
         run.watch(Progress(stage="extract", done=next(done), total=len(pending)))
 
-    concurrency = run.config.run.concurrency
-    await run_pool(pending, bring, concurrency=concurrency, stop=run.stop, context=run.context)
+    await runner.run(phase, pending, note)
+    return found
 
 
 async def _gather_news(run: RunContext, offers: EventOffers, asked: Sequence[EntityQuery]) -> None:

@@ -6,7 +6,7 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from typing import TypeVar
@@ -36,13 +36,13 @@ class Stop:
         self.asked = False
         self.error: CoreEvalError | None = None
         """The error that ended the run, such as a refused key; None if there is none."""
-        self._controls: set[RunControl] = set()
+        self._listeners = dict[int, Callable[[str], None]]()
 
     def ask(self, reason: str) -> None:
         """Take no new samples and let those in flight finish."""
         self.asked = True
-        for control in list(self._controls):
-            control.request_drain(reason)
+        for listener in list(self._listeners.values()):
+            listener(reason)
 
     def fail(self, error: CoreEvalError) -> None:
         """Stop because of an error that prevents any further work; the first error is reported."""
@@ -53,15 +53,21 @@ class Stop:
     def control(self) -> Iterator[RunControl]:
         """Yield a handle by which one thread can be drained."""
         control = RunControl()
-        self._controls.add(control)
-        try:
+        with self.notify(control.request_drain):
             yield control
+
+    @contextmanager
+    def notify(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """Call a listener with the reason if the stop is requested during the block."""
+        self._listeners[id(listener)] = listener
+        try:
+            yield
         finally:
-            self._controls.discard(control)
+            del self._listeners[id(listener)]
 
 
 async def run_pool(
-    ids: Iterable[Item],
+    ids: Iterable[Item] | AsyncIterator[Item],
     work: Callable[[Item], Awaitable[None]],
     *,
     concurrency: int,
@@ -71,7 +77,7 @@ async def run_pool(
     """Work on samples so that `concurrency` of them ask at a time; finishing comes before starting.
 
     Args:
-        ids: The ids of the samples.
+        ids: The ids of the samples; they may arrive one after the other.
         work: Works on one sample.
         concurrency: How many may ask at a time; see `max_open_samples`.
         stop: Once it is set, no further samples are started.
@@ -80,12 +86,12 @@ async def run_pool(
     Raises:
         CoreEvalError: the error that stopped the pool, once all samples in flight have stopped.
     """
-    waiting = iter(ids)
+    waiting = ids if isinstance(ids, AsyncIterator) else _AsyncItems(ids)
     all_begun = False
 
     async def worker() -> None:
         nonlocal all_begun
-        for sample_id in waiting:
+        async for sample_id in waiting:
             if stop.asked:
                 break
             try:
@@ -103,6 +109,19 @@ async def run_pool(
                     break
     if stop.error:
         raise stop.error
+
+
+class _AsyncItems(AsyncIterator[Item]):
+    """Items that are all there already."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+
+    async def __anext__(self) -> Item:
+        try:
+            return next(self._items)
+        except StopIteration:
+            raise StopAsyncIteration from None
 
 
 def max_open_samples(concurrency: int) -> int:

@@ -6,7 +6,6 @@ payer and budget of the run: what both passes ask, such as extraction and reword
 """
 
 import asyncio
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -15,25 +14,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from coreeval.agents.events import Similarity
-from coreeval.agents.team import TeamInputs
+from coreeval.agents.team import TeamInputs, build_team
 from coreeval.errors import KnowledgeError, ReleaseError
-from coreeval.graph.build import build_sample_graph
-from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.event_offers import EventOffers
-from coreeval.graph.inputs import NewsSources, describe_news, open_embedder
+from coreeval.graph.inputs import FILE_INPUTS, NewsSources, describe_news, open_embedder
 from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
 from coreeval.graph.node_context import NodeContext, TaskTeam
-from coreeval.graph.nodes import SampleNodes
-from coreeval.graph.pool import run_pool
-from coreeval.graph.recorder import build_recorder
+from coreeval.graph.phases import InProcessRunner, PhaseResult, PhaseRunner, open_sample_work
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper
-from coreeval.graph.setup import Setup, check_models
-from coreeval.graph.threads import SampleThreads
+from coreeval.graph.sample_groups import group_samples
+from coreeval.graph.setup import Setup, check_models, refuse_network_filesystem
 from coreeval.graph.window import CONTROL_KEY
-from coreeval.models import close_models, open_model_pool
+from coreeval.graph.worker_pool import WorkerPool
+from coreeval.models import open_model_pool
 from coreeval.runs.manifest import ControlPass
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
@@ -54,28 +50,36 @@ async def refresh_samples(run: RunContext) -> None:
     async with AsyncExitStack() as stack:
         pending, counts = await asyncio.to_thread(_open_samples, run)
         context = await asyncio.to_thread(open_node_context, run, stack)
-        threads = await _open_threads(run, context, stack)
+        runner = await _open_runner(run, context, stack)
         if isinstance(context.retrieve, EventOffers):
-            await find_news(run, SampleNodes(context), context.retrieve, threads, pending)
+            await find_news(run, context.retrieve, runner, pending)
             if context.reads_articles and not run.stop.asked:
                 await _read_articles(run, context.retrieve.similarity)
             pending, counts = await asyncio.to_thread(_open_samples, run)
         total = len(pending) + counts.total()
 
-        ranks = itertools.count()
-
         def tell() -> None:
             done = counts.total()
             run.watch(Progress(stage=run.stage, done=done, total=total, counts=dict(counts)))
 
-        async def work(sample_id: str) -> None:
-            outcome = await threads.run(sample_id, next(ranks))
-            counts.update([outcome] if outcome else [])
+        def count(result: PhaseResult) -> None:
+            counts.update([result.outcome] if result.outcome else [])
             tell()
 
         tell()
-        at_once = run.config.run.concurrency
-        await run_pool(pending, work, concurrency=at_once, stop=run.stop, context=run.context)
+        if not run.stop.asked:
+            await runner.run("finish", pending, count)
+
+
+async def _open_runner(run: RunContext, context: NodeContext, stack: AsyncExitStack) -> PhaseRunner:
+    """Open what takes samples through the phases; the stack closes it."""
+    if run.config.run.workers == 1:
+        return InProcessRunner(run, await open_sample_work(run, context, stack))
+    if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
+        raise ValueError("a team or inputs of a caller's own cannot be used in other processes")
+    refuse_network_filesystem(run.files.root)
+    groups = await asyncio.to_thread(group_samples, run.before or run.store, run.config.run)
+    return await stack.enter_async_context(WorkerPool(run, groups))
 
 
 async def _read_articles(run: RunContext, similarity: Similarity | None) -> None:
@@ -109,30 +113,6 @@ def _open_samples(run: RunContext) -> tuple[list[str], Counter[str]]:
     check_models(run.setup, run.workspace)
     run.store.reopen_stages()
     return run.store.pending(), Counter(run.store.counts())
-
-
-async def _open_threads(
-    run: RunContext, context: NodeContext, stack: AsyncExitStack
-) -> SampleThreads:
-    """Open models and checkpoints; the stack closes them."""
-    in_flight = run.monitor.in_flight
-    stack.push_async_callback(close_models)
-    saver = await stack.enter_async_context(open_checkpoints(run.files.checkpoints))
-    wrap = build_recorder(run.store, in_flight, run.now, run.payer, run.observer, run.before)
-    graph = build_sample_graph(SampleNodes(context), wrap)
-    return SampleThreads(
-        app=graph.compile(checkpointer=saver),
-        saver=saver,
-        checkpoints=run.files.checkpoints,
-        store=run.store,
-        in_flight=in_flight,
-        observer=run.observer,
-        stop=run.stop,
-        prefix=f"{run.manifest.run}:{run.graph_version}",
-        max_attempts=run.config.run.max_attempts,
-        timeout_s=run.config.run.sample_timeout_s,
-        targets=run.setup.target_dates,
-    )
 
 
 def open_node_context(run: RunContext, stack: AsyncExitStack) -> NodeContext:

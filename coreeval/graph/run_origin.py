@@ -24,6 +24,7 @@ FREE_KEYS = (
     "allow_unpriced",
     "prices",
     "concurrency",
+    "workers",
     "timeout_s",
     "sample_timeout_s",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
@@ -49,8 +49,9 @@ from coreeval.tools.endpoints import (
     service_pairs,
 )
 from coreeval.tools.extras import check_extra
+from coreeval.tools.files import find_network_filesystem
 from coreeval.tools.trust import TrustRecord
-from coreeval.tools.workspace import Workspace
+from coreeval.tools.workspace import HOME_VARIABLE, Workspace
 
 Untrusted = Literal["refuse", "skip"]
 """What to do with a model if nobody has agreed to send its key to its endpoint."""
@@ -187,9 +188,57 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     _check_rule_based(config.models, setup.task.language)
     _check_rules_fit(config.models, setup.task)
     refuse_uncounted_embeddings(config)
+    _check_workers(config, workspace)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
+
+
+def _check_workers(config: Config, workspace: Workspace) -> None:
+    """Raise an error if several processes cannot share the work of the run.
+
+    Raises:
+        ConfigError: a limit is too small to share, or the news or the stores cannot be shared.
+    """
+    workers = config.run.workers
+    if workers == 1:
+        return
+    limits = {"run.concurrency": config.run.concurrency} | {
+        f"models.{role}.max_in_flight": config.models.for_role(role).max_in_flight
+        for role in ROLES
+    }
+    for key, most in limits.items():
+        if most is not None and most < workers:
+            raise ConfigError(
+                f"{workers} workers cannot share {key}, which is {most}",
+                where="run.workers",
+                hint=f"use at most {most} workers, or raise {key}",
+            )
+    remote = [name for name in config.knowledge.backends if name != "local"]
+    if remote:
+        raise ConfigError(
+            f"{' and '.join(remote)} is asked once for the news of all samples, by one process",
+            where="run.workers",
+            hint="set run.workers: 1, or bring the news in first (coreeval gdelt sync) and use "
+            "knowledge.backends: [local]",
+        )
+    refuse_network_filesystem(workspace.root)
+
+
+def refuse_network_filesystem(folder: Path) -> None:
+    """Raise an error if several processes would damage SQLite's files in a folder.
+
+    Raises:
+        ConfigError: it is on a network file system.
+    """
+    if kind := find_network_filesystem(folder):
+        raise ConfigError(
+            f"this folder is on a network file system ({kind}), where several processes would "
+            "damage SQLite's files",
+            where=str(folder),
+            hint=f"put the workspace ({HOME_VARIABLE}=DIR) and the run (--run-dir) on a disk of "
+            "this machine, or set run.workers: 1",
+        )
 
 
 def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Workspace) -> None:
@@ -388,11 +437,18 @@ def graph_version(setup: Setup) -> str:
     return _hash(*SAMPLE_NODES, *prompt_versions(setup).values())[:12]
 
 
+_NOT_IN_FINGERPRINT: Final[dict[str, bool | set[str]]] = {
+    "schedule": True,
+    "telemetry": True,
+    "run": {"workers"},
+}
+
+
 def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
     """Return the hashes of everything that determines the result."""
     versions = prompt_versions(setup)
     return Fingerprints(
-        config=_hash(setup.config.model_dump_json(exclude={"schedule", "telemetry"})),
+        config=_hash(setup.config.model_dump_json(exclude=_NOT_IN_FINGERPRINT)),
         prompts=_hash(*versions.values()),
         task=task_fingerprint(setup),
         data=data_fingerprint(setup),

@@ -1,10 +1,15 @@
 """Processes that a command starts for itself: only the command handles stop signals."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from subprocess import PIPE, Popen
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 
 @contextmanager
@@ -22,9 +27,28 @@ def hold_signals() -> Iterator[None]:
 
 def start_serving(module: str) -> Popen[bytes]:
     """Start a Python process that runs `serve()` of a module, asked and answering through pipes."""
-    code = f"import sys; sys.path[:] = sys.argv[1:]; from {module} import serve; serve()"
     with hold_signals():
-        return Popen([sys.executable, "-P", "-c", code, *sys.path], stdin=PIPE, stdout=PIPE)
+        return Popen(_serving_command(module), stdin=PIPE, stdout=PIPE)
+
+
+async def start_serving_async(module: str) -> "Process":
+    """Do what `start_serving` does, with streams of the running event loop."""
+    from asyncio import create_subprocess_exec  # for few commands
+
+    with hold_signals():
+        return await create_subprocess_exec(*_serving_command(module), stdin=PIPE, stdout=PIPE)
+
+
+def _serving_command(module: str) -> list[str]:
+    code = f"import sys; sys.path[:] = sys.argv[1:]; from {module} import serve; serve()"
+    return [sys.executable, "-P", "-c", code, *sys.path]
+
+
+def take_answer_stream() -> BinaryIO:
+    """Return the stream for the answers of this process; what else is printed goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
 
 
 def describe_ending(code: int) -> str:

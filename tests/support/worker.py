@@ -26,7 +26,7 @@ from pathlib import Path
 from unittest import mock
 
 from coreeval import cli
-from coreeval.graph import recorder, refresh
+from coreeval.graph import phases, recorder
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
@@ -107,7 +107,7 @@ def _dying(die: str) -> AbstractContextManager[object]:
         return mock.patch.object(RunContext, "tell", _deadly_tell(rest))
     node, _, count = rest.partition(":")
     deadly = _deadly_recorder(moment, node, int(count))
-    return mock.patch.object(refresh, "build_recorder", deadly)
+    return mock.patch.object(phases, "build_recorder", deadly)
 
 
 def _deadly_tell(stage: str) -> object:

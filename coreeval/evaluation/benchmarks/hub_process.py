@@ -20,7 +20,12 @@ from coreeval.evaluation.benchmarks.hub_files import keep_to_own_files
 from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
 from coreeval.tools.files import MOST_ROW_BYTES
-from coreeval.tools.processes import describe_ending, limit_memory, start_serving
+from coreeval.tools.processes import (
+    describe_ending,
+    limit_memory,
+    start_serving,
+    take_answer_stream,
+)
 
 MOST_MEMORY: Final = 8 << 30
 """The most bytes of memory of the process, mapped files not counted (own choice)."""
@@ -156,8 +161,7 @@ def _iter_rows(package: ModuleType, question: HubQuestion) -> Iterator[Any]:
 
 def serve() -> None:
     """Answer the question on standard input."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what else is said is no answer
+    answers = take_answer_stream()
     limit_memory(MOST_MEMORY)
     try:
         for part in answer(pickle.load(sys.stdin.buffer)):

@@ -6,7 +6,7 @@ a run goes on is read so, and nothing is written.
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,25 @@ class RoleSpeed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkerSnapshot:
+    """The state of one of several processes that work on a run."""
+
+    number: int
+    pid: int
+    host: str
+    ended: int = 0
+    """The number of samples that it has brought to the end of their phase."""
+    per_second: float = 0.0
+    """The number of calls answered per second since its last report but ten."""
+    sent: int = 0
+    """The number of requests in flight."""
+    age_s: float = 0.0
+    """The seconds since its last report."""
+    waits: tuple[Wait, ...] = ()
+    """What it waits for, in order of the precedence of their causes."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spend:
     """The amounts that a run has spent according to the ledger, in US dollars."""
 
@@ -83,14 +102,26 @@ class ProgressSnapshot:
     """The current waits, in order of the precedence of their causes."""
     spend: Spend | None = None
     """The run's spending at the last heartbeat; None until it was read."""
+    workers: tuple[WorkerSnapshot, ...] = ()
+    """The worker processes, if the run has several."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return a snapshot from its `dataclasses.asdict` form."""
-        roles = tuple(RoleSpeed(**role) for role in row["roles"])
-        waits = tuple(Wait(**wait) for wait in row["waits"])
-        spend = Spend(**row["spend"]) if row.get("spend") else None
-        return cls(**{**row, "roles": roles, "waits": waits, "spend": spend})
+        known = {
+            "roles": tuple(RoleSpeed(**role) for role in row["roles"]),
+            "waits": _to_waits(row["waits"]),
+            "spend": Spend(**row["spend"]) if row.get("spend") else None,
+            "workers": tuple(
+                WorkerSnapshot(**{**worker, "waits": _to_waits(worker["waits"])})
+                for worker in row.get("workers", ())
+            ),
+        }
+        return cls(**{**row, **known})
+
+
+def _to_waits(rows: Iterable[Mapping[str, Any]]) -> tuple[Wait, ...]:
+    return tuple(Wait(**row) for row in rows)
 
 
 REPAIR = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import Text, bindparam, cast, delete, func, insert, select
 
 from coreeval.schema import (
     BadRow,
@@ -154,6 +154,11 @@ class RunStore:
         query = select(t.samples.c.id).order_by(t.samples.c.seq)
         with self._file.engine.connect() as connection:
             return list(connection.execute(query).scalars())
+
+    def iter_texts(self) -> Iterator[tuple[str, str]]:
+        """Yield each sample's id with its texts in one string, in the benchmark's order."""
+        query = select(t.samples.c.id, cast(t.samples.c.fields, Text)).order_by(t.samples.c.seq)
+        return self._file.tuples(query)
 
     def pending(self) -> list[str]:
         """Return the ids of samples without a result, in the benchmark's order."""

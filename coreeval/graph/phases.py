@@ -1,0 +1,149 @@
+"""The phases of a refresh: what is done with each sample in them, and who does it.
+
+Samples first search for news, and are finished once the news is dealt. A `PhaseRunner` takes all
+samples through one phase, in this process or in several (`worker_pool`).
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from coreeval.graph.build import build_sample_graph
+from coreeval.graph.checkpoints import open_checkpoints
+from coreeval.graph.event_offers import EventOffers
+from coreeval.graph.node_context import NodeContext
+from coreeval.graph.nodes import SampleNodes
+from coreeval.graph.pool import run_pool
+from coreeval.graph.recorder import build_recorder
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.state import SampleState
+from coreeval.graph.threads import SampleThreads
+from coreeval.models import close_models
+from coreeval.schema import EntityQuery, Outcome, Result
+
+Phase = Literal["queries", "search", "finish"]
+"""Find out what to ask a remote source; search for news; bring the sample to its outcome."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseResult:
+    """What became of a sample in a phase."""
+
+    sample_id: str
+    outcome: Outcome | None = None
+    """None after a search, or if the sample was stopped and stays open."""
+    queries: tuple[EntityQuery, ...] = ()
+
+
+OnResult = Callable[[PhaseResult], None]
+
+
+class PhaseRunner(Protocol):
+    """Takes samples through a phase."""
+
+    async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
+        """Take samples through a phase; return early if the run is told to stop.
+
+        Args:
+            phase: The phase.
+            ids: The samples, those first that are to be worked on first.
+            on_result: Receives what became of each sample.
+
+        Raises:
+            CoreEvalError: something that no sample could survive, such as a refused key.
+        """
+        ...
+
+
+class SampleWork:
+    """The work on one sample in each phase.
+
+    Args:
+        context: What the nodes work with.
+        threads: The samples' threads.
+    """
+
+    def __init__(self, context: NodeContext, threads: SampleThreads) -> None:
+        self._nodes, self._threads = SampleNodes(context), threads
+        self._offers = context.retrieve
+
+    async def do(self, phase: Phase, sample_id: str, rank: int) -> PhaseResult:
+        """Take one sample through a phase.
+
+        Args:
+            phase: The phase.
+            sample_id: The sample.
+            rank: Its position in the order of starting; models serve earlier samples first.
+
+        Raises:
+            CoreEvalError: something that no other sample could survive either.
+        """
+        if phase == "finish":
+            outcome = await self._threads.run(sample_id, rank)
+            return PhaseResult(sample_id=sample_id, outcome=outcome)
+        reached = await self._threads.to_news(sample_id, rank)
+        if isinstance(reached, Result):
+            return PhaseResult(sample_id=sample_id, outcome=reached.outcome)
+        if reached is None:
+            return PhaseResult(sample_id=sample_id)
+        queries = await self._nodes.build_queries(reached)
+        if phase == "search":
+            await self._search(sample_id, reached, queries)
+        return PhaseResult(sample_id=sample_id, queries=tuple(queries))
+
+    async def _search(
+        self, sample_id: str, state: SampleState, queries: Sequence[EntityQuery]
+    ) -> None:
+        if not isinstance(self._offers, EventOffers):
+            raise TypeError("only events are searched for before they are offered")
+        text, need = await self._nodes.describe_need(state)
+        await self._offers.search(sample_id, queries, text, need)
+
+
+async def open_sample_work(
+    run: RunContext, context: NodeContext, stack: AsyncExitStack
+) -> SampleWork:
+    """Open models and checkpoints; the stack closes them."""
+    in_flight = run.monitor.in_flight
+    stack.push_async_callback(close_models)
+    saver = await stack.enter_async_context(open_checkpoints(run.files.checkpoints))
+    wrap = build_recorder(run.store, in_flight, run.now, run.payer, run.observer, run.before)
+    graph = build_sample_graph(SampleNodes(context), wrap)
+    threads = SampleThreads(
+        app=graph.compile(checkpointer=saver),
+        saver=saver,
+        checkpoints=run.files.checkpoints,
+        store=run.store,
+        in_flight=in_flight,
+        observer=run.observer,
+        stop=run.stop,
+        prefix=f"{run.manifest.run}:{run.graph_version}",
+        max_attempts=run.config.run.max_attempts,
+        timeout_s=run.config.run.sample_timeout_s,
+        targets=run.setup.target_dates,
+    )
+    return SampleWork(context, threads)
+
+
+class InProcessRunner:
+    """Takes samples through a phase in this process.
+
+    Args:
+        run: The run.
+        work: The work on one sample.
+    """
+
+    def __init__(self, run: RunContext, work: SampleWork) -> None:
+        self._run, self._work = run, work
+
+    async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
+        """Take samples through a phase; see `PhaseRunner`."""
+        run, ranks = self._run, itertools.count()
+
+        async def work(sample_id: str) -> None:
+            on_result(await self._work.do(phase, sample_id, next(ranks)))
+
+        at_once = run.config.run.concurrency
+        await run_pool(ids, work, concurrency=at_once, stop=run.stop, context=run.context)

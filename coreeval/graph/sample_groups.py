@@ -1,0 +1,110 @@
+"""Which samples have to be worked on by the same process, and who gets which group next.
+
+Samples that are labelled in one call, or have the same texts, put the same questions: in one
+process they share the call, in two it would be paid twice.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from coreeval.config import RunConfig
+from coreeval.graph.label_batches import divide_samples
+from coreeval.tools.stores.run_store import RunStore
+
+Group = tuple[str, ...]
+"""The ids of samples that are worked on by one process, in the benchmark's order."""
+
+
+def group_samples(store: RunStore, settings: RunConfig) -> Mapping[str, int]:
+    """Return the number of each sample's group; groups are numbered in the benchmark's order.
+
+    Args:
+        store: The store of the samples.
+        settings: Says how many originals are labelled in one call.
+    """
+    texts = dict(store.iter_texts())
+    batches = divide_samples(list(texts), settings.label_batch)
+    leaders = dict[object, str]()
+    """The first sample of each batch and of each text."""
+    found = dict[str, str]()
+    """For each sample one before it in the same group, or itself."""
+    for sample_id, text in texts.items():
+        found[sample_id] = sample_id
+        for key in (batches[sample_id], text):
+            _join(found, leaders.setdefault(key, sample_id), sample_id)
+    firsts = {sample_id: _find_first(found, sample_id) for sample_id in texts}
+    numbers = {first: number for number, first in enumerate(dict.fromkeys(firsts.values()))}
+    return {sample_id: numbers[first] for sample_id, first in firsts.items()}
+
+
+def _join(found: dict[str, str], one: str, other: str) -> None:
+    found[_find_first(found, other)] = _find_first(found, one)
+
+
+def _find_first(found: dict[str, str], sample_id: str) -> str:
+    while found[sample_id] != sample_id:
+        found[sample_id] = sample_id = found[found[sample_id]]
+    return sample_id
+
+
+class GroupQueue:
+    """Deals groups to workers until every sample of them has ended.
+
+    A worker is dealt the groups first that it has worked on before, then those that nobody has,
+    then those of the others.
+
+    Args:
+        ids: The samples to be worked on.
+        numbers: The group of each sample.
+        owners: The worker that has worked on a group before, by the group's number; it is kept up.
+    """
+
+    def __init__(
+        self, ids: Iterable[str], numbers: Mapping[str, int], owners: dict[int, int]
+    ) -> None:
+        self._owners, self._numbers = owners, numbers
+        self._open = dict[str, int]()
+        """The worker of each sample that was dealt and has not ended."""
+        self._ranks = {sample_id: rank for rank, sample_id in enumerate(ids)}
+        groups = dict[int, list[str]]()
+        for sample_id in self._ranks:
+            groups.setdefault(numbers[sample_id], []).append(sample_id)
+        self._left = len(self._ranks)
+        self._queues = dict[int | None, deque[Group]]()
+        for number, members in groups.items():
+            self._queue(owners.get(number)).append(tuple(members))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all samples have ended."""
+        return self._left == 0
+
+    def take(self, worker: int) -> Sequence[tuple[str, int]]:
+        """Return the next group for a worker, each sample with its rank; empty if none is left."""
+        own, unowned = self._queue(worker), self._queue(None)
+        fullest = max(self._queues.values(), key=len)
+        if queue := own or unowned or fullest:
+            group = queue.pop() if queue is fullest is not own else queue.popleft()
+            self._owners[self._numbers[group[0]]] = worker
+            self._open |= dict.fromkeys(group, worker)
+            return [(sample_id, self._ranks[sample_id]) for sample_id in group]
+        return []
+
+    def end(self, sample_id: str) -> bool:
+        """Note that a sample has ended; return whether it was open."""
+        was_open = self._open.pop(sample_id, None) is not None
+        self._left -= was_open
+        return was_open
+
+    def take_back(self, worker: int) -> Collection[str]:
+        """Queue again, before all others, the samples that a worker was dealt and has not ended."""
+        lost = [sample_id for sample_id, owner in self._open.items() if owner == worker]
+        groups = dict[int, list[str]]()
+        for sample_id in lost:
+            del self._open[sample_id]
+            groups.setdefault(self._numbers[sample_id], []).append(sample_id)
+        self._queue(worker).extendleft(map(tuple, reversed(groups.values())))
+        return lost
+
+    def _queue(self, worker: int | None) -> deque[Group]:
+        return self._queues.setdefault(worker, deque())

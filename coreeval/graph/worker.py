@@ -1,0 +1,240 @@
+"""One of several processes that refresh the samples of a run; `worker_pool` starts it.
+
+It is told on standard input which samples to take through which phase, and answers on standard
+output. It works with its own models, news and connections to the run's stores. If the process that
+started it is gone, it ends at once, as by a kill.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from typing import BinaryIO, Final
+
+from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.errors import CoreEvalError, RunError
+from coreeval.graph.execute import RunHooks, build_run_context
+from coreeval.graph.monitor import Progress, WorkerReport
+from coreeval.graph.phases import Phase, open_sample_work
+from coreeval.graph.pool import Stop, run_pool
+from coreeval.graph.refresh import open_node_context
+from coreeval.graph.run import open_run, open_workspace
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.spans import TELEMETRY_STAGE, observe_run
+from coreeval.graph.worker_messages import (
+    Assignment,
+    Failure,
+    Finish,
+    FromWorker,
+    Note,
+    StopRequest,
+    ToWorker,
+    WorkerStart,
+    pack,
+    read_message,
+)
+from coreeval.models.tracing import TRACING
+from coreeval.tools.processes import take_answer_stream
+
+REPORT_EVERY_S: Final = 1.0
+Tell = Callable[[FromWorker], None]
+_Task = tuple[Phase, str, int]
+
+
+def serve() -> None:
+    """Work on samples as standard input says, until it says that there is nothing more to do."""
+    answers = take_answer_stream()
+
+    def tell(message: FromWorker) -> None:
+        answers.write(pack(message))
+        answers.flush()
+
+    code = 0
+    try:
+        start = read_message(sys.stdin.buffer)
+        if isinstance(start, WorkerStart):
+            asyncio.run(work(start, tell, partial(_read_forever, sys.stdin.buffer)))
+    except CoreEvalError as error:
+        tell(Failure(error))
+    except BrokenPipeError:
+        code = 1
+    except BaseException as error:  # noqa: BLE001 - this process ends, and the other tells why
+        traceback.print_exc()
+        tell(Failure(RunError(f"a worker failed: {type(error).__name__}: {error}")))
+        code = 1
+    if unsent := TRACING.close():
+        tell(Note(TELEMETRY_STAGE, unsent))
+    os._exit(code)  # threads of packages may still be at work
+
+
+def _read_forever(stream: BinaryIO, take: Callable[[ToWorker], None]) -> None:
+    """Hand on every message; end the process if its starter is gone."""
+    while True:
+        message = read_message(stream)
+        if message is None:
+            os._exit(1)
+        take(message)
+        if isinstance(message, Finish):
+            return
+
+
+class Inbox(AsyncIterator[_Task]):
+    """The samples that this worker is dealt, in order.
+
+    Args:
+        stop: Stops the work.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self._tasks = asyncio.Queue[_Task | None]()
+        self._stop = stop
+
+    def take(self, message: ToWorker) -> None:
+        """Take a message; call it in the event loop."""
+        match message:
+            case Assignment(phase, samples):
+                for sample_id, rank in samples:
+                    self._tasks.put_nowait((phase, sample_id, rank))
+            case StopRequest(reason):
+                self._stop.ask(reason)
+            case Finish():
+                self.close()
+
+    def close(self, _: str = "") -> None:
+        """Let no more samples be taken than have arrived."""
+        self._tasks.put_nowait(None)
+
+    async def __anext__(self) -> _Task:
+        task = await self._tasks.get()
+        if task is None:
+            self._tasks.put_nowait(None)  # for whoever else waits
+            raise StopAsyncIteration
+        return task
+
+
+async def work(
+    start: WorkerStart, tell: Tell, read: Callable[[Callable[[ToWorker], None]], None]
+) -> None:
+    """Take samples through phases until told to stop.
+
+    Args:
+        start: The run, and this worker's share of it.
+        tell: Sends a message; it is called in the event loop.
+        read: Calls its argument with every message; it is run in a thread.
+
+    Raises:
+        CoreEvalError: something that no sample could survive.
+    """
+    loop = asyncio.get_running_loop()
+    TRACING.open()
+
+    def watch(progress: Progress) -> None:
+        if progress.note:
+            loop.call_soon_threadsafe(tell, Note(progress.stage, progress.note))
+
+    run = await asyncio.to_thread(open_share, start, watch)
+    try:
+        inbox = Inbox(run.stop)
+
+        def take(message: ToWorker) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and so will this process
+                loop.call_soon_threadsafe(inbox.take, message)
+
+        threading.Thread(target=read, args=(take,), daemon=True).start()
+        reporting = asyncio.create_task(_report_regularly(run, tell))
+        with observe_run(run) as heard:
+            await _work_on(heard, inbox, tell)
+        reporting.cancel()
+    finally:
+        await asyncio.to_thread(run.close)
+
+
+async def _work_on(run: RunContext, inbox: Inbox, tell: Tell) -> None:
+    async with AsyncExitStack() as stack:
+        context = await asyncio.to_thread(open_node_context, run, stack)
+        samples = await open_sample_work(run, context, stack)
+
+        async def do(task: _Task) -> None:
+            tell(await samples.do(*task))
+
+        at_once = run.config.run.concurrency
+        with run.stop.notify(inbox.close):
+            await run_pool(inbox, do, concurrency=at_once, stop=run.stop, context=run.context)
+
+
+async def _report_regularly(run: RunContext, tell: Tell) -> None:
+    host, pid = socket.gethostname(), os.getpid()
+    while True:
+        found = run.monitor.pulse()
+        tell(
+            WorkerReport(
+                pid=pid,
+                host=host,
+                idle_s=found.idle_s,
+                sent=found.sent,
+                roles=found.roles,
+                waits=found.waits,
+                positions=run.monitor.in_flight.positions(),
+            )
+        )
+        await asyncio.sleep(REPORT_EVERY_S)
+
+
+def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunContext:
+    """Return the run, or its second pass, with this worker's share of its pace.
+
+    Raises:
+        CoreEvalError: the run cannot be opened.
+    """
+    files, manifest, setup = open_run(start.run_dir, None)
+    shared = replace(setup, config=share_pace(setup.config, start.number, start.of))
+    around = RunHooks(watch=watch)
+    run = build_run_context(shared, manifest, files, open_workspace(manifest), around)
+    if start.stage == run.stage:
+        return run
+    assert run.control
+    return run.control
+
+
+def share_pace(config: Config, number: int, of: int) -> Config:
+    """Return a config with one worker's share of everything that limits the pace of the run.
+
+    Args:
+        config: The run's config.
+        number: The worker, from 0.
+        of: The number of workers.
+    """
+    models = {name: _share_model(model, number, of) for name, model in _list_models(config)}
+    run = config.run.model_copy(update={"concurrency": _share(config.run.concurrency, number, of)})
+    chosen = config.models.model_copy(update=models)
+    return config.model_copy(update={"run": run, "models": chosen})
+
+
+def _list_models(config: Config) -> Iterable[tuple[str, ModelConfig]]:
+    for name in ("default", *ROLES):
+        model = getattr(config.models, name)
+        if model is not None:
+            yield name, model
+
+
+def _share_model(model: ModelConfig, number: int, of: int) -> ModelConfig:
+    most = model.max_in_flight
+    requests, tokens = model.requests_per_minute, model.tokens_per_minute
+    return model.model_copy(
+        update={
+            "max_in_flight": most and _share(most, number, of),
+            "requests_per_minute": requests and requests / of,
+            "tokens_per_minute": tokens and tokens / of,
+        }
+    )
+
+
+def _share(total: int, number: int, of: int) -> int:
+    """Return a worker's share of a number, of which every worker has at least one."""
+    return max(1, total // of + (number < total % of))

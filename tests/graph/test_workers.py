@@ -1,0 +1,225 @@
+"""Several processes that refresh one run: the same results, nothing lost, nothing paid twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import load_config
+from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError
+from coreeval.graph.execute import RunHooks
+from coreeval.graph.monitor import Progress
+from coreeval.graph.run import refresh, resume
+from coreeval.graph.worker import share_pace
+from coreeval.tools import processes
+from coreeval.tools.files import find_network_filesystem
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
+from tests.support.llm_server import refused
+
+WORKERS = 2
+IN_FLIGHT = 2 * CONCURRENCY
+"""Most questions that a killed worker may have had in flight, with one sample more than it asks."""
+
+
+@pytest.fixture
+def shared(lab: Lab) -> Lab:
+    """Return a lab whose config asks for two workers."""
+    lab.write(run={"concurrency": CONCURRENCY, "workers": WORKERS})
+    return lab
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the ids of a process's workers."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True
+    ).stdout
+    rows = [line.split(maxsplit=2) for line in listed.splitlines()[1:]]
+    return [
+        int(pid) for pid, above, said in rows if int(above) == parent and "graph.worker" in said
+    ]
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_two_workers_do_what_one_process_does(shared: Lab, undisturbed: Undisturbed) -> None:
+    seen = list[Progress]()
+    refresh(
+        shared.config,
+        limit=SAMPLES,
+        run_dir=shared.files.root,
+        around=RunHooks(watch=seen.append),
+    )
+    assert Counter(shared.asked()) == Counter(undisturbed.asked)
+    assert_whole(shared, undisturbed)
+    assert workers_of(os.getpid()) == []
+    done = [each.done for each in seen if each.stage == "refresh" and each.total == SAMPLES]
+    assert done == sorted(done)
+    assert done[-1] == SAMPLES
+    workers = {each.pid for one in seen if one.pulse for each in one.pulse.workers}
+    assert len(workers - {os.getpid()}) == WORKERS
+
+
+@pytest.mark.parametrize("shape", ["extraction", "plan", "fact_check"])
+def test_a_killed_worker_is_replaced(shared: Lab, undisturbed: Undisturbed, shape: str) -> None:
+    notes = list[str]()
+
+    def kill_one() -> None:
+        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)
+
+    trap = shared.trap(shape, 2, kill_one)
+    refresh(
+        shared.config,
+        limit=SAMPLES,
+        run_dir=shared.files.root,
+        around=RunHooks(watch=lambda progress: notes.append(progress.note)),
+    )
+    assert trap.sprung.is_set()
+    assert any("died (signal 9)" in note for note in notes)
+    asked = Counter(shared.asked())
+    assert set(asked) == undisturbed.asked
+    assert asked.total() - len(asked) <= IN_FLIGHT
+    assert_whole(shared, undisturbed)
+
+
+def test_workers_end_with_the_process_that_started_them(
+    shared: Lab, undisturbed: Undisturbed
+) -> None:
+    left = list[int]()
+
+    def kill() -> None:
+        left.extend(workers_of(child.pid or 0))
+        os.kill(child.pid or 0, signal.SIGKILL)
+
+    shared.trap("plan", 2, kill)
+    child = shared.child("refresh", key="k")
+    assert ended(child) == -signal.SIGKILL
+    assert len(left) == WORKERS
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    asked, answered = set(shared.asked()), shared.answered()
+    shared.forget()
+    shared.resume()
+    again = set(shared.asked())
+    assert not answered & again
+    assert len(asked & again) <= WORKERS * IN_FLIGHT
+    assert_whole(shared, undisturbed)
+
+
+def test_ctrl_c_stops_all_and_one_process_goes_on(shared: Lab, undisturbed: Undisturbed) -> None:
+    trap = shared.trap("plan", 2, lambda: os.kill(child.pid or 0, signal.SIGINT))
+    child = shared.child("refresh", key="k")
+    assert ended(child) == 130
+    assert trap.sprung.is_set()
+    assert shared.manifest.status == "interrupted"
+    answered = shared.answered()
+    assert set(shared.asked()) == answered, "what was in flight was waited for"
+    shared.forget()
+    shared.write(run={"concurrency": CONCURRENCY, "workers": 1})
+    shared.resume()
+    assert not answered & set(shared.asked())
+    assert_whole(shared, undisturbed)
+
+
+def test_an_error_that_no_sample_survives_ends_all(shared: Lab) -> None:
+    shared.trap("rewrite", 2, lambda: refused(401, "the key was revoked"))
+    with pytest.raises(CredentialError, match="refused"):
+        shared.refresh()
+    assert workers_of(os.getpid()) == []
+    assert shared.manifest.status == "stopped"
+
+
+PRICED = {"input": 100.0, "output": 100.0}
+
+
+def test_one_budget_for_all(shared: Lab, undisturbed: Undisturbed) -> None:
+    shared.write(
+        models={
+            "default": {
+                "model": "openai:scripted",
+                "base_url": shared.server.url,
+                "price": PRICED,
+                "max_tokens": 100,
+            }
+        },
+        run={"concurrency": CONCURRENCY, "workers": WORKERS, "budget_usd": 2.0},
+    )
+    with pytest.raises(BudgetSpent):
+        shared.refresh()
+    cost = shared.manifest.cost
+    assert cost.billed_usd is not None
+    assert 0.5 < cost.billed_usd + cost.unknown_usd <= 2.0
+    assert cost.unknown_usd == 0
+    answered = shared.answered()
+    shared.forget()
+    resume(shared.files.root, budget_usd=1000.0)
+    assert not answered & set(shared.asked())
+    assert shared.results() == undisturbed.results
+
+
+def test_workers_that_die_whenever_they_are_started(
+    shared: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_serving_command", lambda _: [sys.executable, "-c", "1/0"])
+    with pytest.raises(RunError, match=r"worker \d died 3 times in a row \(exit code 1\)"):
+        shared.refresh()
+    assert shared.manifest.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"run": {"concurrency": 1, "workers": 2}}, "cannot share run.concurrency, which is 1"),
+        ({"run": {"workers": 65}}, "workers"),
+        (
+            {"models": {"default": {"model": "openai:x", "max_in_flight": 1}}},
+            "cannot share models.extractor.max_in_flight, which is 1",
+        ),
+    ],
+)
+def test_what_cannot_be_shared(shared: Lab, changes: dict[str, object], message: str) -> None:
+    shared.write(**changes)
+    with pytest.raises(ConfigError, match=message):
+        shared.refresh()
+    assert not shared.files.root.exists()
+
+
+def test_remote_news_is_asked_for_by_one_process(shared: Lab) -> None:
+    knowledge = dict[str, object](shared.changes.get("knowledge", {}))  # type: ignore[call-overload]
+    shared.write(knowledge=knowledge | {"backends": ["doc"], "window": {"start": "2025-05-01"}})
+    with pytest.raises(ConfigError, match="doc is asked once for the news of all samples"):
+        shared.refresh()
+
+
+@pytest.mark.parametrize(("kind", "found"), [("nfs4", "nfs4"), ("ext4", "")])
+def test_network_file_systems(tmp_path: Path, kind: str, found: str) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/b {tmp_path} {kind} rw 0 0\n")
+    assert find_network_filesystem(tmp_path / "new" / "folder", mounts) == found
+    assert find_network_filesystem(Path("/somewhere"), mounts) == ""
+
+
+def test_the_pace_is_shared(shared: Lab) -> None:
+    config = load_config(
+        shared.config,
+        [
+            "run.concurrency=5",
+            "models.default.max_in_flight=3",
+            "models.default.requests_per_minute=9",
+        ],
+    )
+    shares = [share_pace(config, number, 2) for number in range(2)]
+    assert [each.run.concurrency for each in shares] == [3, 2]
+    assert [each.models.default.max_in_flight for each in shares] == [2, 1]
+    assert [each.models.default.requests_per_minute for each in shares] == [4.5, 4.5]
+    assert [each.models.default.tokens_per_minute for each in shares] == [None, None]
