@@ -204,8 +204,7 @@ def _check_workers(config: Config, workspace: Workspace) -> None:
     if workers == 1:
         return
     limits = {"run.concurrency": config.run.concurrency} | {
-        f"models.{role}.max_in_flight": config.models.for_role(role).max_in_flight
-        for role in ROLES
+        f"models.{role}.max_in_flight": config.models.for_role(role).max_in_flight for role in ROLES
     }
     for key, most in limits.items():
         if most is not None and most < workers:
