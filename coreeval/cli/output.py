@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coreeval.runs.manifest import Manifest
     from coreeval.schema import Arm, Window
     from coreeval.tools.cutoffs import DateClaim, LatestDate, TargetDates
-    from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait
+    from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait, WorkerSnapshot
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
@@ -177,6 +177,9 @@ REASON = 120
 """Most characters shown of an endpoint's message."""
 WAITS = 3
 """Most waits shown, one line each."""
+SILENT_S = 10.0
+"""The seconds since its last report after which a worker is called silent; it reports each second.
+"""
 _CAUSES: Mapping[str, str] = {
     "budget": "{who}: {number} wait for money that those in flight may leave over",
     "throttled": "{who}: throttled by its endpoint, {number} wait",
@@ -220,6 +223,21 @@ def format_idle_time(idle_s: float) -> str:
 def wait_lines(waits: "tuple[Wait, ...]") -> list[str]:
     """Return what the run is waiting for, the main reason first."""
     return [_wait_line(wait) for wait in waits[:WAITS]]
+
+
+def worker_lines(workers: "tuple[WorkerSnapshot, ...]") -> list[str]:
+    """Return where each worker process stands."""
+    return [_worker_line(worker) for worker in workers]
+
+
+def _worker_line(worker: "WorkerSnapshot") -> str:
+    waits = f", {_wait_line(worker.waits[0])}" if worker.waits else ""
+    silent = f", silent for {format_span(worker.age_s)}" if worker.age_s >= SILENT_S else ""
+    return (
+        f"worker {worker.number + 1} (process {worker.pid} on {one_line(worker.host)}): "
+        f"{worker.ended} samples, {worker.per_second:.1f} calls/s, {worker.sent} in flight"
+        f"{waits}{silent}"
+    )
 
 
 def _wait_line(wait: "Wait") -> str:

@@ -24,6 +24,7 @@ from coreeval.cli.output import (
     show,
     spend_parts,
     wait_lines,
+    worker_lines,
 )
 from coreeval.errors import UsageError
 from coreeval.meanings import STATES
@@ -144,6 +145,7 @@ def _life(now: "RunStatus") -> Iterator[str]:
     if pulse:
         share = f" {pulse.done}/{pulse.total}" if pulse.total else ""
         yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
+        yield from (f"  {words}" for words in worker_lines(pulse.workers))
     yield from (f"spent: {words}" for words in [", ".join(spend_parts(now.spend))] if words)
     yield from _cache_lines(now.run)
     if now.stalled and pulse:

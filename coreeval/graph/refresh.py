@@ -30,6 +30,7 @@ from coreeval.graph.setup import Setup, check_models, refuse_network_filesystem
 from coreeval.graph.window import CONTROL_KEY
 from coreeval.graph.worker_pool import WorkerPool
 from coreeval.models import open_model_pool
+from coreeval.models.budget import SHARED_PATIENCE_S
 from coreeval.runs.manifest import ControlPass
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
@@ -149,6 +150,7 @@ def build_node_context(
             calls,
             trusted=load_trusted_endpoints(run.workspace),
             active_calls=run.active_calls,
+            patience_s=SHARED_PATIENCE_S if run.is_worker else 0.0,
         ),
         names=knowledge.names(window) if run.config.models.rule_based_roles else (),
         train=run.inputs.train(run),

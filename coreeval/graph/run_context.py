@@ -76,6 +76,8 @@ class RunContext:
     """The pass that writes the control arm; None if there is none."""
     before: RunStore | None = None
     """In the control pass, the store of the run itself; None otherwise."""
+    is_worker: bool = False
+    """Whether this process is one of several that refresh the samples of the run."""
     stage: str = "refresh"
     """Name of the stage in which samples are refreshed."""
     observer: RunObserver = NULL_OBSERVER

@@ -81,14 +81,14 @@ class GroupQueue:
 
     def take(self, worker: int) -> Sequence[tuple[str, int]]:
         """Return the next group for a worker, each sample with its rank; empty if none is left."""
-        own, unowned = self._queue(worker), self._queue(None)
+        own_first = self._queue(worker) or self._queue(None)
         fullest = max(self._queues.values(), key=len)
-        if queue := own or unowned or fullest:
-            group = queue.pop() if queue is fullest is not own else queue.popleft()
-            self._owners[self._numbers[group[0]]] = worker
-            self._open |= dict.fromkeys(group, worker)
-            return [(sample_id, self._ranks[sample_id]) for sample_id in group]
-        return []
+        if not (own_first or fullest):
+            return []
+        group = own_first.popleft() if own_first else fullest.pop()
+        self._owners[self._numbers[group[0]]] = worker
+        self._open |= dict.fromkeys(group, worker)
+        return [(sample_id, self._ranks[sample_id]) for sample_id in group]
 
     def end(self, sample_id: str) -> bool:
         """Note that a sample has ended; return whether it was open."""

@@ -197,9 +197,9 @@ def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunCont
     around = RunHooks(watch=watch)
     run = build_run_context(shared, manifest, files, open_workspace(manifest), around)
     if start.stage == run.stage:
-        return run
+        return replace(run, is_worker=True)
     assert run.control
-    return run.control
+    return replace(run.control, is_worker=True)
 
 
 def share_pace(config: Config, number: int, of: int) -> Config:

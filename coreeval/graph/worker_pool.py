@@ -6,6 +6,7 @@ again: its answers are stored, so that only its calls in flight are paid for onc
 """
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
@@ -135,6 +136,10 @@ class WorkerPool:
         self._notes = set[str]()
 
     async def __aenter__(self) -> Self:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if cores and len(self._workers) > cores:
+            note = f"{len(self._workers)} workers on {cores} cores: more than cores gain nothing"
+            self._run.tell(self._run.stage, note=note)
         return self
 
     async def __aexit__(

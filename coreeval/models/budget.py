@@ -30,6 +30,12 @@ def answer_cost(answer: "AIMessage", price: PriceConfig | None) -> float | None:
     )
 
 
+SHARED_PATIENCE_S = 150.0
+"""The longest wait for other processes of a run to settle what they have put aside; an answer may
+take two minutes (`timeout_s`). What a killed process put aside is never settled."""
+_LOOK_EVERY_S = 0.2
+
+
 class Budget:
     """Pays for a run's calls and stops before its budget is exceeded.
 
@@ -37,13 +43,23 @@ class Budget:
         ledger: Where reservations are committed.
         prices: What models charge; a price in a model's own config comes first.
         budget_usd: What the run may cost in all, its earlier processes included; None for no limit.
+        patience_s: How long to wait for other processes of the run, in seconds.
     """
 
-    def __init__(self, ledger: Ledger, prices: Prices, *, budget_usd: float | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        prices: Prices,
+        *,
+        budget_usd: float | None = None,
+        patience_s: float = 0.0,
+    ) -> None:
         self._ledger = ledger
         self._prices = prices
         self._budget = budget_usd
+        self._patience_s = patience_s
         self._change = asyncio.Condition()
+        self._looking = asyncio.Lock()
         self._in_flight = 0
         self._taken = 0.0
         """Spent by this process and those before it, or put aside for its requests in flight."""
@@ -77,12 +93,32 @@ class Budget:
             self._in_flight += 1
         try:
             put_aside = await self._ledger.reserve(key, most, budget_usd=self._budget)
-            if put_aside is None:  # a copy of the run, at work beside it, has taken of the same
-                spent = self._ledger.spent()
-                raise self._budget_error(model, most, spent.billed_usd + spent.unknown_usd)
+            if put_aside is None:  # other processes have taken of the same
+                async with self._looking:
+                    put_aside = await self._wait_for_others(model, key, most, self._budget)
         except BaseException:
             await self._finish_request(most, 0.0)
             raise
+        return put_aside
+
+    async def _wait_for_others(
+        self, model: Model, key: str, most: float, budget_usd: float
+    ) -> Reservation:
+        """Reserve as soon as other processes have settled enough of what they put aside.
+
+        Raises:
+            BudgetSpent: what is left does not cover it, or nothing was settled for too long.
+        """
+        clock = asyncio.get_running_loop().time
+        seen, since = self._ledger.spent(), clock()
+        while (put_aside := await self._ledger.reserve(key, most, budget_usd=budget_usd)) is None:
+            spent = self._ledger.spent()
+            if spent != seen:
+                seen, since = spent, clock()
+            is_over = spent.billed_usd + most > budget_usd
+            if is_over or clock() - since >= self._patience_s:
+                raise self._budget_error(model, most, spent.billed_usd + spent.unknown_usd)
+            await asyncio.sleep(_LOOK_EVERY_S)
         return put_aside
 
     def _fits(self, most: float) -> bool:

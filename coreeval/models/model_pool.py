@@ -125,6 +125,7 @@ def open_model_pool(
     trusted: Pairs,
     limited: bool = True,
     active_calls: ActiveCalls | None = None,
+    patience_s: float = 0.0,
 ) -> ModelPool:
     """Return the model pool of a run or a trial.
 
@@ -134,6 +135,7 @@ def open_model_pool(
         trusted: Variables and the origins that they may be sent to; see `open_model`.
         limited: Whether the run's budget applies.
         active_calls: Receives the stage of each call.
+        patience_s: How long to wait for other processes that share the budget, in seconds.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -142,7 +144,7 @@ def open_model_pool(
     budget_usd = config.run.budget_usd if limited else None
     return ModelPool(
         calls,
-        Budget(calls.ledger, prices, budget_usd=budget_usd),
+        Budget(calls.ledger, prices, budget_usd=budget_usd, patience_s=patience_s),
         in_flight=config.run.concurrency,
         active_calls=active_calls,
         trusted=trusted,

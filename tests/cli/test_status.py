@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from coreeval.cli import status as module
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Wait
+from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Wait, WorkerSnapshot
 from coreeval.tools.stores.run_store import RunStore
 from tests.cli.kit import Shell
 
@@ -60,6 +60,19 @@ def test_a_run_that_goes_on(shell: Shell, running: Path) -> None:
         {"role": "composer", "model": "openai:x", "answers": 9, "mean_s": 4.1}
     ]
     assert set(told["spend"]) == {"billed_usd", "reserved_usd", "unpriced", "budget_usd"}
+
+
+def test_what_each_worker_does(shell: Shell, running: Path) -> None:
+    quiet = WorkerSnapshot(number=0, pid=11, host="a\nb", ended=2, per_second=9.5, sent=3)
+    waits = WorkerSnapshot(number=1, pid=12, host="c", age_s=40.0, waits=(THROTTLED,))
+    beat(running, replace(GOING, workers=(quiet, waits)))
+    lines = shell("status", running).out.splitlines()
+    assert "  worker 1 (process 11 on a b): 2 samples, 9.5 calls/s, 3 in flight" in lines
+    (second,) = [line for line in lines if "worker 2" in line]
+    assert "openai:x: throttled by its endpoint" in second
+    assert second.endswith("silent for 40 s")
+    told = shell("status", running, "--json").document["pulse"]["workers"]
+    assert [each["pid"] for each in told] == [11, 12]
 
 
 def test_a_run_that_makes_no_progress_says_so_and_what_it_waits_for(

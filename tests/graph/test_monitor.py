@@ -1,5 +1,6 @@
 """How fast a run goes, what it waits for, and that it says so when nothing moves."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -9,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, Progress, RateMeter
+from coreeval.graph.monitor import (
+    FEWEST,
+    RECENT_S,
+    Monitor,
+    Progress,
+    RateMeter,
+    WorkerReport,
+)
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.tools.stores.call_store import SpendingTotal, open_calls
-from coreeval.tools.stores.heartbeat import Spend
+from coreeval.tools.stores.heartbeat import RoleSpeed, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import Lab
 from tests.support.llm_server import Reply
@@ -223,3 +231,39 @@ def test_a_run_whose_call_store_is_gone_has_spent_nothing_that_is_known(killed: 
         file.unlink()
     assert read_status(killed.files.root).spend.billed_usd == 0.0
     assert not killed.workspace.calls.exists(), "looking made a store"
+
+
+def report(pid: int, answers: int, *, seconds: float, idle_s: float = 0.0) -> WorkerReport:
+    waits = (Wait(cause="answer", who="m", number=2, seconds=seconds),)
+    roles = (RoleSpeed(role="composer", model="m", answers=answers, mean_s=seconds),)
+    positions = {f"s{pid}": {"node": "compose", "since": NOW.isoformat()}}
+    return WorkerReport(
+        pid=pid, host="h", idle_s=idle_s, sent=3, roles=roles, waits=waits, positions=positions
+    )
+
+
+def test_workers_are_one_run(hours: Hours, store: RunStore) -> None:
+    monitor = monitor_of(hours, [])
+    monitor.update_worker(1, 0, report(12, answers=10, seconds=1.0))
+    hours.second = 5.0
+    monitor.update_worker(1, 4, report(12, answers=30, seconds=1.0, idle_s=2.0))
+    monitor.update_worker(0, 7, report(11, answers=10, seconds=5.0, idle_s=4.0))
+    hours.second = 6.0
+    pulse = monitor.pulse()
+    assert pulse.sent == 6
+    assert pulse.roles == (RoleSpeed(role="composer", model="m", answers=40, mean_s=2.0),)
+    assert pulse.waits == (Wait(cause="answer", who="m", number=4, seconds=5.0),)
+    assert pulse.idle_s == 3.0
+    assert [(one.number, one.pid, one.ended, one.age_s) for one in pulse.workers] == [
+        (0, 11, 7, 1.0),
+        (1, 12, 4, 1.0),
+    ]
+    assert [one.per_second for one in pulse.workers] == [0.0, 4.0]
+    asyncio.run(monitor.beat(store))
+    beat = store.last_beat()
+    assert beat is not None and beat.pulse is not None
+    assert set(beat.in_flight) == {"s11", "s12"}
+    assert beat.pulse.workers == pulse.workers
+    monitor.forget_worker(1)
+    hours.second = 7.0
+    assert [one.number for one in monitor.pulse().workers] == [0]

@@ -297,3 +297,39 @@ async def test_a_reservation_that_could_not_be_committed_holds_nobody_up(
             await reserve(pays, 6)
     async with asyncio.timeout(PATIENCE_S / 10):
         await reserve(pays, 10)
+
+
+async def test_a_process_waits_for_others_that_share_the_budget(
+    store: CallStore, path: Path
+) -> None:
+    other = open_calls(path, "run")
+    try:
+        theirs, ours = budget_of(other, 10), Budget(store.ledger, {}, budget_usd=10, patience_s=60)
+        put_aside = await reserve(theirs, 8)
+        waiting = asyncio.create_task(reserve(ours, 5))
+        await asyncio.sleep(0.3)
+        assert not waiting.done()
+        await settle(theirs, put_aside, 2.0)
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await waiting).usd == 5
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(("billed", "patience_s"), [(None, 0.5), (6.0, 60.0)])
+async def test_a_process_does_not_wait_for_the_dead_nor_for_what_is_spent(
+    store: CallStore, path: Path, billed: float | None, patience_s: float
+) -> None:
+    other = open_calls(path, "run")
+    try:
+        theirs = budget_of(other, 10)
+        ours = Budget(store.ledger, {}, budget_usd=10, patience_s=patience_s)
+        put_aside = await reserve(theirs, 8)
+        if billed:  # its answer cost so much that nothing is left, whatever else is settled
+            await other.put(record("k", usd=billed), put_aside)
+            assert await reserve(theirs, 1)
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(BudgetSpent):
+                await reserve(ours, 5)
+    finally:
+        other.close()
