@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import comb
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from unicodedata import normalize
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from coreeval.evaluation.refusals import declines
 from coreeval.evaluation.scores import DRAWS, Score
 from coreeval.evaluation.statistics import LEVEL, Array, bootstrap_sums, ensure_width
 from coreeval.schema import AnswerKind, Arm, Value
-from coreeval.tools.text import unescape
+from coreeval.tools.text import UNSEEN, unescape
 
 MOST_ITEMS: Final = 300
 """Most texts that a target is asked about (own choice: a twentieth recited is found among them)."""
@@ -57,7 +58,9 @@ RecitationVerdict = Literal["recites", "no_recitation", "too_few", "refusing"]
 _WORD = re.compile(r"\S+")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _LIST_MARK = re.compile(r"(?m)^[^\w\n]{0,9}\d{1,4}[ \t]?[^\w\s]{1,4}[ \t]")
-_UNSEEN = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
+_FILLERS = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
+"""Signs without a width of their own that `UNSEEN` leaves to the scripts that need them."""
+_LINE_ENDS = re.compile(r"[\x0b-\x0d\x85\u2028\u2029]")
 
 
 class HasId(Protocol):
@@ -188,8 +191,13 @@ def measure_recited(text: HalvedText, answer: str) -> float:
 
 
 def _resolve_signs(text: str) -> str:
-    """Return a text with its HTML references resolved, and without signs that nobody sees."""
-    return _UNSEEN.sub("", unescape(text))
+    """Return a text with its HTML references resolved, and without signs that nobody sees.
+
+    Letters of other widths and styles count as the plain ones (NFKC).
+    """
+    lines = _LINE_ENDS.sub("\n", unescape(text))
+    seen = _FILLERS.sub("", UNSEEN.sub("", lines))
+    return normalize("NFKC", seen)
 
 
 def _read_alike(rest: str, answer: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:

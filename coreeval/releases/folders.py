@@ -6,6 +6,7 @@ hash, copy or publish a file of the reader's.
 """
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,17 +74,34 @@ def create_release_folder(target: Path) -> Iterator[Path]:
     )
     with hold_lock(target.parent / ".release.lock", taken):
         refuse_existing_version(target)
-        for left in target.parent.glob(".*.draft"):
-            shutil.rmtree(left)
-        draft = target.with_name(f".{target.name}.draft")
-        try:
-            draft.mkdir()
+        _remove_drafts(target.parent)
+        with _create_draft(target) as draft:
             yield draft
             _seal(draft)
             draft.rename(target)
             flush(target.parent)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+
+
+_DRAFT = ".coreeval-draft-"
+"""How the name of a folder begins that is ours to delete."""
+
+
+@contextmanager
+def _create_draft(target: Path) -> Iterator[Path]:
+    """Yield a new folder beside `target`; delete what is left of it afterwards."""
+    draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=target.parent))
+    try:
+        draft.chmod(0o755)
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _remove_drafts(folder: Path) -> None:
+    """Delete the folders that a killed process left, and nothing else."""
+    for left in folder.glob(f"{_DRAFT}*"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
 
 
 def refuse_existing_version(target: Path) -> None:
@@ -118,20 +136,17 @@ def create_export_folder(out: Path) -> Iterator[Path]:
     """
     out = out.absolute()
     _refuse_existing_files(out)
-    draft = out.with_name(f".{out.name}.draft")
     try:
-        shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
-        draft.mkdir(parents=True)
-        yield draft
-        draft.rename(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with _create_draft(out) as draft:
+            yield draft
+            draft.rename(out)
     except OSError as error:
         raise RunError(
             f"the export cannot be written: {error.strerror or error}",
             where=str(error.filename or out),
             hint="see to the disk, then give the same command again: nothing is left of this try",
         ) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _refuse_existing_files(out: Path) -> None:

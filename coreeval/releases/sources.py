@@ -25,7 +25,7 @@ from coreeval.schema import Task, Value
 from coreeval.tasks import hash_task, load_task
 from coreeval.tools.catalogs import load_built_in_table
 from coreeval.tools.cutoffs import TargetDates
-from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.tools.workspace import RunFiles, Workspace, find_own_workspaces
 
 Parent = Path | Literal["latest"] | None
 """A release, the latest one of the same name, or none."""
@@ -172,8 +172,9 @@ class ReleaseSources:
         """
         config = load_config(files.config)
         listed = str(takedown) if takedown else config.knowledge.takedown
-        places = (run.workspace, read_original_manifest(files.manifest).workspace)
-        lists = [Workspace(Path(place)).takedown for place in dict.fromkeys(places)]
+        stated = (run.workspace, read_original_manifest(files.manifest).workspace)
+        places = [*map(Path, stated), *find_own_workspaces(files.root)]
+        lists = [Workspace(place).takedown for place in dict.fromkeys(places)]
         return cls(
             run=run,
             config=config,

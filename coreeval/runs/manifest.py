@@ -14,7 +14,7 @@ from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
-from coreeval.tools.workspace import find_workspace
+from coreeval.tools.workspace import find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -191,9 +191,10 @@ class Manifest(Value):
     def payer(self) -> str:
         """Return the run's name in the call store, which identifies the run's own calls.
 
-        It consists of frozen fields, so a run can be moved or copied.
+        It consists of frozen fields, so a run can be moved or copied. A run that repeats a cassette
+        has the recorded run's name and clock, and pays for itself.
         """
-        return f"{self.run}@{self.now}"
+        return name_payer(self.run, self.now, self.cassette)
 
     @property
     def failed(self) -> int:

@@ -26,7 +26,7 @@ from coreeval.tools.stores.heartbeat import (
     open_readonly,
     read_single_row,
 )
-from coreeval.tools.workspace import RunFiles, Workspace, find_workspace
+from coreeval.tools.workspace import RunFiles, Workspace, find_workspace, name_payer
 
 Json = Mapping[str, Any]
 ENDS = tuple(name for name in OUTCOMES if name != "pending")
@@ -42,6 +42,7 @@ after ten minutes."""
 STATUSES = ("running", "interrupted", "stopped", "complete")
 """Valid statuses of a run in its manifest."""
 _TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
+_MAYBE_TEXTS = ("cassette",)
 _TIMES = ("created_at", "ended_at", "now")
 _NUMBER = int | float
 _BY_RULES = ("offline", "spacy")
@@ -295,7 +296,9 @@ def _defects(manifest: object) -> Iterator[str]:
     if not isinstance(manifest, dict):
         yield "it is no object"
         return
-    yield from (f"{key} is no text" for key in _TEXTS if not isinstance(manifest.get(key), str))
+    texts = {key: manifest.get(key) for key in _TEXTS}
+    texts |= {key: manifest.get(key, "") for key in _MAYBE_TEXTS}
+    yield from (f"{key} is no text" for key, value in texts.items() if not isinstance(value, str))
     yield from (f"{key} is no time" for key in _TIMES if not _is_time(manifest.get(key)))
     if manifest.get("status") not in STATUSES:
         yield f"status is none of {', '.join(STATUSES)}"
@@ -375,7 +378,7 @@ def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
     """Return the ledger's sums for a live or killed run, else the manifest's sums."""
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
-        payer = f"{manifest['run']}@{manifest['now']}"
+        payer = name_payer(manifest["run"], manifest["now"], manifest.get("cassette", ""))
         workspace = find_workspace(Path(manifest["workspace"]), run.resolve(), payer)
         return SpendingReader(Workspace(workspace).calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]

@@ -109,6 +109,11 @@ class Workspace:
         return self.root / "estimates"
 
 
+def name_payer(run: str, now: str, cassette: str = "") -> str:
+    """Return the payer in the call store for the calls of a run, by its name and its clock."""
+    return f"{run}@{now}#{cassette}" if cassette else f"{run}@{now}"
+
+
 def item_payer(name: str) -> str:
     """Return the payer in the call store for the questions of a config about items."""
     return f"pcr@{name}"
@@ -152,12 +157,19 @@ def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
     This is so if the workspace is neither named by `COREEVAL_HOME` nor that of this folder, the run
     is neither in it nor beside it, and its call store does not know the run.
     """
-    own = workspace_for(Path.cwd()).root
-    near = {
-        place.resolve() for place in (own, *_enclosing_workspace(run), run.parent / ".coreeval")
-    }
+    near = {place.resolve() for place in find_own_workspaces(run)}
     inside = workspace.resolve().is_relative_to(run)
     return not (inside or workspace.resolve() in near or knows_payer(workspace, payer))
+
+
+def find_own_workspaces(run: Path) -> list[Path]:
+    """Return the workspaces that a run's place gives it, whatever its manifest says.
+
+    They are that of this folder or of `COREEVAL_HOME`, the one that contains the run, and the one
+    beside it; they need not exist.
+    """
+    own = workspace_for(Path.cwd()).root
+    return [own, *_enclosing_workspace(run.resolve()), run.parent / ".coreeval"]
 
 
 def knows_payer(workspace: Path, payer: str) -> bool:

@@ -94,6 +94,13 @@ def test_who_stops_early_in_a_long_text_recites_it() -> None:
     assert measure_recited(text, " ".join(text.rest.split()[: MOST_WORDS // 2])) < RECITED
 
 
+INVISIBLE = "\u2063\u200e\u202a\u034f\ufe0f\u180e\u2061\U000e0041\u115f\u3164\x1f"
+
+
+def _put_into_words(sign: str) -> Callable[[list[str]], str]:
+    return lambda words: " ".join(word[:1] + sign + word[1:] for word in words)
+
+
 @pytest.mark.parametrize(
     "marked",
     [
@@ -104,6 +111,10 @@ def test_who_stops_early_in_a_long_text_recites_it() -> None:
         lambda words: "\n".join(f"**{n}:** {word}" for n, word in enumerate(words, 1)),
         lambda words: " ".join("\u200b".join(word) for word in words),
         lambda words: " ".join(word[:2] + "\u00ad" + word[2:] for word in words),
+        *(_put_into_words(sign) for sign in INVISIBLE),
+        lambda words: " ".join(words).translate({n: n + 0xFEE0 for n in range(33, 127)}),
+        lambda words: "\r\n".join(words),
+        lambda words: "\u2028".join(words),
     ],
 )
 def test_marks_hide_no_recitation(marked: Callable[[list[str]], str]) -> None:

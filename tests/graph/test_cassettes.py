@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,23 @@ from coreeval.graph.run import resume, retry
 from coreeval.releases.cassettes.format import (
     AnswerLine,
     CassetteLine,
+    FinalResult,
     NewsQuery,
     OfferLine,
     PromptLine,
     SampleLine,
 )
 from coreeval.releases.cassettes.read import Cassette, open_cassette
+from coreeval.releases.create import make_release
 from coreeval.runs.manifest import read_manifest, write_manifest
+from coreeval.schema import Result
+from coreeval.tools.cutoffs import (
+    DateClaim,
+    TargetDates,
+    find_model_dates,
+    load_built_in_cutoffs,
+)
+from coreeval.tools.workspace import Workspace
 from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed
 from tests.graph.test_failures import UNLUCKY, is_unlucky
 from tests.support.cassettes import Change, lines_of, remade
@@ -321,3 +332,83 @@ def test_an_id_that_is_there_twice_is_named_with_its_line(deck: Deck) -> None:
     assert caught.value.where.rpartition(", line ")[2].isdecimal()
     assert caught.value.hint
     assert not (deck.folder / "again").exists() or not any((deck.folder / "again").iterdir())
+
+
+def test_a_repeated_run_pays_for_itself(deck: Deck, undisturbed: Undisturbed) -> None:
+    recorded = undisturbed.lab.manifest
+    again = read_manifest(deck.play().run / "manifest.json")
+    assert (again.run, again.now) == (recorded.run, recorded.now)
+    assert again.payer == f"{recorded.payer}#{deck.original.digest}"
+
+
+def play_with_dates(deck: Deck, *dates: TargetDates) -> ReplayResult:
+    """Repeat the run from a cassette that states when targets were trained."""
+    changed = deck.folder / "dated.cassette"
+    run = deck.original.head.run.model_copy(update={"cutoffs": dates})
+    remade(deck.original, changed, lambda line: line, run=run)
+    return replay(changed, deck.folder / "again")
+
+
+@pytest.mark.parametrize(
+    ("model", "day", "used", "source"),
+    [
+        ("openai:gpt-4o", "2020-01-31", None, None),
+        ("openai:gpt-4o", "2099-01-31", "2099-01-31", "a model card"),
+        ("openai:nobody-knows-it", "2020-01-31", "2020-01-31", "the cassette"),
+    ],
+)
+def test_a_cassettes_word_makes_no_evidence_newer_than_a_known_target(
+    deck: Deck, model: str, day: str, used: str | None, source: str | None
+) -> None:
+    stated = DateClaim(date=day, source="a model card", confidence="stated", as_of=date(2026, 1, 1))
+    done = play_with_dates(deck, TargetDates(target=model, cutoff=stated))
+    (found,) = read_manifest(done.run / "manifest.json").cutoffs or ()
+    known = find_model_dates(model, load_built_in_cutoffs())
+    if used is None:
+        assert known is not None
+        assert (found.cutoff, found.released) == (known.cutoff, known.released)
+        assert list(done.changed) == [
+            f"the dates of {model}, which are later than the cassette states"
+        ]
+    else:
+        assert found.cutoff is not None and not done.changed
+        assert (found.cutoff.date, found.cutoff.source) == (used, source)
+
+
+def test_results_are_stated_only_of_what_failed_or_was_kept(deck: Deck) -> None:
+    def state(line: CassetteLine) -> CassetteLine:
+        if not isinstance(line, SampleLine):
+            return line
+        made_up = {"text": "anything"}
+        result = Result(
+            sample_id=line.sample.id, outcome="accepted", updated=made_up, kept_from="2026.1"
+        )
+        return line.model_copy(update={"stated": FinalResult(result=result, excerpts=())})
+
+    with pytest.raises(CassetteError, match="is stated, and was neither kept nor a failure"):
+        deck.play(state)
+
+
+def test_the_takedown_list_of_the_workspace_around_a_repeated_run_holds(
+    deck: Deck, undisturbed: Undisturbed
+) -> None:
+    home = Workspace(deck.folder / ".coreeval")
+    place = home.runs / "survival" / "again"
+    replay(deck.original.path, place)
+    facts = [fact for one in undisturbed.results.values() for fact in one.facts]
+    home.takedown.write_text(f"{facts[0].evidence_id}\n")
+    made = make_release(place, version="1", out=deck.folder / "release")
+    assert made.manifest.takedown.entries == 1
+    assert made.manifest.takedown.withheld >= 1
+
+
+def test_what_cannot_begin_leaves_the_folder_as_it_was(deck: Deck) -> None:
+    cassette, empty = deck.folder / "odd.cassette", deck.folder / "empty"
+    settings = deck.original.head.config.model_copy(update={"run": {"seed": "many"}})
+    remade(deck.original, cassette, lambda line: line, config=settings)
+    empty.mkdir()
+    for folder, stays in ((empty, True), (deck.folder / "new", False)):
+        with pytest.raises(CassetteError, match="cannot begin with what is recorded"):
+            replay(cassette, folder)
+        assert folder.exists() == stays
+    assert not list(empty.iterdir())

@@ -414,6 +414,16 @@ def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None
     done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
     assert done.returncode == -signal.SIGKILL
     left = {path.name for path in made.shelf.iterdir()}
-    assert left == {".release.lock", ".2026.47.draft"}
+    assert len(left) == 2 and ".release.lock" in left
+    own = made.shelf / ".novel.draft"
+    own.mkdir()
+    (own / "chapter").write_text("the only copy")
+    (made.shelf / ".coreeval-draft-link").symlink_to(own)
     assert verify(made.release().path).ok
-    assert {path.name for path in made.shelf.iterdir()} == {".release.lock", "2026.47"}
+    assert (own / "chapter").read_text() == "the only copy"
+    assert {path.name for path in made.shelf.iterdir()} == {
+        ".release.lock",
+        "2026.47",
+        ".novel.draft",
+        ".coreeval-draft-link",
+    }

@@ -39,6 +39,7 @@ from coreeval.releases.cassettes.read import (
     open_cassette,
 )
 from coreeval.runs.manifest import Manifest, write_manifest
+from coreeval.tools.cutoffs import DateClaim, TargetDates, find_model_dates, load_built_in_cutoffs
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -118,8 +119,15 @@ def replay(
     began, opened = time.monotonic(), open_cassette(Path(cassette).resolve())
     files, own = RunFiles(Path(out).resolve()), Path(dataset).resolve() if dataset else None
     _refuse_taken(files.root)
+    is_new = not files.root.exists()
     with lock_run(files):
-        setup, manifest, inputs = _prepare_run(opened, files, own, around)
+        try:
+            setup, manifest, inputs = _prepare_run(opened, files, own, around)
+        except BaseException:
+            _clear(files.root)
+            if is_new:
+                files.root.rmdir()
+            raise
         workspace = Workspace(Path(manifest.workspace))
         done = execute(setup, manifest, files, workspace, replace(around, inputs=inputs))
     _refuse_interrupted(done)
@@ -148,7 +156,7 @@ def _refuse_taken(folder: Path) -> None:
 def _prepare_run(
     cassette: Cassette, files: RunFiles, dataset: Path | None, around: RunHooks
 ) -> tuple[Setup, Manifest, CassetteInputs]:
-    """Write the run's inputs into its directory; leave nothing there if they cannot be used."""
+    """Write the run's inputs into its directory."""
     try:
         setup, manifest = _build_start(cassette, files, dataset, around)
         return (
@@ -157,15 +165,20 @@ def _prepare_run(
             build_cassette_inputs(cassette, restore_train(cassette, setup, dataset)),
         )
     except (ConfigError, PromptError, TaskError) as error:
-        shutil.rmtree(files.root, ignore_errors=True)
         raise CassetteError(
             f"this CoreEval cannot begin with what is recorded: {error.message}",
             where=str(cassette.path),
             hint=install_hint(cassette.head.made_with.coreeval),
         ) from None
-    except BaseException:
-        shutil.rmtree(files.root, ignore_errors=True)
-        raise
+
+
+def _clear(folder: Path) -> None:
+    """Delete what is in a folder that was empty or new; the folder itself may be the user's."""
+    for left in folder.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _parse_moment(text: str) -> datetime:
@@ -184,6 +197,8 @@ def _build_start(
     folder, recorded = files.root / FOLDER, cassette.head.run
     write_files(cassette, folder)
     config = build_replay_config(cassette, folder, dataset)
+    dates = recorded.cutoffs and tuple(map(_doubt_dates, recorded.cutoffs))
+    recorded = recorded.model_copy(update={"cutoffs": dates})
     setup = set_up(config, _parse_moment(recorded.now), recorded)
     update = {
         "status": "running",
@@ -201,6 +216,29 @@ def _build_start(
     write_text(files.config, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
     write_manifest(files.manifest, manifest)
     return setup, manifest
+
+
+def _doubt_dates(stated: TargetDates) -> TargetDates:
+    """Return a target's dates as this installation knows them.
+
+    Dates that it does not know are the cassette's word alone, and say so. If it knows later dates,
+    they count: somebody may want a target's evidence to look newer than it is.
+    """
+    known = find_model_dates(stated.target, load_built_in_cutoffs())
+    if known is None:
+        return TargetDates(
+            target=stated.target,
+            cutoff=_attribute(stated.cutoff),
+            released=_attribute(stated.released),
+        )
+    own = TargetDates(target=stated.target, cutoff=known.cutoff, released=known.released)
+    if stated.latest and own.latest and own.latest.counts_from < stated.latest.counts_from:
+        return stated
+    return own
+
+
+def _attribute(claim: DateClaim | None) -> DateClaim | None:
+    return claim and claim.model_copy(update={"source": "the cassette", "confidence": "given"})
 
 
 def _refuse_interrupted(done: RunSummary) -> None:
@@ -247,6 +285,10 @@ def _list_changes(cassette: Cassette, setup: Setup) -> Iterator[str]:
         yield f"the task {setup.task.name}"
     if graph_version(setup) != recorded.fingerprints.graph:
         yield "the graph"
+    for stated, used in zip(recorded.cutoffs or (), setup.target_dates, strict=True):
+        latest, known = stated.latest, used.latest
+        if latest and known and latest.counts_from != known.counts_from:
+            yield f"the dates of {stated.target}, which are later than the cassette states"
 
 
 def _list_version_changes(

@@ -196,11 +196,19 @@ def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> No
 
 
 def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FinalResult) -> None:
-    """Raise an error if a result is of another sample, has other texts or lacks its evidence."""
+    """Raise an error if a result is of another sample, has other texts or lacks its evidence.
+
+    Only what cannot be repeated is stated: failures, and what was kept from the parent.
+    """
     result, fields = stated.result, sample.fields.keys()
     texts = [text for text in (result.semantic, result.updated) if text is not None]
     told = {each.evidence.id for each in stated.excerpts}
     whole = all(fact.evidence_id in told for fact in result.facts)
+    kept = cassette.head.run.parent is not None and result.kept_from is not None
+    if not (kept or result.outcome == "failed"):
+        raise _invalid_cassette(
+            cassette, f"the result of {sample.id!r} is stated, and was neither kept nor a failure"
+        )
     if result.sample_id != sample.id or any(text.keys() != fields for text in texts) or not whole:
         raise _invalid_cassette(
             cassette, f"the stated result of {sample.id!r} is none of this sample"

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from coreeval.prompts import PromptName
-from coreeval.runs.manifest import Manifest
+from coreeval.runs.manifest import ConfigSource, Cost, Manifest
 from coreeval.schema import BadRow, Evidence, NamedEntity, Result, RoleName, Rung, Sample, Value
 from coreeval.tools.files import replacing
 
@@ -74,6 +74,23 @@ class RecordedManifest(Manifest):
     created_at: Literal[""] = ""
     models: dict[str, Any]
     """The player of each role."""
+
+    @model_validator(mode="after")
+    def _check_redacted(self) -> Self:
+        """Refuse what no recording states: whoever repeats it would follow it on their machine."""
+        news = [self.knowledge, *([self.control.knowledge] if self.control else [])]
+        stated = {
+            "a config": self.source != ConfigSource(path="", sha256=""),
+            "a workspace": bool(self.workspace or self.cassette),
+            "targets to be asked": self.evaluation is not None,
+            "a cost": self.cost != Cost(),
+            "a path of news": any(each.path is not None for each in news),
+            "a path of a release": bool(self.parent and {"/", "\\"} & {*self.parent.path}),
+        }
+        for what, is_there in stated.items():
+            if is_there:
+                raise ValueError(f"it states {what}, which no recording does")
+        return self
 
 
 class CassetteHead(Value):

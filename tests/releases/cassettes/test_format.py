@@ -200,3 +200,28 @@ def test_a_file_of_the_dataset_has_a_plain_name(name: str) -> None:
     assert json.loads(
         CassetteFile.model_validate(told | {"name": "updated/a.parquet"}).model_dump_json()
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"evaluation": {"added": [{"model": "openai:x"}]}}, "targets to be asked"),
+        ({"source": {"path": "b/coreeval.yaml", "sha256": ""}}, "a config"),
+        ({"source": {"path": "", "sha256": "", "overrides": ["run.prices=x"]}}, "a config"),
+        ({"workspace": "/home/a"}, "a workspace"),
+        ({"cassette": "f00d"}, "a workspace"),
+        ({"cost": {"billed_calls": 3}}, "a cost"),
+        ({"knowledge": RUN.knowledge.model_dump() | {"path": "/etc"}}, "a path of news"),
+        ({"parent": {"version": "1", "digest": "f", "path": "/etc"}}, "a path of a release"),
+        ({"parent": {"version": "1", "digest": "f", "path": "../x"}}, "a path of a release"),
+    ],
+)
+def test_a_recording_states_nothing_that_a_reviewers_machine_would_follow(
+    packed: CassetteSummary, changes: dict[str, object], says: str
+) -> None:
+    whole = packed.head.model_dump(mode="json")
+    whole["run"] |= json.loads(json.dumps(changes, default=str))
+    body = gzip.decompress(packed.path.read_bytes()).partition(b"\n")[2]
+    packed.path.write_bytes(gzip.compress(json.dumps(whole).encode() + b"\n" + body))
+    with pytest.raises(CassetteError, match=f"it states {says}, which no recording does"):
+        open_cassette(packed.path)
