@@ -26,7 +26,7 @@ from coreeval.graph.pool import Stop, run_pool
 from coreeval.graph.refresh import open_node_context
 from coreeval.graph.run import open_run, open_workspace
 from coreeval.graph.run_context import RunContext
-from coreeval.graph.spans import TELEMETRY_STAGE, observe_run
+from coreeval.graph.spans import observe_run
 from coreeval.graph.worker_messages import (
     Assignment,
     Failure,
@@ -69,7 +69,7 @@ def serve() -> None:
         tell(Failure(RunError(f"a worker failed: {type(error).__name__}: {error}")))
         code = 1
     if unsent := TRACING.close():
-        tell(Note(TELEMETRY_STAGE, unsent))
+        tell(Note(unsent))
     os._exit(code)  # threads of packages may still be at work
 
 
@@ -136,7 +136,7 @@ async def work(
 
     def watch(progress: Progress) -> None:
         if progress.note:
-            loop.call_soon_threadsafe(tell, Note(progress.stage, progress.note))
+            loop.call_soon_threadsafe(tell, Note(progress.note))
 
     run = await asyncio.to_thread(open_share, start, watch)
     try:

@@ -51,7 +51,6 @@ class Finish:
 class Note:
     """Something to tell the user."""
 
-    stage: str
     text: str
 
 

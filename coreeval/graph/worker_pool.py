@@ -134,12 +134,13 @@ class WorkerPool:
         each = -(-run.config.run.concurrency // run.config.run.workers)
         self._most_dealt = max_open_samples(each) + AHEAD
         self._notes = set[str]()
+        self._stage = run.stage
 
     async def __aenter__(self) -> Self:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if cores and len(self._workers) > cores:
-            note = f"{len(self._workers)} workers on {cores} cores: more than cores gain nothing"
-            self._run.tell(self._run.stage, note=note)
+            each = f"{len(self._workers)} workers on {cores} cores"
+            self._run.tell(self._stage, note=f"{each}: more workers than cores gain nothing")
         return self
 
     async def __aexit__(
@@ -160,6 +161,7 @@ class WorkerPool:
             CoreEvalError: something that no sample could survive, such as a refused key.
             RunError: a worker dies whenever it is started.
         """
+        self._stage = self._run.stage if phase == "finish" else "extract"
         dealt = GroupQueue(ids, self._groups, self._owners)
         stop = self._run.stop
         with stop.notify(self._wake):
@@ -230,7 +232,7 @@ class WorkerPool:
             case Note():
                 if message.text not in self._notes:
                     self._notes.add(message.text)
-                    self._run.tell(message.stage, note=message.text)
+                    self._run.tell(self._stage, note=message.text)
             case Failure():
                 self._run.stop.fail(message.error)
 
@@ -243,7 +245,7 @@ class WorkerPool:
             return
         worker.deaths += 1
         self._run.tell(
-            self._run.stage,
+            self._stage,
             note=f"worker {worker.number + 1} died ({death}); {len(lost)} samples are begun again",
         )
         if worker.deaths >= MOST_DEATHS:
