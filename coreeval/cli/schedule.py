@@ -14,6 +14,7 @@ from coreeval.cli.output import (
     AsJson,
     Document,
     brief,
+    control_lines,
     note,
     note_traceback,
     one_line,
@@ -84,7 +85,8 @@ def _explain(configs: list[Path], as_json: bool) -> None:
 def _make_dependencies(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
     from coreeval.cli.progress import show_progress
     from coreeval.schedule.due import Dependencies
-    from coreeval.schedule.hooks import GraphSteps, HookRunner, accept_by_digest, require_consent
+    from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
+    from coreeval.schedule.steps import GraphSteps
 
     def consent(plan: "SchedulePlan") -> None:
         accept_by_digest(plan, accepted or ())
@@ -241,6 +243,7 @@ def _result_document(done: "ScheduleResult") -> Document:
         "run": done.run,
         "release": done.release,
         "counts": dict(done.counts),
+        "control": done.control and {"counts": dict(done.control)},
         "trouble": done.trouble and done.trouble.model_dump(),
         "hooks": [asdict(told) for told in done.told],
         "note": done.note,
@@ -259,6 +262,7 @@ def _result_lines(done: "ScheduleResult") -> Iterator[str]:
 
     yield f"{done.name}: {_describe_ending(done)}"
     yield from outcome_lines(done.counts)
+    yield from control_lines(done.control)
     if done.missed:
         most = " or more" if done.missed == MOST_MISSED else ""
         yield f"  before it, missed: {done.missed}{most}; this release is for all"
@@ -266,6 +270,8 @@ def _result_lines(done: "ScheduleResult") -> Iterator[str]:
 
 
 def _message_lines(done: "ScheduleResult") -> Iterator[str]:
+    if done.note and done.ending not in ("held", "clock_back"):  # whose words have it
+        yield f"  {one_line(done.note)}"
     for told in done.told:
         how = f"not told ({told.tries} tries): {told.problem}" if told.problem else "told"
         yield f"  {how}: {told.hook}"

@@ -391,7 +391,8 @@ def _refuse_empty(draft: Release, run: Path) -> None:
         "the release would have no new text: "
         f"{counts['accepted']} of {counts['total']} samples are accepted{left_out}",
         where=str(run),
-        hint=f"see why: {command('status', run)}; to release it all the same: --allow-empty-arm",
+        hint=f"see why: {command('status', run)}; to release it all the same: "
+        f"{command('release', run)} --version {draft.manifest.version} --allow-empty-arm",
     )
 
 

@@ -17,7 +17,7 @@ from coreeval.errors import (
     RunLocked,
     to_coreeval_error,
 )
-from coreeval.schedule.hooks import HookEvent, HookResult, StepResult, StepRunner, require_consent
+from coreeval.schedule.hooks import HookEvent, HookResult, require_consent
 from coreeval.schedule.plan import (
     ErrorRecord,
     OpenPeriod,
@@ -29,6 +29,7 @@ from coreeval.schedule.plan import (
     open_plan,
     refuse_duplicates,
 )
+from coreeval.schedule.steps import StepResult, StepRunner
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.workspace import RunFiles
 
@@ -65,6 +66,8 @@ class ScheduleResult:
     run: str = ""
     release: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
+    control: Mapping[str, int] | None = None
+    """The counts of the pass that writes the control arm; None without one."""
     trouble: ErrorRecord | None = None
     error: Exception | None = None
     """What `trouble` is the record of, with its traceback."""
@@ -230,15 +233,37 @@ class ScheduleCheck:
             return self._record_interrupt(saved)
 
     def _try_steps(self, begun: OpenPeriod) -> ScheduleResult:
+        note = ""
         try:
-            return self._complete(begun)
+            begun, note = self._replace_changed(begun)
+            done = self._complete(begun)
         except RunLocked as error:
             self._save(begun.model_copy(update={"outcome": "interrupted"}))
-            return self._make_result("held", begun, note=f"{error.message}: {error.where}")
+            done = self._make_result("held", begun, note=f"{error.message}: {error.where}")
         except Interrupted:
-            return self._record_interrupt(begun)
+            done = self._record_interrupt(begun)
         except Exception as error:  # noqa: BLE001 - nobody is there: hooks tell of faults too
-            return self._record_failure(begun, error)
+            done = self._record_failure(begun, error)
+        return replace(done, note="; ".join(filter(None, [note, done.note])))
+
+    def _replace_changed(self, begun: OpenPeriod) -> tuple[OpenPeriod, str]:
+        """Return the period with a new run if its run's config or data have changed, and why.
+
+        A period that has a release keeps its run.
+
+        Raises:
+            CoreEvalError: the run cannot be read.
+        """
+        run = Path(begun.run)
+        if self._find_release(begun.version) or not RunFiles(run).manifest.exists():
+            return begun, ""
+        changed = self.dependencies.steps.list_changes(run)
+        if not changed:
+            return begun, ""
+        new = self.plan.workspace.new_run(self.plan.name, self.dependencies.now())
+        begun = begun.model_copy(update={"run": str(new)})
+        self._save(begun)
+        return begun, f"a new run replaces {run}: changed since it began: {', '.join(changed)}"
 
     def _complete(self, begun: OpenPeriod) -> ScheduleResult:
         """Complete and release a run; an existing release must also pass the gates.
@@ -246,30 +271,28 @@ class ScheduleCheck:
         Raises:
             CoreEvalError: the run or the release failed.
         """
-        release, counts = self._find_release(begun.version), dict[str, int]()
+        release, ran = self._find_release(begun.version), None
         gates = self.plan.load_gates()
         if release and gates:
             self.dependencies.steps.gate(release, gates)
         if release is None:
             ran = self._run_steps(begun)
-            begun, counts = begun.model_copy(update={"run": str(ran.run)}), dict(ran.counts)
-            self._save(begun)
             if not ran.finished:
                 return self._record_interrupt(begun)
-            self._refuse_failed(ran)
+            ran.refuse_failed(self.plan.schedule.max_failed)
             release = self.dependencies.steps.release(
                 ran.run,
                 begun.version,
                 require_review=self.plan.schedule.require_review,
                 gates=gates,
             )
-        return self._close_period(begun, release, counts)
+        return self._close_period(begun, release, ran)
 
     def _run_steps(self, begun: OpenPeriod) -> StepResult:
         """Complete a run, then retry its failed samples once."""
         run, steps = Path(begun.run), self.dependencies.steps
         ran = steps.resume(run) if RunFiles(run).manifest.exists() else self._refresh(run)
-        return steps.retry(ran.run) if ran.finished and ran.counts["failed"] else ran
+        return steps.retry(ran.run) if ran.finished and ran.failed else ran
 
     def _refresh(self, run: Path) -> StepResult:
         plan, age = self.plan, self.plan.schedule.stale_after
@@ -277,32 +300,18 @@ class ScheduleCheck:
         kept = age if parent else None
         return self.dependencies.steps.refresh(plan.path, run, parent=parent, stale_after=kept)
 
-    def _refuse_failed(self, ran: StepResult) -> None:
-        """Refuse to release a run in which too many samples failed.
-
-        Raises:
-            GateNotMet: more samples failed than the schedule allows.
-        """
-        failed, total = ran.counts["failed"], ran.counts["total"]
-        if failed > total * self.plan.schedule.max_failed:
-            raise GateNotMet(
-                f"{failed} of {total} samples failed, and schedule.max_failed is "
-                f"{self.plan.schedule.max_failed:g}",
-                where=str(ran.run),
-                hint="they are tried again when the schedule is looked at next; see why with: "
-                f"coreeval status {ran.run}",
-            )
-
     def _find_release(self, version: str) -> Path | None:
         return self.dependencies.steps.find_release(self.plan.workspace, self.plan.name, version)
 
     # -- endings --------------------------------------------------------------------------------
 
     def _close_period(
-        self, begun: OpenPeriod, release: Path, counts: dict[str, int]
+        self, begun: OpenPeriod, release: Path, ran: StepResult | None
     ) -> ScheduleResult:
         """Run the success hooks, then close the period: after a crash, they run again."""
-        done = self._make_result("released", begun, release=str(release), counts=counts)
+        done = self._make_result("released", begun, release=str(release))
+        if ran:
+            done = replace(done, counts=ran.counts, control=ran.control)
         told = self._run_hooks(done, self.plan.schedule.hooks.success)
         state = self.plan.state_file.read()
         missed = (
@@ -316,7 +325,7 @@ class ScheduleCheck:
             ended_at=self.dependencies.now(),
         )
         self.plan.state_file.write(state.model_copy(update={"finished": finished, "begun": None}))
-        bad = counts.get("failed", 0) or any(each.problem for each in told)
+        bad = (ran and ran.failed) or any(each.problem for each in told)
         return replace(
             done,
             told=told,

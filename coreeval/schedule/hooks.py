@@ -1,12 +1,8 @@
-"""Runs the steps of a period and the hooks after them, which need consent.
+"""Runs the hooks after the steps of a period; they need consent.
 
 A hook is a command or a webhook that reports how a period ended, with a bounded number of tries. A
 config decides which commands run and which variables are sent where, and it may have changed since
 somebody read it: a schedule does nothing before its hooks and endpoints are accepted.
-
-`StepRunner` is the protocol, which tests implement too; `GraphSteps` runs the graph and makes the
-release. Its imports are inside, since most checks find nothing due, and what a run needs takes a
-second to import.
 """
 
 import hashlib
@@ -17,11 +13,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
 
 from coreeval.config.models import split_address
 from coreeval.config.schedule import HookConfig
@@ -30,13 +25,6 @@ from coreeval.schedule.plan import SchedulePlan
 from coreeval.tools.endpoints import refuse_untrusted, run_pairs
 from coreeval.tools.env_file import address_of_hook
 from coreeval.tools.trust import TrustRecord
-from coreeval.tools.workspace import RunFiles, Workspace
-
-if TYPE_CHECKING:
-    from coreeval.graph.execute import RunHooks, RunSummary
-    from coreeval.graph.monitor import Watch
-    from coreeval.releases.gates.limits import Gates
-
 
 PAUSES_S = (1.0, 30.0)
 """The first and the longest pause between two tries; each pause is twice the one before."""
@@ -308,133 +296,3 @@ def accept_by_digest(plan: SchedulePlan, digests: Collection[str]) -> None:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """The state of a run after a step."""
-
-    run: Path
-    finished: bool
-    """Whether the run finished; False if a signal stopped it."""
-    counts: Mapping[str, int]
-    """The counts of the manifest: total, outcomes and pending."""
-
-
-class StepRunner(Protocol):
-    """The steps of a schedule; each raises CoreEvalError if it fails."""
-
-    def refresh(
-        self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
-    ) -> StepResult:
-        """Start a run in a directory, based on the parent release if one is given."""
-        ...
-
-    def resume(self, run: Path) -> StepResult:
-        """Resume a run, or replace it with a new one if its config has changed."""
-        ...
-
-    def retry(self, run: Path) -> StepResult:
-        """Retry the failed samples."""
-        ...
-
-    def release(
-        self, run: Path, version: str, *, require_review: bool, gates: "Gates | None"
-    ) -> Path:
-        """Make a release and return its directory."""
-        ...
-
-    def gate(self, release: Path, gates: "Gates") -> None:
-        """Check an existing release against gates."""
-        ...
-
-    def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
-        """Return the directory of a release; None if it does not exist."""
-        ...
-
-    def find_latest(self, workspace: Workspace, name: str) -> Path | None:
-        """Return the directory of the latest release; None if there is none."""
-        ...
-
-
-@dataclass(frozen=True)
-class GraphSteps:
-    """The steps of a schedule on the real graph, with progress display."""
-
-    watching: Callable[[], AbstractContextManager["Watch"]]
-
-    def refresh(
-        self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
-    ) -> StepResult:
-        """Start a run in a directory, based on the parent release if one is given."""
-        from coreeval.graph.run import refresh
-
-        def begin(around: "RunHooks") -> "RunSummary":
-            return refresh(
-                config, run_dir=run, parent=parent, stale_after=stale_after, around=around
-            )
-
-        return self._run_watched(begin)
-
-    def resume(self, run: Path) -> StepResult:
-        """Resume a run, or start anew if its config has changed; leave a complete run as it is."""
-        from coreeval.graph.run import resume
-        from coreeval.runs.manifest import read_manifest
-
-        manifest = read_manifest(RunFiles(run).manifest)
-        if manifest.status == "complete":
-            return StepResult(run, True, manifest.counts)
-        return self._run_watched(lambda around: resume(run, if_changed="anew", around=around))
-
-    def retry(self, run: Path) -> StepResult:
-        """Retry the failed samples."""
-        from coreeval.graph.run import retry
-
-        return self._run_watched(lambda around: retry(run, around=around))
-
-    def release(
-        self, run: Path, version: str, *, require_review: bool, gates: "Gates | None"
-    ) -> Path:
-        """Make a release in the workspace and return its directory.
-
-        Raises:
-            ReviewOpen: a person has yet to decide about samples.
-            GateNotMet: a limit is not met.
-        """
-        from coreeval.releases.create import make_release
-
-        made = make_release(run, version=version, require_review=require_review, gates=gates)
-        return made.path
-
-    def gate(self, release: Path, gates: "Gates") -> None:
-        """Check an existing release against gates.
-
-        Raises:
-            RunError: the release was altered since it was made.
-            GateNotMet: a limit is not met.
-        """
-        from coreeval.releases.gates.check import require_gates_of_release
-
-        require_gates_of_release(release, gates)
-
-    def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
-        """Return the directory of a release; None if it does not exist."""
-        from coreeval.releases.release import MANIFEST
-
-        there = workspace.releases / name / version
-        return there if (there / MANIFEST).exists() else None
-
-    def find_latest(self, workspace: Workspace, name: str) -> Path | None:
-        """Return the directory of the latest release; None if there is none."""
-        from coreeval.releases.release import find_latest_release, list_releases
-
-        last = find_latest_release(list_releases(workspace.releases / name))
-        return last.path if last else None
-
-    def _run_watched(self, work: Callable[["RunHooks"], "RunSummary"]) -> StepResult:
-        from coreeval.graph.execute import RunHooks
-
-        with self.watching() as watch:
-            done = work(RunHooks(watch=watch))
-        manifest = done.manifest
-        return StepResult(done.run_dir, manifest.status == "complete", manifest.counts)

@@ -4,8 +4,10 @@ import json
 import sys
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.kit import DEMO, Shell
 from tests.cli.test_docs import documented
@@ -96,6 +98,33 @@ def test_a_failure_is_told_as_errors_are(shell: Shell) -> None:
     assert document["schedules"][0]["trouble"]["kind"] == "dataset"
     explained = shell("schedule", "due", "--explain", config).out
     assert "failed after 2 tries" in explained
+
+
+def test_a_run_that_waits_at_a_gate_is_replaced_once_its_config_has_changed(shell: Shell) -> None:
+    config = weekly(shell, gates="gates.yaml")
+    path = shell.folder / config
+    shell.write("gates.yaml", "gates: {acceptance: {min: 1.0}}\n")
+    first = shell("schedule", "due", config, "--json")
+    assert first.code == 4
+    [run] = [each["run"] for each in first.document["schedules"]]
+    hooks = yaml.safe_load(path.read_text())
+    hooks["schedule"]["hooks"] = {"gate": ["true"]}
+    hooks["run"] = {**hooks.get("run", {}), "budget_usd": 1.0}
+    path.write_text(yaml.safe_dump(hooks))
+    assert shell("schedule", "install", config, "--accept-hooks").code == 0
+    [same] = shell("schedule", "due", config, "--json").document["schedules"]
+    assert (same["ending"], same["run"], same["note"]) == ("gate", run, "")
+    changed = hooks | {"run": hooks["run"] | {"seed": 8}}
+    path.write_text(yaml.safe_dump(changed))
+    said = shell("schedule", "due", config)
+    assert said.code == 4
+    assert f"  a new run replaces {run}: changed since it began: run.seed" in said.out
+    shell.write("gates.yaml", "gates: {acceptance: {min: 0.0}}\n")
+    [done] = shell("schedule", "due", config, "--json").document["schedules"]
+    assert (done["ending"], done["note"]) == ("released", "")
+    assert done["run"] != run
+    frozen = yaml.safe_load((Path(done["release"]) / "config.yaml").read_text())
+    assert frozen["run"]["seed"] == 8
 
 
 def test_run_without_its_extra(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
 from coreeval.releases.gates.limits import Gates
 from coreeval.schedule.due import Dependencies, ScheduleResult, run_due
-from coreeval.schedule.hooks import HookEvent, HookResult, StepResult
+from coreeval.schedule.hooks import HookEvent, HookResult
 from coreeval.schedule.plan import SchedulePlan, ScheduleState, open_plan
+from coreeval.schedule.steps import StepResult
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.config.test_load import BASE
 
@@ -31,6 +32,10 @@ class FakeSchedule:
     name: str = "n"
     now: datetime = MONDAY + timedelta(hours=1)
     counts: dict[str, int] = field(default_factory=lambda: dict(GOOD))
+    control: dict[str, int] | None = None
+    """The counts of the pass that writes the control arm."""
+    changed: list[str] = field(default_factory=list)
+    """What differs from what the last run began with."""
     finishes: bool = True
     error: Exception | None = None
     """What the next run ends with."""
@@ -96,7 +101,11 @@ class FakeSchedule:
         manifest = RunFiles(run).manifest
         manifest.parent.mkdir(parents=True)
         manifest.touch()
+        self.changed.clear()
         return self._ran(run)
+
+    def list_changes(self, run: Path) -> list[str]:
+        return list(self.changed)
 
     def resume(self, run: Path) -> StepResult:
         self.did.append("resume")
@@ -110,7 +119,7 @@ class FakeSchedule:
         self.meanwhile()
         if self.error:
             raise self.error
-        return StepResult(run, self.finishes, self.counts)
+        return StepResult(run, self.finishes, self.counts, self.control)
 
     def release(
         self, run: Path, version: str, *, require_review: bool, gates: Gates | None

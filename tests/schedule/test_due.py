@@ -298,6 +298,54 @@ def test_failed_samples_are_tried_again_and_hold_the_release(office: FakeSchedul
     assert [news.outcome for news in office.told] == ["gate", "released"]
 
 
+def test_failures_of_the_control_pass_count_as_those_of_the_first(office: FakeSchedule) -> None:
+    office.control = {"total": 20, "accepted": 15, "failed": 5}
+    done = office.check_once()
+    assert (done.ending, done.exit_code, office.did) == ("gate", 4, ["refresh", "retry"])
+    assert done.trouble
+    assert "5 of 20 samples failed in the pass that writes the control arm" in done.trouble.message
+    office.control["failed"] = 1
+    done = office.check_once()
+    assert office.did == ["resume", "retry", "release 2026.47"]
+    assert (done.ending, done.exit_code, done.control) == ("released", 1, office.control)
+
+
+def test_a_waiting_run_whose_config_has_changed_is_replaced(office: FakeSchedule) -> None:
+    """The new run is the period's from then on, also where it waits in its turn."""
+    office.refused = GateNotMet("gates not met")
+    first = office.check_once()
+    office.changed.append("window.start")
+    office.now += timedelta(minutes=1)
+    second = office.check_once()
+    assert (second.ending, office.did) == ("gate", ["refresh", "release 2026.47"])
+    assert second.note == f"a new run replaces {first.run}: changed since it began: window.start"
+    assert second.run != first.run
+    assert office.state.begun and office.state.begun.run == second.run
+    third = office.check_once()
+    assert (third.run, third.note, office.did) == (second.run, "", ["resume", "release 2026.47"])
+    office.error = ModelUnusable("no quota")
+    office.changed.append("run.seed")
+    failed = office.check_once()
+    assert (failed.ending, office.did) == ("failed", ["refresh"])
+    assert failed.run != second.run and "run.seed" in failed.note
+    office.error = office.refused = None
+    done = office.check_once()
+    assert (done.ending, done.run, office.did) == (
+        "released",
+        failed.run,
+        ["resume", "release 2026.47"],
+    )
+
+
+def test_a_period_with_a_release_keeps_its_run(office: FakeSchedule) -> None:
+    office.refused = GateNotMet("gates not met")
+    office.check()
+    (office.workspace.releases / "n" / "2026.47").mkdir(parents=True)
+    office.changed.append("window.start")
+    done = office.check_once()
+    assert (done.ending, done.note, office.did) == ("released", "", [])
+
+
 def test_a_hook_that_was_not_reached_undoes_nothing(office: FakeSchedule) -> None:
     office.problem = "answered 500"
     done = office.check_once()
