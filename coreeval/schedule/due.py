@@ -1,7 +1,5 @@
 """Brings the newest period without a release to one: once, by one process, and then no more."""
 
-import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -339,19 +337,20 @@ class ScheduleCheck:
         return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
 
     def _record_failure(self, begun: OpenPeriod, error: Exception) -> ScheduleResult:
-        """Record an error, and run the hooks if it has not been reported yet."""
+        """Record an error, and run the hooks that have not taken it yet."""
         told_as = to_coreeval_error(error)
         gate, trouble = isinstance(error, GateNotMet | ReviewOpen), ErrorRecord.from_error(told_as)
         outcome: Literal["gate", "failed"] = "gate" if gate else "failed"
-        key, hooks = _error_key(outcome, trouble), self.plan.schedule.hooks
+        hooks = self.plan.schedule.hooks.gate if gate else self.plan.schedule.hooks.failure
         begun = begun.model_copy(update={"outcome": outcome, "trouble": trouble})
         self._save(begun)
         code = GateNotMet.exit_code if gate else told_as.exit_code
         done = self._make_result(outcome, begun, exit_code=code, trouble=trouble, error=error)
-        if key in begun.told:
-            return done
-        told = self._run_hooks(done, hooks.gate if gate else hooks.failure)
-        self._save(begun.model_copy(update={"told": (*begun.told, key)}))
+        keys = {hook: trouble.make_key(outcome, hook) for hook in hooks}
+        untold = [hook for hook in hooks if keys[hook] not in begun.told]
+        told = self._run_hooks(done, untold) if untold else ()
+        taken = [keys[hook] for hook, each in zip(untold, told, strict=True) if not each.problem]
+        self._save(begun.model_copy(update={"told": (*begun.told, *taken)}))
         return replace(done, told=told)
 
     def _run_hooks(
@@ -382,19 +381,6 @@ class ScheduleCheck:
         if begun:
             done = replace(done, period=SchedulePeriod(begun.due_at, begun.version), run=begun.run)
         return replace(done, **more)  # type: ignore[arg-type]
-
-
-def _error_key(outcome: str, trouble: ErrorRecord) -> str:
-    """Return the key under which an error is remembered as reported.
-
-    For a gate, the words of the message count too, because they say what was violated. Its numbers
-    and other messages do not: they may differ at each try although nothing else has changed.
-    """
-    key = f"{outcome}:{trouble.kind}"
-    if trouble.kind != GateNotMet.kind:
-        return key
-    words = re.sub(r"\d+(?:\.\d+)?", "", trouble.message)
-    return f"{key}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
 def _list_moments(state: ScheduleState) -> Iterator[datetime]:

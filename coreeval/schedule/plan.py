@@ -3,7 +3,9 @@
 `explain_schedule` returns what a schedule has done and will do; it writes nothing.
 """
 
+import hashlib
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator
@@ -29,6 +31,7 @@ from coreeval.errors import (
     ConfigError,
     CoreEvalError,
     CredentialError,
+    GateNotMet,
     RunCorrupt,
     RunLocked,
     UsageError,
@@ -58,6 +61,16 @@ class ErrorRecord(Value):
         """Return an error in the form in which it is recorded and reported."""
         return cls.model_validate(error.as_dict())
 
+    def make_key(self, outcome: str, hook: HookConfig) -> str:
+        """Return the key under which it is remembered that a hook has taken this error.
+
+        For a gate, the words of the message count too, because they say what was violated. Its
+        numbers and other messages do not: they may differ at each try although nothing has changed.
+        """
+        words = self.message if self.kind == GateNotMet.kind else ""
+        said = f"{hook.description}\n{re.sub(r'[0-9]+(?:[.][0-9]+)?', '', words)}"
+        return f"{outcome}:{self.kind}:{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
 
 def _check_moment(moment: datetime) -> datetime:
     if not FIRST_MOMENT <= moment <= LAST_MOMENT:
@@ -86,7 +99,7 @@ class OpenPeriod(Value):
     """How the last try ended; `running` also if it was killed."""
     trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()
-    """Errors already reported to hooks, as `outcome:kind`, for gates with a message hash."""
+    """Errors that hooks have taken, as `outcome:kind:` and a hash of the hook and the violation."""
 
     @property
     def holder(self) -> str:

@@ -45,6 +45,8 @@ class FakeSchedule:
     told: list[HookEvent] = field(default_factory=list)
     problem: str = ""
     """What hooks come to."""
+    unreached: set[str] | None = None
+    """The hooks that come to it; None: all of them."""
     consent: Callable[[SchedulePlan], None] = lambda _plan: None
     """What a person must have agreed to; all of it here, unless a test says otherwise."""
     meanwhile: Callable[[], None] = lambda: None
@@ -149,4 +151,6 @@ class FakeSchedule:
     ) -> tuple[HookResult, ...]:
         assert folder == self.folder
         self.told += [news for _ in hooks]
-        return tuple(HookResult(hook.description, 1, self.problem) for hook in hooks)
+        names = [hook.description for hook in hooks]
+        unreached = set(names) if self.unreached is None else self.unreached
+        return tuple(HookResult(one, 1, self.problem if one in unreached else "") for one in names)

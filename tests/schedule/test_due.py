@@ -353,6 +353,20 @@ def test_a_hook_that_was_not_reached_undoes_nothing(office: FakeSchedule) -> Non
     assert office.check_once().ending == "nothing"
 
 
+def test_a_hook_that_was_not_reached_is_tried_again_at_the_next_look(tmp_path: Path) -> None:
+    hooks = {"failure": ["mail", "alert"]}
+    office = FakeSchedule(tmp_path, schedule={"cron": "0 3 * * MON", "hooks": hooks})
+    office.error = ModelUnusable("no quota")
+    office.problem, office.unreached = "answered 500", {"alert"}
+    assert [each.problem for each in office.check_once().told] == ["", "answered 500"]
+    assert [each.hook for each in office.check_once().told] == ["alert"], "mail was told"
+    office.problem = ""
+    assert [each.hook for each in office.check_once().told] == ["alert"]
+    assert office.check_once().told == ()
+    office.error = BudgetSpent("no money")
+    assert [each.hook for each in office.check_once().told] == ["mail", "alert"]
+
+
 def test_a_hook_without_an_address_is_found_before_anything_is_spent(tmp_path: Path) -> None:
     hooks = {"success": [{"webhook_env": "NO_SUCH_HOOK"}]}
     office = FakeSchedule(tmp_path, schedule={"cron": "0 3 * * MON", "hooks": hooks})
