@@ -38,7 +38,7 @@ from coreeval.errors import (
 )
 from coreeval.schema import Value
 from coreeval.tools.env_file import address_of_hook, read_env_file
-from coreeval.tools.files import hold_lock, write_json
+from coreeval.tools.files import hold_lock, special_kind, write_json
 from coreeval.tools.workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
@@ -147,19 +147,26 @@ class ScheduleFile:
         """Return the state, which is empty before the first period.
 
         Raises:
-            RunCorrupt: the file is damaged.
+            RunCorrupt: the file is damaged, is no regular file, or cannot be read.
         """
+        if kind := special_kind(self.path.resolve()):
+            raise self._unreadable(f"it is {kind}")
         try:
             return ScheduleState.model_validate_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return ScheduleState(name=self.name)
+        except OSError as error:
+            raise self._unreadable(error.strerror or type(error).__name__) from None
         except (ValidationError, UnicodeDecodeError):
-            raise RunCorrupt(
-                "what the schedule has done cannot be read",
-                where=str(self.path),
-                hint="restore the file from a copy, or remove it: releases that are there are not "
-                "made again, a run that was begun is",
-            ) from None
+            raise self._unreadable("it is damaged") from None
+
+    def _unreadable(self, why: str) -> RunCorrupt:
+        return RunCorrupt(
+            f"what the schedule has done cannot be read: {why}",
+            where=str(self.path),
+            hint="restore the file from a copy, or remove it: releases that are there are not "
+            "made again, a run that was begun is",
+        )
 
     def write(self, state: ScheduleState) -> None:
         """Write the state."""

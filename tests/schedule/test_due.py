@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -468,6 +469,28 @@ def test_a_damaged_state_is_told_and_not_overwritten(office: FakeSchedule) -> No
     assert path.read_text() == '{"schema_version": 1'
     path.unlink()
     assert office.check_once().ending == "nothing", "the release itself says that it is there"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (os.mkfifo, "it is a named pipe"),
+        (os.mkdir, "Is a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is a device"),
+    ],
+)
+def test_what_stands_in_place_of_the_state_is_told_without_waiting(
+    office: FakeSchedule, make: Callable[[Path], None], kind: str
+) -> None:
+    path = office.workspace.root / "schedule" / "n.json"
+    path.parent.mkdir(parents=True)
+    make(path)
+    done = office.check_once()
+    assert (done.exit_code, office.did) == (1, [])
+    assert done.trouble
+    assert done.trouble.message == f"what the schedule has done cannot be read: {kind}"
+    assert done.trouble.where == str(path)
+    assert "remove it" in done.trouble.hint
 
 
 def test_another_schedule_goes_on_where_the_last_one_ended(office: FakeSchedule) -> None:
