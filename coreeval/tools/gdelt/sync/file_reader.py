@@ -4,6 +4,7 @@ Its lines are unpacked piece by piece and never beyond a limit.
 """
 
 import hashlib
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -21,7 +22,7 @@ from coreeval.tools.gdelt.sync.article_lists import read_gal, read_list
 from coreeval.tools.gdelt.sync.facts import read_facts
 from coreeval.tools.gdelt.sync.feeds import Feed, feed_of, stamp_in_name
 from coreeval.tools.gdelt.sync.gkg import read_gkg
-from coreeval.tools.gdelt.sync.segment_rows import RowTally
+from coreeval.tools.gdelt.sync.segment_rows import CUT_REASONS, RowTally
 from coreeval.tools.gdelt.sync.signals import read_events, read_mentions
 
 PIECE = 1 << 19
@@ -250,7 +251,8 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
         reading.articles = list(read_list(offer.path, tally))
         return
     most = MOST_UNPACKED_DOWNLOAD if offer.downloaded else MOST_UNPACKED
-    groups = _whole_groups(line_groups(offer.path, most, one_entry=offer.downloaded), tally)
+    groups = line_groups(offer.path, most, one_entry=offer.downloaded)
+    groups = _whole_groups(groups, tally, open_end=_has_open_end(offer.path))
     if feed in ("events", "mentions"):
         found = read_events(groups, tally) if feed == "events" else read_mentions(groups, tally)
         reading.signals = found.table()
@@ -267,10 +269,29 @@ def _read_rows(reading: Reading, feed: Feed) -> None:
         reading.batches = _crawl_batches(reading.articles)
 
 
-def _whole_groups(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[list[bytes]]:
-    """Yield the lines of a file up to its end or to damage, which counts as a row."""
+def _has_open_end(path: Path) -> bool:
+    """Return whether a plain file does not end with LF; an archive itself tells that it is cut."""
+    with path.open("rb") as raw:
+        if raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC)) or not raw.seek(0, os.SEEK_END):
+            return False
+        raw.seek(-1, os.SEEK_END)
+        return raw.read(1) != b"\n"
+
+
+def _whole_groups(
+    groups: Iterable[list[bytes]], tally: RowTally, *, open_end: bool
+) -> Iterator[list[bytes]]:
+    """Yield the lines of a file up to its end or to damage, which counts as a row.
+
+    With an open end the last row is a group of its own; refused for such a reason, it is cut.
+    """
+    before = tally.bad.copy()
     try:
-        yield from groups
+        for lines in groups:
+            before = tally.bad.copy()
+            yield lines
+        for reason in CUT_REASONS & (tally.bad - before).keys() if open_end else ():
+            tally.mark_last_as_cut(reason)
     except FileTooLarge as error:
         tally.end_early("too_large", str(error))
     except FileDamage as error:

@@ -71,6 +71,8 @@ def build_articles_table(columns: dict[str, Any]) -> Any:  # noqa: ANN401 - Arro
 
 
 RowRefusal = Reason | Literal["too_large"]
+CUT_REASONS: frozenset[RowRefusal] = frozenset({"columns", "invalid_json", "untitled"})
+"""Why the last row of a file that was cut is refused; the title is in GKG's last column."""
 MOST_KEPT = 100
 """The most invalid rows of a file that are kept; further ones are only counted."""
 LONGEST_KEPT = 2000
@@ -97,6 +99,13 @@ class RowTally:
             start = row[: 4 * LONGEST_KEPT]
             text = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
             self.aside.append({"line": line, "reason": reason, "row": text[:LONGEST_KEPT]})
+
+    def mark_last_as_cut(self, reason: RowRefusal) -> None:
+        """Record that a file was cut in its last row, which was refused for this reason."""
+        if self.bad.total() == len(self.aside):
+            self.aside[-1]["reason"] = "damaged"
+        self.bad[reason] -= 1
+        self.bad["damaged"] += 1
 
     def end_early(self, reason: RowRefusal, why: str) -> None:
         """Record that a file could not be read to its end, which counts as a row."""

@@ -162,6 +162,42 @@ def test_a_cut_file_gives_what_is_left(tmp_path: Path) -> None:
     assert asked(tmp_path / "store", "SELECT state FROM files") == [("damaged",)]
 
 
+@pytest.mark.parametrize(
+    ("feed", "name", "text"),
+    [
+        ("gkg", "gkg.csv", gkg_file(NOW, 40)),
+        (
+            "events",
+            "export.CSV",
+            "".join(event_line(NOW, f"https://n.example/{n}") + "\n" for n in range(40)),
+        ),
+    ],
+)
+def test_a_plain_copy_that_is_cut_in_a_row_is_a_part_of_its_batch(
+    tmp_path: Path, feed: str, name: str, text: str
+) -> None:
+    copy = tmp_path / f"{stamp(NOW)}.{name}"
+    states = "SELECT state FROM batches"
+    copy.write_text(text[: len(text) * 2 // 3])
+    cut = synced(tmp_path / "store", copy)
+    assert cut.counts.bad == {"damaged": 1}
+    assert (cut.counts.rows, cut.counts.copies) == (27, {feed: [int(NOW.timestamp())]})
+    assert asked(tmp_path / "store", "SELECT state FROM files") == [("damaged",)]
+    assert asked(tmp_path / "store", states) == [("part",)]
+    [row] = aside_of(tmp_path / "store", copy.name)
+    assert row["reason"] == "damaged"
+    copy.write_text(text.removesuffix("\n"))
+    assert synced(tmp_path / "store", copy).counts.bad == {}
+    assert asked(tmp_path / "store", states) == [("read",)]
+
+
+def test_a_bad_row_that_has_its_end_is_no_cut(tmp_path: Path) -> None:
+    copy = tmp_path / f"{stamp(NOW)}.gkg.csv"
+    copy.write_text(gkg_file(NOW, 40) + "a row\n")
+    assert synced(tmp_path / "store", copy).counts.bad == {"columns": 1}
+    assert asked(tmp_path / "store", "SELECT state FROM batches") == [("read",)]
+
+
 def test_a_bomb_is_refused_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_reader, "MOST_UNPACKED", 1 << 20)
     (tmp_path / "a.zip").write_bytes(zipped(("a", gkg_file(NOW) + "\n" * 10_000_000)))
