@@ -192,15 +192,17 @@ def show_lines(document: Document) -> Iterator[str]:
     made, window = document["made_with"], document["window"]
     yield f"{one_line(document['run'])}   task {one_line(document['task'])}"
     yield f"digest:   {document['digest']}"
-    yield "made by:  " + ", ".join(f"{name} {version}" for name, version in made.items() if version)
-    yield f"clock:    {document['now']}; news from {_format_window(window)}"
+    by = ", ".join(f"{name} {version}" for name, version in made.items() if version)
+    yield f"made by:  {one_line(by)}"
+    yield f"clock:    {one_line(document['now'])}; news from {_format_window(window)}"
     if document["control_window"]:
         yield f"control:  news from {_format_window(document['control_window'])}"
     yield from _benchmark(document)
     yield from _players(document)
     yield from _news(document)
     for file in document["files"]:
-        yield f"dataset:  {one_line(file['name'])}   {file['rows']:,} rows   {file['sha256']}"
+        name, digest = one_line(file["name"]), one_line(file["sha256"])
+        yield f"dataset:  {name}   {file['rows']:,} rows   {digest}"
 
 
 def _format_window(window: Document) -> str:
@@ -227,7 +229,7 @@ def _players(document: Document) -> Iterator[str]:
         who, prompt = str(model.get("model", "")), document["prompts"].get(role, "")
         ruled = who.partition(":")[0] in ("offline", "spacy")
         told = f"rules ({who})" if ruled else f"{answers:,} answers of {who}, prompt {prompt}"
-        yield f"role:     {role:<12} {one_line(told)}"
+        yield f"role:     {one_line(role):<12} {one_line(told)}"
 
 
 def _news(document: Document) -> Iterator[str]:
@@ -281,16 +283,16 @@ def replay_lines(document: Document) -> Iterator[str]:
     """Yield which files are equal, and explain those that are not."""
     for file in document["files"]:
         told = "equal" if file["equal"] else "DIFFERS"
-        yield f"{told:<9}{file['rows']:>8,} rows   {file['name']}"
+        yield f"{told:<9}{file['rows']:>8,} rows   {one_line(file['name'])}"
         if not file["equal"]:
             yield f"         {_why(file)}"
     yield from map(_shift_line, document["shifts"])
     yield from _missing_lines(document["missing"])
     if document["changed"]:
-        yield f"changed since it was recorded: {', '.join(document['changed'])}"
+        yield f"changed since it was recorded: {one_line(', '.join(document['changed']))}"
     if document["versions"] and not document["same"]:
         yield from (
-            f"made with {each['name']} {each['recorded']}, here {each['here'] or 'none'}"
+            one_line(f"made with {each['name']} {each['recorded']}, here {each['here'] or 'none'}")
             for each in document["versions"]
         )
     told = "the same bytes" if document["equal"] else "NOT the same bytes"

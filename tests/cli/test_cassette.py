@@ -105,6 +105,27 @@ def test_what_this_version_does_not_know_needs_another(shell: Shell, made: Path)
     assert not (shell.folder / "d").exists()
 
 
+def test_what_a_cassette_states_is_shown_on_its_own_line(shell: Shell, made: Path) -> None:
+    cassette = open_cassette(made)
+    head, forged = cassette.head, "\ndigest:   " + "0" * 64
+    remade(
+        cassette,
+        shell.folder / "c",
+        lambda line: line,
+        run=head.run.model_copy(update={"run": f"r{forged}", "task": f"t{forged}"}),
+        made_with=head.made_with.model_copy(update={"coreeval": f"9{forged}", "python": "3\r\n4"}),
+        files=tuple(
+            each.model_copy(update={"sha256": each.sha256 + forged}) for each in head.files
+        ),
+        models={f"{role}{forged}": model for role, model in head.models.items()},
+    )
+    plain = shell("cassette", "show", made).out.splitlines()
+    shown = shell("cassette", "show", "c").out.splitlines()
+    starts = [line.split(":")[0] for line in plain]
+    assert [line.split(":")[0] for line in shown[1:]] == starts[1:]
+    assert sum(line.startswith("digest:") for line in shown) == 1
+
+
 def test_what_is_wrong_is_told(shell: Shell, finished: Path) -> None:
     for command in (("show", "none"), ("replay", "none", "--out", "x")):
         error = shell("cassette", *command, "--json").error
