@@ -1,24 +1,29 @@
-"""Whether the tables of a release agree with each other and with its task.
+"""Whether the tables of a release agree with each other, with its task and with release.json.
 
 The digests of a release say that nothing was changed since it was made; whoever made it may have
 written anything into it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
+from math import isclose
 from typing import Final, NamedTuple, get_args
 
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, ReleasedArm, hash_texts
 from coreeval.releases.release_manifest import ArmRow, SampleRow
+from coreeval.runs.manifest import full_counts
+from coreeval.runs.quality import SampleEnding, measure_shares
 from coreeval.schema import Task
 
 
 class Contradiction(NamedTuple):
-    """A table that does not agree with the other ones, or cannot be read."""
+    """A table that does not agree with the other ones, or cannot be read; or release.json."""
 
     folder: str
+    """The table's folder; empty for release.json."""
     message: str
 
 
@@ -35,22 +40,30 @@ _DIGEST_COLUMN: Final[dict[ReleasedArm, str]] = {
 
 
 def find_contradictions(release: Release) -> Iterator[Contradiction]:
-    """Yield the first contradiction in each table; the first one if no sample can be read."""
+    """Yield the first contradiction in each table; the first one if no sample can be read.
+
+    If the tables agree, release.json is compared with what they have.
+    """
     try:
         task = release.task
         samples = _read_samples(release, task)
     except (ReleaseError, _Contradicts) as error:
         yield Contradiction("samples", _message(error))
         return
-    checks: dict[str, Callable[[], None]] = {"provenance": partial(_check_facts, release, samples)}
+    rows, agreed = {"samples": len(samples)}, True
+    checks: dict[str, Callable[[], int]] = {"provenance": partial(_check_facts, release, samples)}
     checks |= {
         arm: partial(_check_arm, release, arm, task, samples) for arm in get_args(ReleasedArm)
     }
     for folder, check in checks.items():
         try:
-            check()
+            rows[folder] = check()
         except (ReleaseError, _Contradicts) as error:
+            agreed = False
             yield Contradiction(folder, _message(error))
+    differs = _find_other_number(release, task, samples, rows) if agreed else ""
+    if differs:
+        yield Contradiction("", differs)
 
 
 def _message(error: Exception) -> str:
@@ -68,9 +81,10 @@ def _read_samples(release: Release, task: Task) -> Samples:
     return found
 
 
-def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples) -> None:
+def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples) -> int:
+    """Return the number of rows of an arm; identifiers in place of originals are not read."""
     if arm == "original" and not release.manifest.licence.redistribute:
-        return
+        return len(samples)
     column, seen = _DIGEST_COLUMN[arm], set[str]()
     for row in release.arm(arm):
         if row.id in seen:
@@ -80,6 +94,7 @@ def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples)
     for sample in samples.values():
         if getattr(sample, column) is not None and sample.id not in seen:
             raise _Contradicts(f"the text of {sample.id} is not there")
+    return len(seen)
 
 
 def _check_text(row: ArmRow, sample: SampleRow | None, column: str, task: Task) -> None:
@@ -93,9 +108,63 @@ def _check_text(row: ArmRow, sample: SampleRow | None, column: str, task: Task) 
         raise _Contradicts(f"{row.id} has another label than in samples/")
 
 
-def _check_facts(release: Release, samples: Samples) -> None:
-    for fact in release.facts():
+def _check_facts(release: Release, samples: Samples) -> int:
+    """Return the number of rows of provenance."""
+    rows = 0
+    for rows, fact in enumerate(release.facts(), start=1):  # noqa: B007 - the last is counted
         if fact.id not in samples:
             raise _Contradicts(f"samples/ has no {fact.id}")
         if fact.snippet and sha256(fact.snippet.encode()).hexdigest() != fact.snippet_sha256:
             raise _Contradicts(f"a quotation of {fact.id} is not the one of its snippet_sha256")
+    return rows
+
+
+def _find_other_number(release: Release, task: Task, samples: Samples, rows: dict[str, int]) -> str:
+    """Return where release.json states another number than its tables have; empty if nowhere."""
+    ended = samples.values()
+    manifest = release.manifest
+    outcomes = full_counts(len(samples), Counter(row.outcome for row in ended))
+    shares = measure_shares(map(_ending, ended), task)
+    parts = {"acceptance", "by_label", "balance_shift"}
+    if all("rung" in row.model_fields_set for row in ended):  # not in the first releases
+        parts |= {"evidence", "rungs"}
+    said = {
+        "counts": manifest.counts,
+        "kept": manifest.kept,
+        "arms": {folder: manifest.arms.get(folder) for folder in rows},
+        "takedown.withheld": manifest.takedown.withheld,
+        "quality": manifest.quality.model_dump(include=parts),
+    }
+    found = {
+        "counts": outcomes,
+        "kept": sum(row.kept_from is not None for row in ended),
+        "arms": rows,
+        "takedown.withheld": sum(row.withheld == "takedown" for row in ended),
+        "quality": shares.model_dump(include=parts),
+    }
+    return _find_difference("", said, found)
+
+
+def _ending(row: SampleRow) -> SampleEnding:
+    published = row.outcome == "accepted" and not row.withheld
+    return SampleEnding(row.label_text, published, row.rung, row.kept_from is not None)
+
+
+def _find_difference(place: str, said: object, found: object) -> str:
+    """Return the first difference between two plain values in words; empty if there is none.
+
+    Floats may differ in their last digits, which depend on the machine.
+    """
+    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
+        pairs = ((f"{place}.{key}".strip("."), said[key], found[key]) for key in said)
+    elif isinstance(said, tuple | list) and isinstance(found, tuple | list):
+        if len(said) != len(found):
+            return f"{place} has {len(said)} entries, and its tables make {len(found)}"
+        pairs = ((f"{place}.{n}", *pair) for n, pair in enumerate(zip(said, found, strict=True)))
+    elif said == found or (
+        isinstance(said, float) and isinstance(found, float) and isclose(said, found)
+    ):
+        return ""
+    else:
+        return f"{place} is {said}, and its tables make {found}"
+    return next(filter(None, (_find_difference(*pair) for pair in pairs)), "")

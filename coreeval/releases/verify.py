@@ -159,7 +159,8 @@ def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Proble
 
 def _content_problems(release: Release) -> Iterator[Problem]:
     for found in find_contradictions(release):
-        file = f"{found.folder}/{shard_name(release.manifest.split)}"
+        shard = f"{found.folder}/{shard_name(release.manifest.split)}"
+        file = shard if found.folder else MANIFEST
         yield Problem(kind="contents", file=file, message=found.message)
 
 

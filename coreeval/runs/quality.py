@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
-from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
@@ -22,6 +22,8 @@ from coreeval.runs.arms import accepted_fields
 from coreeval.schema import Rung, Task, Value
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import UNSPACED
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class LabelShare(Value):
@@ -45,7 +47,7 @@ class LabelNoise(Value):
     """Share of the judged originals that definitely read as another label."""
     updated: Score = NO_SCORE
     """Share of the judged new texts, including retries, that did not read as the label."""
-    bound: float | None = None
+    bound: Share | None = None
     """Upper bound for the share of wrong labels in the updated arm (`estimate_noise_bound`); None
     if nothing was judged."""
 
@@ -64,7 +66,7 @@ class Overlap(Value):
 
     size: int
     """Number of words in an n-gram."""
-    share: float | None
+    share: Share | None
     """Share of the updated texts' n-grams that their original has; None if they have none."""
     grams: int
     """Number of n-grams in the updated texts."""
@@ -205,34 +207,57 @@ def measure_quality(
         withheld: The ids of samples that are not published.
         followed: The quality of the release that judged the kept samples.
     """
+    endings = [
+        SampleEnding(
+            label, outcome == "accepted" and sample_id not in withheld, rung, bool(kept_from)
+        )
+        for sample_id, label, outcome, rung, kept_from in store.figures.fates()
+    ]
+    published = sum(one.published for one in endings)
+    kept = sum(one.published and one.kept for one in endings)
+    noise = _label_noise(
+        store,
+        kept=kept,
+        renewed=published - kept,
+        there=followed.label_noise.bound if followed else None,
+    )
+    overlap = measure_overlap(store, withheld=withheld)
+    return measure_shares(endings, task).model_copy(
+        update={"label_noise": noise, "overlap": overlap}
+    )
+
+
+class SampleEnding(NamedTuple):
+    """How a sample of a release ended."""
+
+    label: str
+    published: bool
+    """Whether its new text is in the updated arm."""
+    rung: Rung
+    kept: bool
+    """Whether its text is from the release that the run followed."""
+
+
+def measure_shares(endings: Iterable[SampleEnding], task: Task) -> Quality:
+    """Return the measures of quality that follow from how the samples ended alone."""
     total, accepted = Counter[str](), Counter[str]()
-    kept = 0
     found, used = Counter[Rung](), Counter[Rung]()
-    for sample_id, label, outcome, rung, kept_from in store.figures.fates():
-        published = outcome == "accepted" and sample_id not in withheld
+    for label, published, rung, _ in endings:
         total[label] += 1
         found[rung] += 1
         accepted[label] += published
         used[rung] += published
-        kept += published and kept_from is not None
     names = [label.name for label in task.labels]
     return Quality(
         acceptance=score_proportion(accepted.total(), total.total()),
         by_label=tuple(_label_share(name, total, accepted) for name in names),
         balance_shift=measure_balance_shift(total, accepted),
-        label_noise=_label_noise(
-            store,
-            kept=kept,
-            renewed=accepted.total() - kept,
-            there=followed.label_noise.bound if followed else None,
-        ),
         evidence=score_proportion(total.total() - found["none"], total.total()),
         rungs=tuple(
             RungCoverage(rung=rung, samples=found[rung], accepted=used[rung])
             for rung in get_args(Rung)
             if found[rung]
         ),
-        overlap=measure_overlap(store, withheld=withheld),
     )
 
 

@@ -17,6 +17,7 @@ from coreeval.releases.annotation_scores import score_sheets
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, export_sheets
 from coreeval.releases.review.review import Choice, record_choices
 from coreeval.releases.verify import verify
+from coreeval.runs.manifest import full_counts, read_original_manifest, write_manifest
 from coreeval.tools.stores.run_store import RunStore
 from tests.releases.exports.conftest import assemble
 from tests.releases.kit import NOW, Made, make_run
@@ -49,7 +50,10 @@ async def accept_all(made: Made, text: str) -> None:
         assert before
         changes = {"outcome": "accepted", "reason": "", "updated": {"text": text.format(number)}}
         await store.commit(before.model_copy(update=changes))
+    counts = full_counts(store.total(), store.counts())
     store.close()
+    manifest = read_original_manifest(made.files.manifest)
+    write_manifest(made.files.manifest, manifest.model_copy(update={"counts": counts}))
 
 
 def fill(

@@ -1,6 +1,7 @@
 """A release whose digests are right and whose tables contradict each other, as its maker can."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,55 @@ def test_a_table_that_contradicts_the_others_is_named(
     found = verify(release).problems
     assert [(one.kind, one.file) for one in found[:1]] == [("contents", name)]
     assert message in found[0].message
+
+
+STATED: tuple[tuple[str, object, str], ...] = (
+    ("counts.total", 1, "counts.total is 1, and its tables make "),
+    ("counts.accepted", 10**9, "counts.accepted is 1000000000, and its tables make "),
+    ("kept", 1, "kept is 1, and its tables make 0"),
+    ("arms.updated", 99, "arms.updated is 99, and its tables make "),
+    ("arms.provenance", 99, "arms.provenance is 99, and its tables make "),
+    ("takedown.withheld", 1, "takedown.withheld is 1, and its tables make 0"),
+    ("quality.by_label", [], "quality.by_label has 0 entries, and its tables make 4"),
+    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, and its tables "),
+    ("quality.balance_shift", 0.9, "quality.balance_shift is 0.9, and its tables make "),
+    ("quality.rungs", [], "quality.rungs has 0 entries, and its tables make "),
+)
+
+
+@pytest.mark.parametrize(("key", "value", "message"), STATED)
+def test_numbers_of_release_json_that_its_tables_do_not_have_are_named(
+    release: Path, key: str, value: object, message: str
+) -> None:
+    *way, last = key.split(".")
+
+    def change(said: dict[str, Any]) -> None:
+        for name in way:
+            said = said[name]
+        assert said[last] != value
+        said[last] = value
+
+    signed(release, change)
+    [found] = verify(release).problems
+    assert (found.kind, found.file) == ("contents", "release.json")
+    assert found.message.startswith(message)
+
+
+@pytest.mark.parametrize("bound", [-1, 1.5])
+def test_a_bound_that_is_no_share_is_damage(release: Path, bound: float) -> None:
+    signed(release, lambda said: said["quality"]["label_noise"].update(bound=bound))  # type: ignore[index]
+    assert [(one.kind, one.file) for one in verify(release).problems] == [
+        ("manifest", "release.json")
+    ]
+
+
+def test_the_last_digits_of_a_share_may_be_of_another_machine(release: Path) -> None:
+    def change(said: dict[str, Any]) -> None:
+        score = said["quality"]["acceptance"]
+        score["ci_low"] = math.nextafter(score["ci_low"], 1)
+
+    signed(release, change)
+    assert verify(release).ok
 
 
 def test_a_release_that_contradicts_itself_is_not_followed(made: Made, release: Path) -> None:
