@@ -1,17 +1,21 @@
 """What twenty kills at random moments cost: calls asked again, samples lost, seconds to go on.
 
     python -m benchmarks.kills [--kills 20] [--task emotion] [--latency 0.03] [--seed 7]
+    python -m benchmarks.kills --workers 2 --latency 0.3
 
 The bundled benchmark of 24 samples is refreshed by the command line, its roles behind a local
 server. One run is left alone; each of the others is killed (SIGKILL) at a moment drawn between its
 first call and its end, and resumed to its end. "Asked again" are requests that had been sent
 before: those in flight at the kill may be, an answer that was stored never. "Goes on" is the time
 from the start of `coreeval resume` until the server gets its first call, and its first new one.
+With several workers, the command or one of its workers is killed, whichever is drawn; the command
+goes on by itself after the death of a worker.
 """
 
 import argparse
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -79,6 +83,8 @@ class Killed:
     first_s: float | None
     """From the start of `resume` to its first call; None where none was left to make."""
     first_new_s: float | None
+    victim: str
+    """`command` or `worker`."""
     same: bool
     """Whether outcomes, facts and published rows are those of the run that was left alone."""
 
@@ -88,9 +94,9 @@ class Killed:
             for seconds in (self.first_s, self.first_new_s)
         )
         return (
-            f"{self.after_s:5.2f} s   {self.stored:4} answered, {self.in_flight:2} in flight   "
-            f"{self.asked_again:2} asked again   {self.samples} samples   goes on after {first}, "
-            f"new {new}   {'same outcomes' if self.same else 'OTHER OUTCOMES'}"
+            f"{self.victim:7} {self.after_s:5.2f} s   {self.stored:4} answered, "
+            f"{self.in_flight:2} in flight   {self.asked_again:2} asked again   "
+            f"{self.samples} samples   goes on after {first}, new {new}   {'same outcomes' if self.same else 'OTHER OUTCOMES'}"
         )
 
 
@@ -100,11 +106,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--task", choices=list(DATASETS), default="emotion")
     parser.add_argument("--latency", type=float, default=0.03, help="Seconds added to each answer.")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with server(lab(folder / "any", options.task, "http://127.0.0.1:9", 0).config, 0.0):
+        with server(lab(folder / "any", options, "http://127.0.0.1:9", 0).config, 0.0):
             pass  # what it prepares is kept for the next
         kill_all(folder, options)
 
@@ -113,25 +120,27 @@ def kill_all(folder: Path, options: argparse.Namespace) -> None:
     """Leave one run alone, kill the others."""
     served = folder / "any" / "run.yaml"
     with server(served, options.latency) as url:
-        alone = lab(folder / "alone", options.task, url, 0)
+        alone = lab(folder / "alone", options, url, 0)
         seconds, expected = left_alone(alone), outcome(alone)
         calls = alone.stored
         print(f"alone: {calls} calls, {seconds:.2f} s from the first call to the end", flush=True)
         chance, kills = random.Random(options.seed), list[Killed]()
         for number in range(1, options.kills + 1):
-            one = lab(folder / f"killed{number}", options.task, url, number)
-            kills.append(killed(one, chance.uniform(0, seconds), expected))
+            one = lab(folder / f"killed{number}", options, url, number)
+            victim = chance.choice(("command", "worker")) if options.workers > 1 else "command"
+            kills.append(killed(one, chance.uniform(0, seconds), expected, victim))
             print(f"{number:3}  {kills[-1]}", flush=True)
     print(summary(kills))
 
 
-def lab(folder: Path, task: str, url: str, number: int) -> Lab:
+def lab(folder: Path, options: argparse.Namespace, url: str, number: int) -> Lab:
     """Write a config; the number makes its requests other ones than those of other runs."""
     folder.mkdir()
-    written = next(path for path in write_configs(folder) if path.stem == task)
+    written = next(path for path in write_configs(folder) if path.stem == options.task)
     raw = yaml.safe_load(written.read_text(encoding="utf-8"))
     model = {"model": "openai:offline-roles", "base_url": f"{url}/v1", "seed": number}
     raw |= {"models": {"default": model}, "run": {"concurrency": CONCURRENCY}}
+    raw["run"]["workers"] = options.workers
     config = folder / "run.yaml"
     config.write_text(yaml.safe_dump(raw), encoding="utf-8")
     return Lab(config=config, url=url)
@@ -145,17 +154,25 @@ def left_alone(one: Lab) -> float:
     return time.perf_counter() - began
 
 
-def killed(one: Lab, after_s: float, expected: Mapping[str, object]) -> Killed:
-    """Kill a run after its first call, and resume it."""
+def killed(one: Lab, after_s: float, expected: Mapping[str, object], victim: str) -> Killed:
+    """Kill a run or one of its workers after its first call, and bring it to its end."""
     before = get(f"{one.url}/counts")
     process = start(one.refresh)
     seen(one.url, "requests", before["requests"], process)
     time.sleep(after_s)
-    process.kill()
-    process.wait()
+    workers = workers_of(process.pid)
+    if victim == "worker" and workers:
+        os.kill(random.Random(after_s).choice(workers), signal.SIGKILL)
+    else:
+        process.kill()
+        process.wait()
     time.sleep(0.1)  # what the dead process has sent arrives
     then, stored = get(f"{one.url}/counts"), one.stored
-    first_s, first_new_s = going_on(one, then)
+    if process.poll() is None:
+        assert process.wait(WAIT_S) == 0
+        first_s = first_new_s = None
+    else:
+        first_s, first_new_s = going_on(one, then)
     document, last = run(one.resume), get(f"{one.url}/counts")
     return Killed(
         after_s=after_s,
@@ -165,8 +182,16 @@ def killed(one: Lab, after_s: float, expected: Mapping[str, object]) -> Killed:
         samples=document["total"] - document["pending"],
         first_s=first_s,
         first_new_s=first_new_s,
+        victim=victim,
         same=outcome(one) == expected,
     )
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the ids of a command's workers."""
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "graph.worker" in line]
 
 
 def going_on(one: Lab, then: Mapping[str, int]) -> tuple[float | None, float | None]:

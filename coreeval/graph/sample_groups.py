@@ -4,6 +4,7 @@ Samples that are labelled in one call, or have the same texts, put the same ques
 process they share the call, in two it would be paid twice.
 """
 
+import hashlib
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -22,19 +23,25 @@ def group_samples(store: RunStore, settings: RunConfig) -> Mapping[str, int]:
         store: The store of the samples.
         settings: Says how many originals are labelled in one call.
     """
-    texts = dict(store.iter_texts())
-    batches = divide_samples(list(texts), settings.label_batch)
-    leaders = dict[object, str]()
-    """The first sample of each batch and of each text."""
+    batches = divide_samples(store.sample_ids(), settings.label_batch)
     found = dict[str, str]()
     """For each sample one before it in the same group, or itself."""
-    for sample_id, text in texts.items():
+    leaders = dict[bytes, str]()
+    """The first sample with each text."""
+    for sample_id, text in store.iter_texts():
         found[sample_id] = sample_id
-        for key in (batches[sample_id], text):
-            _join(found, leaders.setdefault(key, sample_id), sample_id)
-    firsts = {sample_id: _find_first(found, sample_id) for sample_id in texts}
-    numbers = {first: number for number, first in enumerate(dict.fromkeys(firsts.values()))}
-    return {sample_id: numbers[first] for sample_id, first in firsts.items()}
+        _join(found, batches[sample_id][0], sample_id)
+        _join(found, leaders.setdefault(_digest(text), sample_id), sample_id)
+    numbers = dict[str, int]()
+    return {
+        sample_id: numbers.setdefault(_find_first(found, sample_id), len(numbers))
+        for sample_id in found
+    }
+
+
+def _digest(text: str) -> bytes:
+    """Return a short hash, because all texts together may be larger than the memory."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def _join(found: dict[str, str], one: str, other: str) -> None:
