@@ -96,7 +96,8 @@ class Killed:
         return (
             f"{self.victim:7} {self.after_s:5.2f} s   {self.stored:4} answered, "
             f"{self.in_flight:2} in flight   {self.asked_again:2} asked again   "
-            f"{self.samples} samples   goes on after {first}, new {new}   {'same outcomes' if self.same else 'OTHER OUTCOMES'}"
+            f"{self.samples} samples   goes on after {first}, new {new}   "
+            f"{'same outcomes' if self.same else 'OTHER OUTCOMES'}"
         )
 
 
