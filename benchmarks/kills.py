@@ -5,7 +5,7 @@
 
 The bundled benchmark of 24 samples is refreshed by the command line, its roles behind a local
 server. One run is left alone; each of the others is killed (SIGKILL) at a moment drawn between its
-first call and its end, and resumed to its end. "Asked again" are requests that had been sent
+first call and its last, and resumed to its end. "Asked again" are requests that had been sent
 before: those in flight at the kill may be, an answer that was stored never. "Goes on" is the time
 from the start of `coreeval resume` until the server gets its first call, and its first new one.
 With several workers, the command or one of its workers is killed, whichever is drawn; the command
@@ -121,10 +121,11 @@ def kill_all(folder: Path, options: argparse.Namespace) -> None:
     """Leave one run alone, kill the others."""
     served = folder / "any" / "run.yaml"
     with server(served, options.latency) as url:
-        alone = lab(folder / "alone", options, url, 0)
+        left_alone(lab(folder / "first", options, url, 0))  # the server makes each answer once
+        alone = lab(folder / "alone", options, url, options.kills + 1)
         seconds, expected = left_alone(alone), outcome(alone)
         calls = alone.stored
-        print(f"alone: {calls} calls, {seconds:.2f} s from the first call to the end", flush=True)
+        print(f"alone: {calls} calls, {seconds:.2f} s from the first call to the last", flush=True)
         chance, kills = random.Random(options.seed), list[Killed]()
         for number in range(1, options.kills + 1):
             one = lab(folder / f"killed{number}", options, url, number)
@@ -148,11 +149,13 @@ def lab(folder: Path, options: argparse.Namespace, url: str, number: int) -> Lab
 
 
 def left_alone(one: Lab) -> float:
-    """Run to the end; return the seconds since the first call."""
+    """Run to the end; return the seconds from the first call to the last."""
     process = start(one.refresh)
-    began = seen(one.url, "requests", 0, process)
-    assert began is not None and process.wait(WAIT_S) == 0
-    return time.perf_counter() - began
+    began = last = seen(one.url, "requests", 0, process)
+    while moment := seen(one.url, "requests", get(f"{one.url}/counts")["requests"], process):
+        last = moment
+    assert began and last and process.wait(WAIT_S) == 0
+    return last - began
 
 
 def killed(one: Lab, after_s: float, expected: Mapping[str, object], victim: str) -> Killed:
