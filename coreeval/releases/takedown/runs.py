@@ -24,6 +24,7 @@ from coreeval.releases.takedown.documents import count_matches
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import TARGET_SUBJECT
@@ -340,7 +341,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
         RunError: a store cannot be used, is damaged, or is in use by another process.
         RunStateError: the manifest is damaged.
     """
-    passes = [each for each in (files, files.control) if each.store.exists()]
+    passes = [each for each in (files, files.control) if has_store(each.store)]
     named = {each: find_matches(each.store, finder) for each in passes}
     written = list_results(files)
     naming = [path for path in written if count_matches(path, finder)]
