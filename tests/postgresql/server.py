@@ -78,7 +78,8 @@ class Server:
         end = time.monotonic() + PATIENCE_S
         while Path(f"/proc/{pid}").exists() and _state(pid) != "Z" and time.monotonic() < end:
             time.sleep(0.01)
-        (self.data / "postmaster.pid").unlink()
+        for path in (self.data / "postmaster.pid", self.folder / ".s.PGSQL.5432.lock"):
+            path.unlink()  # the number of a killed process may still be taken
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """Return what psql prints."""

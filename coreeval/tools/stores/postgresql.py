@@ -5,6 +5,7 @@ message.
 """
 
 import hashlib
+import json
 import os
 import re
 import time
@@ -38,6 +39,7 @@ _SETTINGS: Mapping[str, object] = {
 }
 """Settings of connections; what the address says goes before them."""
 _MOST_CHARS = 300
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 RESUME: Final = "then resume the run: what was answered is kept"
 
 
@@ -109,8 +111,11 @@ class Connector:
         self._reached = False
         self.where = f"{server.place}, schema {schema}"
 
-    def connect(self) -> "psycopg.Connection[Any]":
+    def connect(self, context: Any = None) -> "psycopg.Connection[Any]":  # noqa: ANN401
         """Return a new connection.
+
+        Args:
+            context: How psycopg exchanges values; None for its usual way.
 
         Raises:
             StoreUnreachable: the database cannot be reached; if it was before, for `PATIENCE_S`.
@@ -121,7 +126,7 @@ class Connector:
         end = time.monotonic() + (PATIENCE_S if self._reached else 0.0)
         while True:
             try:
-                connection = psycopg.connect(**self._parameters())
+                connection = psycopg.connect(**self._parameters(), context=context)
             except psycopg.Error as error:
                 told = self.explain(error)
                 if not isinstance(told, StoreUnreachable) or time.monotonic() >= end:
@@ -184,6 +189,13 @@ class _Meaning:
 
 _MEANINGS: Final = (
     _Meaning(
+        states=("53300",),
+        words=("too many clients", "remaining connection slots", "too many connections"),
+        kind=StoreUnreachable,
+        message="PostgreSQL has no connection left for {what}: {said}",
+        hint=f"raise max_connections, or use fewer workers; {RESUME}",
+    ),
+    _Meaning(
         states=("28P01", "28000"),
         words=("authentication failed", "no password supplied", "no pg_hba.conf entry", 'role "'),
         message="PostgreSQL refuses the user of {what}: {said}",
@@ -194,13 +206,6 @@ _MEANINGS: Final = (
         words=("does not exist",),
         message="the database of {what} is not there: {said}",
         hint=f"make it (createdb NAME), or name another in {URL_VARIABLE}",
-    ),
-    _Meaning(
-        states=("53300",),
-        words=("too many clients", "remaining connection slots", "too many connections"),
-        kind=StoreUnreachable,
-        message="PostgreSQL has no connection left for {what}: {said}",
-        hint=f"raise max_connections, or use fewer workers; {RESUME}",
     ),
     _Meaning(
         states=("53100",),
@@ -255,6 +260,12 @@ def _adapters() -> tuple[type, type]:
             return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
     return NumberLoader, TextDumper
+
+
+def dump_json(value: object) -> str:
+    """Return JSON without the character of code 0, which PostgreSQL has in no text."""
+    told = json.dumps(value)
+    return _NUL.sub(r"\1\\ufffd", told) if "\\u0000" in told else told
 
 
 def lock_key(schema: str, purpose: str) -> int:

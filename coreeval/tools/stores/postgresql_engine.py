@@ -3,12 +3,10 @@
 A new schema has the tables of the newest version; there are no older ones.
 """
 
-import json
-import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -35,16 +33,19 @@ from coreeval.tools.stores.postgresql import (
     PATIENCE_S,
     Connector,
     StoreUnreachable,
+    dump_json,
     lock_key,
     read_server,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 T = TypeVar("T")
 ROW_NUMBER: Final = "rowid"
 """The column that numbers rows in the order of their writing, as SQLite does by itself."""
 _SCHEMA_OPTION = "schema"
 _RETRY_S = 0.2
-_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 LockMode = Literal["none", "shared", "exclusive"]
 
 
@@ -135,13 +136,17 @@ def _connect_engine(connector: Connector) -> Engine:
     )
     engine = create_engine(
         shown,
-        creator=connector.connect,
         poolclass=QueuePool,
         pool_size=4,
         pool_timeout=60,
         pool_pre_ping=True,
-        json_serializer=_dump_json,
+        json_serializer=dump_json,
     )
+
+    def connect(
+        _dialect: object, _record: object, _given: object, options: Mapping[str, Any]
+    ) -> "psycopg.Connection[Any]":
+        return connector.connect(options.get("context"))
 
     def explain(context: ExceptionContext) -> None:
         error = context.sqlalchemy_exception
@@ -150,13 +155,9 @@ def _connect_engine(connector: Connector) -> Engine:
         if isinstance(error, DatabaseError | InterfaceError):
             raise connector.explain(context.original_exception)
 
+    event.listen(engine, "do_connect", connect)
     event.listen(engine, "handle_error", explain)
     return engine
-
-
-def _dump_json(value: object) -> str:
-    told = json.dumps(value)
-    return _NUL.sub(r"\1\\ufffd", told) if "\\u0000" in told else told
 
 
 def _comment(what: str) -> str:

@@ -138,7 +138,9 @@ def _positional(driver: str) -> Dialect:
     """Return a dialect whose statements take their values by position."""
     url = URL.create(driver)
     kind: Callable[..., Dialect] = url.get_dialect()
-    return kind(paramstyle="format") if url.get_backend_name() == "postgresql" else kind()
+    if url.get_backend_name() != "postgresql":
+        return kind()
+    return kind(paramstyle="format")
 
 
 def _insert(dialect: Dialect, table: Table, twice: OnConflict, keep: Sequence[str]) -> Insert:
