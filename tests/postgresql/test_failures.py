@@ -107,7 +107,7 @@ def test_another_version_is_refused(path: Path, server: Server) -> None:
 
 
 def test_a_schema_that_is_gone_or_anothers_is_refused(path: Path, server: Server) -> None:
-    with pytest.raises(RunCorrupt, match="not that of run.db"):
+    with pytest.raises(RunCorrupt, match=r"not that of run\.db"):
         write_marker(path.with_name("run.db"), str(find_schema(path)))
         RunStore.open(path.with_name("run.db"), now=utc_now)
     server.sql(f"DROP SCHEMA {find_schema(path)} CASCADE")
@@ -224,7 +224,7 @@ async def test_a_commit_whose_answer_is_lost_is_not_made_twice(
 
         def run_and_lose(session: object, work: object) -> object:
             nonlocal lost
-            found = run(session, work)  # type: ignore[arg-type]
+            found: object = run(session, work)  # type: ignore[arg-type]
             if lost < 2:  # as if the answer to the commit had not come
                 lost += 1
                 return run(session, work)  # type: ignore[arg-type]

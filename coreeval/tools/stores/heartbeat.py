@@ -170,6 +170,13 @@ class StoreReader(Protocol):
         """Run a statement with values for `?` or `:name`."""
 
 
+class StoreDatabase(StoreReader, Protocol):
+    """A connection to a store that may write."""
+
+    def executemany(self, statement: str, values: Any, /) -> object:  # noqa: ANN401
+        """Run a statement once for each of the values."""
+
+
 @contextmanager
 def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
     """Open a store for reading inside the block; rows are mappings.

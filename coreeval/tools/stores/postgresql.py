@@ -9,13 +9,13 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.errors import ConfigError, RunCorrupt, RunError
+from coreeval.errors import ConfigError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.extras import require_extra
 from coreeval.tools.stores.places import URL_VARIABLE
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.abc import Buffer
 
+USE: Final = "use"
+"""The purpose of the lock of a process that uses a store."""
 PATIENCE_S: Final = 30.0
 """The seconds that a store waits for a database that was reached before."""
 _RETRY_S = 0.2
@@ -307,10 +309,20 @@ class SchemaReader:
         except psycopg.Error as error:
             raise self._connector.explain(error) from None
 
+    def executemany(self, statement: str, values: Iterable[Sequence[object]]) -> None:
+        """Run a statement once for each of the values."""
+        import psycopg
+
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_translate(statement), values)
+        except psycopg.Error as error:
+            raise self._connector.explain(error) from None
+
 
 @cache
 def _translate(statement: str) -> bytes:
-    plain = statement.replace(" NOT INDEXED", "").replace("?", "%s")
+    plain = statement.replace(" NOT INDEXED", "").replace(" IMMEDIATE", "").replace("?", "%s")
     return re.sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", plain).encode()
 
 
@@ -322,7 +334,34 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
         ConfigError: `COREEVAL_STORE_URL` is missing.
         RunError: the database cannot be used.
     """
-    connector = Connector(read_server(), schema, what=what, reading=True)
+    with _connect_plainly(Connector(read_server(), schema, what=what, reading=True)) as reader:
+        yield reader
+
+
+@contextmanager
+def change_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
+    """Open a store for changes inside the block, while no other process uses it.
+
+    If the block succeeds, its tables are rewritten without the rows that were deleted.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing.
+        RunLocked: another process uses it.
+        RunError: the database cannot be used.
+    """
+    connector = Connector(read_server(), schema, what=what)
+    with _connect_plainly(connector) as database:
+        lock = f"SELECT pg_try_advisory_lock({lock_key(schema, USE)})"
+        if database.execute(lock).fetchall() != [(True,)]:
+            raise store_in_use(connector.where)
+        yield database
+        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
+        for (table,) in tables.fetchall():
+            database.execute(f"VACUUM (FULL) {table}")
+
+
+@contextmanager
+def _connect_plainly(connector: Connector) -> Iterator[SchemaReader]:
     connection = connector.connect()
     from psycopg.types.string import TextLoader
 
@@ -333,6 +372,11 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
         yield SchemaReader(connection, connector)
     finally:
         connection.close()
+
+
+def store_in_use(where: str) -> RunLocked:
+    """Return the error for a store that another process uses."""
+    return RunLocked("another process uses this store", where=where, hint="wait until it has ended")
 
 
 def _name_rows(cursor: "psycopg.Cursor[Any]") -> Any:  # noqa: ANN401 - psycopg's RowMaker

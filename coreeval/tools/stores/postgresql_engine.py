@@ -31,11 +31,13 @@ from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, name_schema, write_marker
 from coreeval.tools.stores.postgresql import (
     PATIENCE_S,
+    USE,
     Connector,
     StoreUnreachable,
     dump_json,
     lock_key,
     read_server,
+    store_in_use,
 )
 
 if TYPE_CHECKING:
@@ -249,7 +251,6 @@ class WriterSession:
         self._engine, self._lock, self._on_lost = engine, lock, on_lost
         schema = schema_of(engine)
         self._turn = f"SELECT pg_advisory_xact_lock({lock_key(schema, 'write')})"
-        self._key = lock_key(schema, "use")
         self._connection: Connection | None = None
         self._was_lost = False
 
@@ -305,19 +306,29 @@ class WriterSession:
         return self._connection
 
     def _take_lock(self, connection: Connection, *, patience_s: float) -> None:
-        if self._lock == "none":
-            return
-        ending = "_shared" if self._lock == "shared" else ""
-        query = f"SELECT pg_try_advisory_lock{ending}({self._key})"
         end = time.monotonic() + patience_s  # the server may not know yet that the old one is gone
         while True:
-            with connection.begin():
-                if connection.exec_driver_sql(query).scalar():
-                    return
-            if time.monotonic() >= end:
-                raise RunLocked(
-                    "another process uses this store",
-                    where=str(self._engine.url.database),
-                    hint="wait until it has ended",
-                )
-            time.sleep(_RETRY_S)
+            try:
+                take_lock(connection, self._lock)
+            except RunLocked:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+
+def take_lock(connection: Connection, lock: LockMode) -> None:
+    """Take a lock on the store of a connection, until the connection is closed.
+
+    Raises:
+        RunLocked: another process holds one that excludes it.
+    """
+    if lock == "none":
+        return
+    ending = "_shared" if lock == "shared" else ""
+    key = lock_key(schema_of(connection.engine), USE)
+    with connection.begin():
+        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{ending}({key})").scalar():
+            return
+    raise store_in_use(str(connection.engine.url.database))
