@@ -21,8 +21,9 @@ demo: .venv/demo
 test: check
 	$(BIN)/pytest -n $(WORKERS)
 
-# The tests that need torch, in an environment that adds it to the other packages.
+# The tests that need torch, in an environment that adds it to the other packages, and those that need PostgreSQL.
 test-extras: .venv/extras/ready
+	$(BIN)/python -m pytest tests/postgresql
 	.venv/extras/bin/python -m pytest tests/whitebox
 
 check: .venv/ready

@@ -112,7 +112,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with server(lab(folder / "any", options, "http://127.0.0.1:9", 0).config, 0.0):
+        with server(lab(folder / "any", options.task, "http://127.0.0.1:9", 0).config, 0.0):
             pass  # what it prepares is kept for the next
         kill_all(folder, options)
 
@@ -121,28 +121,29 @@ def kill_all(folder: Path, options: argparse.Namespace) -> None:
     """Leave one run alone, kill the others."""
     served = folder / "any" / "run.yaml"
     with server(served, options.latency) as url:
-        left_alone(lab(folder / "first", options, url, 0))  # the server makes each answer once
-        alone = lab(folder / "alone", options, url, options.kills + 1)
+        task, workers = options.task, options.workers
+        left_alone(lab(folder / "first", task, url, 0))  # the server makes each answer once
+        alone = lab(folder / "alone", task, url, options.kills + 1, workers)
         seconds, expected = left_alone(alone), outcome(alone)
         calls = alone.stored
         print(f"alone: {calls} calls, {seconds:.2f} s from the first call to the last", flush=True)
         chance, kills = random.Random(options.seed), list[Killed]()
         for number in range(1, options.kills + 1):
-            one = lab(folder / f"killed{number}", options, url, number)
+            one = lab(folder / f"killed{number}", task, url, number, workers)
             victim = chance.choice(("command", "worker")) if options.workers > 1 else "command"
             kills.append(killed(one, chance.uniform(0, seconds), expected, victim))
             print(f"{number:3}  {kills[-1]}", flush=True)
     print(summary(kills))
 
 
-def lab(folder: Path, options: argparse.Namespace, url: str, number: int) -> Lab:
+def lab(folder: Path, task: str, url: str, number: int, workers: int = 1) -> Lab:
     """Write a config; the number makes its requests other ones than those of other runs."""
     folder.mkdir()
-    written = next(path for path in write_configs(folder) if path.stem == options.task)
+    written = next(path for path in write_configs(folder) if path.stem == task)
     raw = yaml.safe_load(written.read_text(encoding="utf-8"))
     model = {"model": "openai:offline-roles", "base_url": f"{url}/v1", "seed": number}
     raw |= {"models": {"default": model}, "run": {"concurrency": CONCURRENCY}}
-    raw["run"]["workers"] = options.workers
+    raw["run"]["workers"] = workers
     config = folder / "run.yaml"
     config.write_text(yaml.safe_dump(raw), encoding="utf-8")
     return Lab(config=config, url=url)

@@ -11,12 +11,14 @@ from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
-collect_ignore = [] if find_spec("torch") else ["whitebox"]
-"""Tests of the extra whitebox are there only where it is installed: see `make test-extras`."""
+collect_ignore = ["postgresql", *([] if find_spec("torch") else ["whitebox"])]
+"""Tests of extras: see `make test-extras`. Those of PostgreSQL start a server, and are run by name;
+those of whitebox are there only where it is installed."""
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
 _OWN = (
     "COREEVAL_HOME",
+    "COREEVAL_STORE_URL",
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
     "HTTP_PROXY",

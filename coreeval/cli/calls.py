@@ -140,7 +140,9 @@ def _workspace(given: Path | None, run: Path | None = None) -> "Workspace":
 
 
 def _store_in(workspace: "Workspace") -> Path:
-    if not workspace.calls.is_file():
+    from coreeval.tools.stores.places import has_store
+
+    if not has_store(workspace.calls):
         raise UsageError(
             "there is no call store here",
             where=str(workspace.calls),

@@ -81,7 +81,9 @@ class RunConfig(Section):
     """The arms to write beside the original one."""
     seed: Seed = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
-    store: Literal["sqlite"] = "sqlite"
+    store: Literal["sqlite", "postgresql"] = "sqlite"
+    """Where the run and its answers are kept: in files, or in the database that
+    `COREEVAL_STORE_URL` names."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
     """The most that the run may cost, including all its resumes."""
     allow_unpriced: bool = False

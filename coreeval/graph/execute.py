@@ -23,7 +23,9 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.tracing import TRACING
 from coreeval.runs.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.call_store import create_calls
 from coreeval.tools.stores.heartbeat import SpendingReader
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
@@ -58,6 +60,7 @@ def execute(
         CoreEvalError: the run could not continue; answers are kept.
     """
     run = build_run_context(setup, manifest, files, workspace, around)
+    _hold_store(run)
     status: Status = "stopped"
     try:
         write_manifest(files.manifest, run.running_manifest())
@@ -78,6 +81,19 @@ def execute(
             run.explain_fault(error)
         raise
     return RunSummary(run_dir=files.root, manifest=_close_stopped(run, status))
+
+
+def _hold_store(run: RunContext) -> None:
+    """Keep other machines from working on a run in PostgreSQL.
+
+    Raises:
+        RunLocked: another process works on it.
+    """
+    try:
+        run.store.hold()
+    except CoreEvalError:
+        run.close()
+        raise
 
 
 def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
@@ -194,6 +210,23 @@ def _close(run: RunContext, status: Status) -> Manifest:
         return final
     finally:
         run.close()
+
+
+def create_stores(setup: Setup, files: RunFiles, workspace: Workspace) -> None:
+    """Create the stores of a new run that are not in files.
+
+    Raises:
+        ConfigError: they are to be in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
+        RunStateError: answers of this workspace are kept elsewhere.
+        RunError: the database cannot be used.
+    """
+    kind = setup.config.run.store
+    create_calls(workspace.calls, kind)
+    if kind == "sqlite":
+        return
+    for each in (files, files.control) if setup.control else (files,):
+        if not has_store(each.store):
+            RunStore.create(each.store)
 
 
 def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:

@@ -14,6 +14,7 @@ from coreeval.graph.execute import (
     DEFAULT_HOOKS,
     RunHooks,
     RunSummary,
+    create_stores,
     execute,
     open_control,
     open_store,
@@ -56,6 +57,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
@@ -116,6 +118,7 @@ def refresh(
     with lock_run(files):
         _refuse_taken(files)
         _keep_config(files, loaded)
+        create_stores(setup, files, workspace)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
         if setup.control:
             open_control(files, around.now).close()
@@ -186,6 +189,7 @@ def retry(
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest):
         with open_store(files, around.now) as store:
+            store.hold()
             store.forget("failed")
             _forget_control(files, setup, store, around)
             if store.train.forget_failed():
@@ -267,7 +271,7 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
     Raises:
         RunStateError: models have answered it, and its workspace does not exist.
     """
-    if Path(manifest.workspace).exists() or not files.store.exists():
+    if Path(manifest.workspace).exists() or not has_store(files.store):
         return
     with open_readonly(files.store, what="run.db") as store:
         called = store.execute("SELECT 1 FROM calls LIMIT 1").fetchone()

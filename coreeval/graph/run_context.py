@@ -24,6 +24,7 @@ from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import REPAIR
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
 from coreeval.tools.stores.sqlite import Row
@@ -322,7 +323,7 @@ class RunContext:
         It is the worst case of requests with an unknown end, and the cost of answers that arrived
         after their step was interrupted: they are stored, and a resumed run uses them.
         """
-        if self.config.run.budget_usd is None or not self.workspace.calls.exists():
+        if self.config.run.budget_usd is None or not has_store(self.workspace.calls):
             return 0.0
         with closing(open_calls(self.workspace.calls, self.payer)) as calls:
             spent = calls.ledger.spent()

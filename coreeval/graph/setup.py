@@ -221,7 +221,8 @@ def _check_workers(config: Config, workspace: Workspace) -> None:
             hint="set run.workers: 1, or bring the news in first (coreeval gdelt sync) and use "
             "knowledge.backends: [local]",
         )
-    refuse_network_filesystem(workspace.root)
+    if config.run.store == "sqlite":
+        refuse_network_filesystem(workspace.root)
 
 
 def refuse_network_filesystem(folder: Path) -> None:

@@ -16,6 +16,7 @@ from coreeval.errors import CoreEvalError, RunLocked
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.places import has_store, iter_stores
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
@@ -54,7 +55,7 @@ def open_run_calls(
     """
     path = Workspace(Path(manifest.workspace)).calls
     store = None
-    if path.exists():
+    if has_store(path):
         try:
             store = open_calls(path)
         except CoreEvalError as error:
@@ -78,7 +79,7 @@ class CallReferences:
 
 def list_runs(workspace: Workspace) -> list[RunFiles]:
     """Return the runs in a workspace."""
-    return [RunFiles(path.parent) for path in sorted(workspace.runs.rglob("run.db"))]
+    return [RunFiles(path.parent) for path in iter_stores(workspace.runs, "run.db")]
 
 
 def collect_references(runs: Sequence[RunFiles]) -> CallReferences:

@@ -6,7 +6,6 @@ module is read without pydantic and SQLAlchemy: importing them takes longer than
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,15 +16,17 @@ from typing import Any
 from coreeval.errors import RunStateError
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.files import is_locked
+from coreeval.tools.files import MOST_INTEGER, is_locked
 from coreeval.tools.stores.heartbeat import (
     DIGITS,
     ProgressSnapshot,
     Spend,
     SpendingReader,
+    StoreReader,
     open_readonly,
     read_single_row,
 )
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.workspace import RunFiles, Workspace, find_workspace, name_payer
 
 Json = Mapping[str, Any]
@@ -53,7 +54,7 @@ _FAILED = """
 """
 _CACHE_USE = """
     SELECT role, model, prompt_tokens, cached_tokens,
-        CAST(cached_tokens AS REAL) / prompt_tokens AS cached_share
+        CAST(cached_tokens AS DOUBLE PRECISION) / prompt_tokens AS cached_share
     FROM call_sums WHERE NOT cached AND prompt_tokens > 0 ORDER BY prompt_tokens DESC, role, model
 """
 _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
@@ -185,7 +186,7 @@ def explain_run_faults(run: Path) -> Iterator[None]:
         from coreeval.tools.stores.run_store import RunStore  # slow to import
 
         for files in (RunFiles(run), RunFiles(run).control):
-            if files.store.exists():
+            if has_store(files.store):
                 with RunStore.open(files.store, now=utc_now) as store:
                     store.explain_fault(error)
         raise
@@ -220,7 +221,7 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
     )
 
 
-def read_failures(run: Path, *, most: int = -1) -> list[SampleFailure]:
+def read_failures(run: Path, *, most: int = MOST_INTEGER) -> list[SampleFailure]:
     """Return the failed samples in the order of failure: the first `most`, or all.
 
     For the second pass, give its own folder, `RunFiles(run).control.root`.
@@ -233,7 +234,7 @@ def read_failures(run: Path, *, most: int = -1) -> list[SampleFailure]:
         return [SampleFailure(**dict(row)) for row in store.execute(_FAILED, (most,))]
 
 
-def read_bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
+def read_bad_lines(run: Path, *, most: int = MOST_INTEGER) -> list[BadLine]:
     """Return the benchmark's lines that are not valid samples: the first `most`, or all.
 
     Raises:
@@ -267,7 +268,7 @@ def read_cache_use(run: Path) -> list[CacheUse]:
         return [CacheUse(**dict(row)) for row in store.execute(_CACHE_USE)]
 
 
-def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:
+def _store(run: Path) -> AbstractContextManager[StoreReader]:
     return open_readonly(RunFiles(run).require_store(), what="run.db")
 
 
@@ -353,7 +354,7 @@ def _status_at_rest(recorded: str) -> str:
     return "killed" if recorded == "running" else recorded
 
 
-def _read_counts(store: sqlite3.Connection) -> dict[str, int]:
+def _read_counts(store: StoreReader) -> dict[str, int]:
     total = _one(store, "SELECT count(*) FROM samples")
     found = dict(store.execute(_COUNTS).fetchall())
     counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
@@ -365,7 +366,7 @@ def _query_counts(run: Path) -> dict[str, int]:
         return _read_counts(store)
 
 
-def _one(store: sqlite3.Connection, query: str) -> int:
+def _one(store: StoreReader, query: str) -> int:
     return int(store.execute(query).fetchone()[0])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from coreeval.errors import RunCorrupt, RunError, RunStateError
 from coreeval.tools.files import special_files_among, special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.places import has_store
 
 HOME_VARIABLE = "COREEVAL_HOME"
 ASKED_FOLDERS = ("pcr", "numleak")
@@ -197,7 +198,7 @@ def _is_workspace(place: Path) -> bool:
 def _has_calls(place: Path) -> bool:
     """Return whether a folder has a call store; False if it may not be read."""
     try:
-        return Workspace(place).calls.is_file()
+        return has_store(Workspace(place).calls)
     except OSError:
         return False
 
@@ -208,10 +209,13 @@ def user_cache() -> Path:
     return Path(home or "~/.cache").expanduser() / "coreeval"
 
 
-_OF_A_PASS = tuple(
-    f"{name}{end}"
-    for name in ("run.db", "checkpoints.db")
-    for end in ("", "-wal", "-shm", "-journal")
+_OF_A_PASS = (
+    "run.store.json",
+    *(
+        f"{name}{end}"
+        for name in ("run.db", "checkpoints.db")
+        for end in ("", "-wal", "-shm", "-journal")
+    ),
 )
 _OF_A_RUN = (
     *_OF_A_PASS,
@@ -264,7 +268,7 @@ class RunFiles:
         Raises:
             RunCorrupt: the store is missing.
         """
-        if not self.store.exists():
+        if not has_store(self.store):
             raise RunCorrupt(
                 "run.db is missing from a run that had one",
                 where=str(self.store),

@@ -41,6 +41,7 @@ from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -174,7 +175,7 @@ def _open_run(
 
 def _open_run_calls(manifest: Manifest) -> CallStore:
     path = open_workspace(manifest).calls
-    if not path.exists():
+    if not has_store(path):
         raise CassetteError(
             "the call store of the run's workspace is not there, and it has the answers",
             where=str(path),

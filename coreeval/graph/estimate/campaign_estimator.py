@@ -20,6 +20,7 @@ from coreeval.graph.estimate.history import load_recent_calls
 from coreeval.graph.estimate.model import CostEstimate, EstimateLine
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.workspace import Workspace
 
 ANSWER_LENGTH_NOTE = (
@@ -82,7 +83,7 @@ class CampaignEstimator:
         )
 
     def _spent(self) -> float:
-        if not self.workspace.calls.exists():
+        if not has_store(self.workspace.calls):
             return 0.0
         with closing(open_calls(self.workspace.calls, self.payer)) as calls:
             spent = calls.ledger.spent()

@@ -22,6 +22,7 @@ from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import TARGET_SUBJECT, CallRow, SampleResult
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -77,7 +78,7 @@ def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
     Raises:
         RunCorrupt: the call store is damaged.
     """
-    if not workspace.calls.exists():
+    if not has_store(workspace.calls):
         return []
     with closing(open_calls(workspace.calls)) as store:
         return [

@@ -43,6 +43,7 @@ from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -209,7 +210,7 @@ def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | 
     Return None if that is unknown: no model was asked, its calls are gone, or the run asked about
     several texts in one call.
     """
-    if not situation.calls or not calls.exists():
+    if not situation.calls or not has_store(calls):
         return None
     store = open_calls(calls)
     try:

@@ -44,6 +44,7 @@ from coreeval.schema import Evidence
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, SampleResult, StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -279,7 +280,7 @@ def write_logs(material: Material, folder: Path) -> int:
 def _open_calls(manifest: Manifest) -> Iterator[CallStore | None]:
     """Open the call store for the block; None if it is missing, as opening would create it."""
     path = Workspace(Path(manifest.workspace)).calls
-    if not path.exists():
+    if not has_store(path):
         yield None
         return
     with closing(open_calls(path)) as store:

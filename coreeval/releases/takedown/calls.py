@@ -8,7 +8,7 @@ places of samples in flight, may be lost and asked again.
 import json
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,8 @@ from coreeval.tools.files import (
 )
 from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
+from coreeval.tools.stores.places import find_schema
 from coreeval.tools.workspace import ASKED_FOLDERS
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
@@ -61,7 +62,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 @contextmanager
-def open_database(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
     """Open a database for exclusive use, or read-only.
 
     If the block succeeds, the file is rewritten without any rows ever deleted, and its log is
@@ -73,6 +74,13 @@ def open_database(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
         RunError: it cannot be used now, as on a full disk.
     """
     refuse_special_file(path)
+    if schema := find_schema(path):
+        from coreeval.tools.stores.postgresql import change_schema, read_schema  # only then needed
+
+        opened = read_schema if dry else change_schema
+        with opened(schema, what=path.name) as store:
+            yield store
+        return
     mode = "ro" if dry else "rw"
     with sqlite_errors(path):
         uri = f"{path.resolve().as_uri()}?mode={mode}"
@@ -142,7 +150,7 @@ def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
 
 
 @contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
+def transaction(database: StoreDatabase) -> Iterator[None]:
     """Commit all changes of the block, or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
@@ -200,7 +208,7 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
 
 
 def _scan_cache(
-    database: sqlite3.Connection, folder: Path, finder: NameFinder
+    database: StoreDatabase, folder: Path, finder: NameFinder
 ) -> tuple[list[tuple[int, str | None]], int, int]:
     """Return the entries that name somebody, and how many are elsewhere or too large to read."""
     entries, foreign, too_large = list[tuple[int, str | None]](), 0, 0
@@ -331,14 +339,14 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
             )
 
 
-def _count_kept(database: sqlite3.Connection, kind: str, finder: NameFinder) -> int:
+def _count_kept(database: StoreDatabase, kind: str, finder: NameFinder) -> int:
     """Return how many names of a kind name somebody and stay."""
     places = [(t, each) for t, columns in _KEPT_COLUMNS[kind].items() for each in columns]
     queries = [f"SELECT {column} FROM {table}" for table, column in places]
     return sum(finder.finds(name) for (name,) in database.execute(" UNION ".join(queries)))
 
 
-def _call_names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool:
+def _call_names(row: Mapping[str, Any], finder: NameFinder, texts: Collection[str]) -> bool:
     """Return whether a call names somebody, directly or through the instructions it refers to."""
     bodies = [_text_of(row[name]) for name in _BODIES if row[name]]
     if any(map(finder.finds, bodies)) or any(finder.finds(row[name] or "") for name in _WORDS):
@@ -356,7 +364,7 @@ def _text_of(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _blank_call(database: sqlite3.Connection, key: str) -> None:
+def _blank_call(database: StoreDatabase, key: str) -> None:
     (old,) = database.execute("SELECT * FROM calls WHERE key = ?", (key,)).fetchall()
     row, _ = encode_record(_strip_call(old))
     names = ", ".join(row)
@@ -365,7 +373,7 @@ def _blank_call(database: sqlite3.Connection, key: str) -> None:
     database.execute(f"INSERT INTO calls ({names}) VALUES ({marks})", [*row.values()])
 
 
-def _strip_call(row: sqlite3.Row) -> CallRecord:
+def _strip_call(row: Mapping[str, Any]) -> CallRecord:
     """Return a call reduced to its cost and the model that was asked."""
     kept = {name: row[name] for name in CallRecord.__dataclass_fields__ if name not in _BODIES}
     words: dict[str, Any] = {

@@ -34,9 +34,12 @@ from coreeval.releases.takedown.runs import erase_from_run, list_results
 from coreeval.runs.open import lock_runs
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.stores.heartbeat import refuse_special_file
+from coreeval.tools.stores.places import marker_of
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _CALL_DATABASE = "calls.db"
+_CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
+_RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
 SCORES = "files of text scores, whoever they are of"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
@@ -129,7 +132,7 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
         found.caches.append(path)
     elif MANIFEST in names:
         found.releases.append(path)
-    elif "run.db" in names:
+    elif not names.isdisjoint(_RUN_STORES):
         _sort_run(path, found, seen)
     else:
         for each in sorted(path.iterdir()):
@@ -148,6 +151,8 @@ def _sort_link(path: Path, found: Places) -> None:
 def _sort_file(path: Path, found: Places) -> None:
     if path.name == _CALL_DATABASE:
         found.calls.append(path)
+    elif path.name == _CALL_MARKER:
+        found.calls.append(path.with_name(_CALL_DATABASE))
     elif not path.name.endswith((".lock", *(f"{_CALL_DATABASE}{end}" for end in _SIDE_FILES))):
         found.files.append(path)
 
@@ -169,6 +174,7 @@ def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
 
 
 def _databases(files: RunFiles) -> Iterator[Path]:
+    yield marker_of(files.store)
     for path in (files.store, files.checkpoints):
         yield from (path, *(path.with_name(path.name + end) for end in _SIDE_FILES))
 

@@ -1,7 +1,6 @@
 """Articles of a news store that name a person, in their text or address."""
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +27,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
 )
 from coreeval.tools.gdelt.own_files import refuse_special_files
 from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
+from coreeval.tools.stores.heartbeat import StoreDatabase
 
 TAKEN_DOWN_TITLE = "taken down"
 """The reason recorded for erased rows in the store's counts."""
@@ -76,7 +76,7 @@ def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatc
 
 
 def _erase_rows(
-    root: Path, path: str, finder: NameFinder, database: sqlite3.Connection, *, dry: bool
+    root: Path, path: str, finder: NameFinder, database: StoreDatabase, *, dry: bool
 ) -> int:
     """Rewrite a file without its matching rows, under a new name; return the number of these rows.
 
@@ -99,7 +99,7 @@ def _erase_rows(
     return len(named)
 
 
-def _rewrite_list(database: sqlite3.Connection, old: str, new: str, rows: int) -> None:
+def _rewrite_list(database: StoreDatabase, old: str, new: str, rows: int) -> None:
     (day,) = database.execute("SELECT day FROM segments WHERE path = ?", (old,)).fetchone()
     database.execute("DELETE FROM segments WHERE path = ?", (old,))
     if rows:
@@ -109,7 +109,7 @@ def _rewrite_list(database: sqlite3.Connection, old: str, new: str, rows: int) -
         database.execute("DELETE FROM holds WHERE segment = ?", (old,))
 
 
-def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN401 - numpy's
+def _count_out(database: StoreDatabase, files: Any) -> None:  # noqa: ANN401 - numpy's
     """Record the erased rows as bad rows, so that the counts of each file still add up."""
     numbers, counts = np.unique(files, return_counts=True)
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):

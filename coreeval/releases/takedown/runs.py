@@ -8,7 +8,6 @@ left keep their cost, under an id that says nothing of it.
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,8 @@ from coreeval.releases.takedown.documents import count_matches
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.heartbeat import StoreDatabase
+from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import TARGET_SUBJECT
@@ -126,7 +127,7 @@ def find_matches(path: Path, finder: NameFinder) -> RunMatches:
 
 
 def _matching_ids(
-    database: sqlite3.Connection, finder: NameFinder, table: str, *columns: str
+    database: StoreDatabase, finder: NameFinder, table: str, *columns: str
 ) -> set[str]:
     """Return the ids of the rows in a table that name a person."""
     rows = database.execute(f"SELECT id AS place, {', '.join(columns)} FROM {table}")
@@ -134,14 +135,14 @@ def _matching_ids(
 
 
 def _neutral_ids(
-    database: sqlite3.Connection, table: str, prefix: str, ids: Collection[str]
+    database: StoreDatabase, table: str, prefix: str, ids: Collection[str]
 ) -> dict[str, str]:
     """Return an id that says nothing of the person for each of the ids."""
     rows = database.execute(f"SELECT id, seq FROM {table}")
     return {row["id"]: f"{prefix}{row['seq']}" for row in rows if row["id"] in ids}
 
 
-def _earlier_ids(database: sqlite3.Connection, finder: NameFinder) -> dict[str, str]:
+def _earlier_ids(database: StoreDatabase, finder: NameFinder) -> dict[str, str]:
     """Return neutral ids for calls that name a person by the id of a sample that is gone."""
     rows = database.execute("SELECT DISTINCT sample_id FROM calls")
     named = [each for (each,) in rows if _is_sample_id(each) and finder.finds(each)]
@@ -152,7 +153,7 @@ def _is_sample_id(subject: str) -> bool:
     return not subject.startswith(TARGET_SUBJECT)
 
 
-def _kept_names(database: sqlite3.Connection) -> Iterator[str]:
+def _kept_names(database: StoreDatabase) -> Iterator[str]:
     """Yield the names in a run that the user chose, and those of targets."""
     for table, columns in _KEPT_COLUMNS.items():
         for column in columns:
@@ -168,7 +169,7 @@ def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
 
 
 def _rewritten_samples(
-    database: sqlite3.Connection, finder: NameFinder, evidence: set[str]
+    database: StoreDatabase, finder: NameFinder, evidence: set[str]
 ) -> Iterator[str]:
     """Yield the samples whose new texts, facts or supporting news name a person."""
     for row in database.execute("SELECT sample_id, semantic, updated FROM results"):
@@ -180,7 +181,7 @@ def _rewritten_samples(
             yield row["sample_id"]
 
 
-def _predictions(database: sqlite3.Connection, finder: NameFinder) -> Iterator[tuple[object, ...]]:
+def _predictions(database: StoreDatabase, finder: NameFinder) -> Iterator[tuple[object, ...]]:
     key = "target, source, template, sample_id"
     for row in database.execute(f"SELECT {key}, answer, reason FROM predictions"):
         if _matches_name(row[4:], finder):
@@ -188,7 +189,7 @@ def _predictions(database: sqlite3.Connection, finder: NameFinder) -> Iterator[t
 
 
 def _matching_rows(
-    database: sqlite3.Connection, finder: NameFinder, table: str
+    database: StoreDatabase, finder: NameFinder, table: str
 ) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a table that name a person: their blanked texts, then their key."""
     key, columns = _TEXT_TABLES[table]
@@ -257,7 +258,7 @@ def _equal(key: Iterable[str]) -> str:
     return " AND ".join(f"{column} = ?" for column in key)
 
 
-def _blank_evidence(database: sqlite3.Connection, table: str, ids: Iterable[str]) -> None:
+def _blank_evidence(database: StoreDatabase, table: str, ids: Iterable[str]) -> None:
     """Keep only the id and time of pieces of news, because sample histories refer to them."""
     for each in ids:
         (row,) = database.execute(f"SELECT body FROM {table} WHERE id = ?", (each,)).fetchall()
@@ -272,7 +273,7 @@ def _erase_news(body: str) -> dict[str, object]:
         return dict(_ERASED_NEWS)
 
 
-def _drop_sample(database: sqlite3.Connection, sample: str) -> None:
+def _drop_sample(database: StoreDatabase, sample: str) -> None:
     """Delete a sample, and record its line as a bad row."""
     place = "SELECT seq FROM samples WHERE id = ?"
     (seq,) = database.execute(place, (sample,)).fetchone()
@@ -340,7 +341,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
         RunError: a store cannot be used, is damaged, or is in use by another process.
         RunStateError: the manifest is damaged.
     """
-    passes = [each for each in (files, files.control) if each.store.exists()]
+    passes = [each for each in (files, files.control) if has_store(each.store)]
     named = {each: find_matches(each.store, finder) for each in passes}
     written = list_results(files)
     naming = [path for path in written if count_matches(path, finder)]

@@ -1,1 +1,1 @@
-"""What a run keeps: model calls, samples and results. SQLite now, a URL later."""
+"""What a run keeps: model calls, samples and results. In SQLite or PostgreSQL."""

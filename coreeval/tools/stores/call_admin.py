@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 
 from sqlalchemy import Column, Connection, Engine, delete, func, select
-from sqlalchemy.engine import URL
 
 from coreeval.errors import RunError, RunLocked
 from coreeval.tools.stores import call_tables as t
+from coreeval.tools.stores import sqlite as stores
 from coreeval.tools.stores.call_records import (
     CallRecord,
     decode_record,
@@ -20,7 +20,9 @@ from coreeval.tools.stores.call_records import (
     text_hash,
 )
 from coreeval.tools.stores.call_store import insert_lasting_reservation, open_calls
-from coreeval.tools.stores.sqlite import explain_errors, open_engine
+from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.places import find_schema
+from coreeval.tools.stores.sqlite import is_postgresql
 
 
 @dataclass
@@ -90,11 +92,19 @@ def count_calls(calls: Iterable[CallRecord]) -> CallStats:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the size in bytes of a database and of the files that SQLite keeps beside it."""
+    """Return the size in bytes of a store, with the files that SQLite keeps beside its file."""
+    if find_schema(path):
+        with open_readonly(path, what="the call store") as store:
+            return int(store.execute(_SIZE).fetchone()[0])
     files = (path.with_name(path.name + end) for end in ("", "-wal", "-shm"))
     return sum(file.stat().st_size for file in files if file.exists())
 
 
+_SIZE = """
+    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema() AND c.relkind = 'r'
+"""
 AT_ONCE = 500
 """The number of rows read or deleted by one statement."""
 PATIENCE_MS = 1000
@@ -156,6 +166,12 @@ def open_exclusively(path: Path) -> Iterator[Connection]:
         RunLocked: another process uses it.
     """
     with open_store(path) as connection:
+        if is_postgresql(connection):
+            from coreeval.tools.stores.postgresql_engine import take_lock
+
+            take_lock(connection, "exclusive")
+            yield connection
+            return
         connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
         connection.exec_driver_sql("PRAGMA locking_mode=EXCLUSIVE")
         _lock_file(connection, path)
@@ -165,10 +181,10 @@ def open_exclusively(path: Path) -> Iterator[Connection]:
 @contextmanager
 def _open_current_engine(path: Path) -> Iterator[Engine]:
     open_calls(path).close()  # refuses one of another version
-    engine = open_engine(str(URL.create("sqlite", database=str(path))))
-    explain_errors(engine, what="the call store")
+    engine = stores.open_store(path, t.CALL_SCHEMA, what="the call store")
     try:
-        yield engine.execution_options(isolation_level="AUTOCOMMIT")
+        there = is_postgresql(engine)
+        yield engine if there else engine.execution_options(isolation_level="AUTOCOMMIT")
     finally:
         engine.dispose()
 
@@ -241,13 +257,18 @@ def delete_garbage(connection: Connection, waste: Garbage) -> None:
 
     The cost of damaged rows still counts as spent if the payer is kept.
     """
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    there = is_postgresql(connection)
+    if not there:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
     for key, payer_stays in waste.damaged.items():
         if payer_stays:
             connection.execute(insert_lasting_reservation(key))
     _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
     _delete(connection, t.texts.c.sha256, waste.texts)
     _delete(connection, t.reservations.c.payer, list(waste.payers))
+    if there:  # which returns the space to the disk by itself
+        connection.commit()
+        return
     connection.exec_driver_sql("COMMIT")
     connection.exec_driver_sql("VACUUM")
 

@@ -11,10 +11,11 @@ import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import (
     Engine,
+    Float,
     Insert,
     Integer,
     bindparam,
@@ -27,9 +28,9 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
+from coreeval.errors import RunError, RunStateError
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.call_records import (
     CallRecord,
@@ -40,14 +41,15 @@ from coreeval.tools.stores.call_records import (
     text_hash,
 )
 from coreeval.tools.stores.heartbeat import DIGITS, refuse_special_file
+from coreeval.tools.stores.places import StoreKind, store_kind
 from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
 from coreeval.tools.stores.sqlite import (
     BatchWriter,
     Row,
     Write,
-    explain_errors,
-    open_engine,
-    prepare_database,
+    create_store,
+    is_postgresql,
+    open_store,
 )
 
 MOST_USD = 1000.0
@@ -74,20 +76,30 @@ class SpendingTotal:
     killed."""
 
 
-_RESERVE = text("""
+_COST = f"CASE WHEN usd > {MOST_USD} THEN {MOST_USD} WHEN usd > 0 THEN usd ELSE 0.0 END"
+"""What a call counts for: at least 0, at most `MOST_USD`."""
+_RESERVE = f"""
     INSERT INTO reservations (id, payer, key, usd) SELECT :id, :payer, :key, :usd
     WHERE :billed + :usd
-        + (SELECT coalesce(sum(min(max(usd, 0.0), :most)), 0.0) FROM calls NOT INDEXED
+        + (SELECT coalesce(sum({_COST}), 0.0) FROM calls NOT INDEXED
            WHERE rowid > :seen AND paid_by = :payer)
-        + (SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer) <= :budget
-""")
-"""Checks the budget and reserves an amount in one statement, so that no other process
-intervenes."""
-_BILLED_SINCE = text("""
+        + (SELECT coalesce(sum(usd), 0.0) FROM reservations
+           WHERE payer = :payer AND id <> :id) <= :budget
+    ON CONFLICT (id) DO UPDATE SET usd = excluded.usd
+"""
+"""Checks the budget and reserves an amount in one statement, so that no other process intervenes;
+made twice, it comes to the same."""
+_BILLED_SINCE = f"""
     SELECT coalesce(max(rowid), :seen),
-        coalesce(sum(CASE WHEN paid_by = :payer THEN min(max(usd, 0.0), :most) END), 0.0)
+        coalesce(sum(CASE WHEN paid_by = :payer THEN {_COST} END), 0.0)
     FROM calls NOT INDEXED WHERE rowid > :seen
-""")
+"""
+_OWN_BILLED_SINCE = f"""
+    SELECT coalesce(max(rowid), :seen), coalesce(sum({_COST}), 0.0)
+    FROM calls WHERE rowid > :seen AND paid_by = :payer
+"""
+"""The same by the index that PostgreSQL has: other payers' rows may become visible later than newer
+rows of this one, and are not needed."""
 _MOST_ADDED_ANEW = 64
 """The number of reservations after which new costs are added to the known sum: summing all of
 100,000 calls takes 16 ms, summing the newest 64 takes 0.03 ms."""
@@ -104,6 +116,9 @@ class Ledger:
         self._engine = engine
         self._writer = writer
         self._payer = payer
+        there = is_postgresql(engine)
+        self._reserve = text(_RESERVE.replace(" NOT INDEXED", "") if there else _RESERVE)
+        self._add = text(_OWN_BILLED_SINCE if there else _BILLED_SINCE)
         self._seen, self._billed = 0, 0.0
         """The last row of calls included in the sum, and the amount billed to the payer up to
         it."""
@@ -112,8 +127,7 @@ class Ledger:
 
     def spent(self) -> SpendingTotal:
         """Return what the payer has spent; each call counts as at least 0, at most `MOST_USD`."""
-        possible = func.min(func.max(t.calls.c.usd, 0.0), MOST_USD)  # of one row: SQLite's
-        billed = select(func.coalesce(func.sum(possible), 0.0)).where(
+        billed = select(func.coalesce(func.sum(literal_column(_COST, Float)), 0.0)).where(
             t.calls.c.paid_by == self._payer
         )
         open_ = select(func.coalesce(func.sum(t.reservations.c.usd), 0.0)).where(
@@ -147,21 +161,29 @@ class Ledger:
             The reservation; None if too little of the budget is left.
         """
         if self._not_added >= _MOST_ADDED_ANEW:
-            self._add_up()
+            await self._add_up(self._seen, self._billed)
         self._not_added += 1
         reservation = Reservation(id=uuid.uuid4().hex, usd=usd)
         if await self._insert(reservation, key, budget_usd):
             return reservation
-        self._seen, self._billed = 0, 0.0  # rows may have been deleted meanwhile
-        self._add_up()
+        await self._add_up(0, 0.0)  # rows may have been deleted meanwhile
         return reservation if await self._insert(reservation, key, budget_usd) else None
 
-    def _add_up(self) -> None:
-        about = {"payer": self._payer, "seen": self._seen, "most": MOST_USD}
-        with self._engine.connect() as connection:
-            self._seen, billed = connection.execute(_BILLED_SINCE, about).one()
-        self._billed += billed
+    async def _add_up(self, seen: int, billed: float) -> None:
+        """Sum up what was billed after a row, up to which the amount is known."""
         self._not_added = 0
+        if is_postgresql(self._engine):
+            newest, more = await asyncio.to_thread(self._sum_since, seen)
+        else:
+            newest, more = self._sum_since(seen)
+        self._seen, self._billed = newest, billed + more
+
+    def _sum_since(self, seen: int) -> tuple[int, float]:
+        """Return the number of the newest row, and what was billed after the given one."""
+        with self._engine.connect() as connection:
+            about = {"payer": self._payer, "seen": seen}
+            newest, billed = connection.execute(self._add, about).one()
+            return newest, billed
 
     async def _insert(self, reservation: Reservation, key: str, budget_usd: float) -> bool:
         row = {
@@ -171,11 +193,10 @@ class Ledger:
             "usd": reservation.usd,
             "billed": self._billed,
             "seen": self._seen,
-            "most": MOST_USD,
             "budget": budget_usd + 10**-DIGITS,
         }
         try:
-            written = self._writer.submit([(_RESERVE, [row])], lasting=True)
+            written = self._writer.submit([(self._reserve, [row])], lasting=True)
             return await asyncio.wrap_future(written) > 0
         except BaseException:
             self.release(reservation)  # what was not sent costs nothing
@@ -211,7 +232,10 @@ def insert_lasting_reservation(key: str) -> Insert:
 
 Origin = Literal["sent", "shared", "stored"]
 """The origin of a call: sent for this caller, shared with another one, or stored earlier."""
+_Flight: TypeAlias = "asyncio.Task[tuple[CallRecord, Origin]]"
 _READ_AT_ONCE = 200
+_WHAT = "the call store"
+_KIND_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 def open_calls(path: Path, payer: str = "") -> "CallStore":
@@ -226,9 +250,27 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
     """
     refuse_special_file(path.resolve())  # one's own may be reached by a link
     path.parent.mkdir(parents=True, exist_ok=True)
-    url = str(URL.create("sqlite", database=str(path)))
-    engine = open_engine(url, checked=True, flushing=False)
-    return CallStore(engine, payer)
+    return CallStore(open_store(path, t.CALL_SCHEMA, what=_WHAT, checked=True), payer)
+
+
+def create_calls(path: Path, kind: StoreKind) -> None:
+    """Create the call store of a workspace if it has none; all its answers are in one place.
+
+    Raises:
+        RunStateError: it has one of the other kind.
+        ConfigError: it is to be in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
+        RunError: the database cannot be used.
+    """
+    there = store_kind(path)
+    if there is None and kind == "postgresql":
+        create_store(path, t.CALL_SCHEMA, what=_WHAT)
+    elif there not in (None, kind):
+        raise RunStateError(
+            f"the answers of this workspace are in {_KIND_NAMES[there]}, "
+            f"not in {_KIND_NAMES[kind]}",
+            where="run.store",
+            hint=f"run.store: {there}, or another workspace: COREEVAL_HOME=DIR",
+        )
 
 
 def describe_damage(rows: int) -> str:
@@ -245,11 +287,14 @@ class CallStore:
     """Calls by key; one writer commits, and any number of readers look up."""
 
     def __init__(self, engine: Engine, payer: str = "") -> None:
-        prepare_database(engine, t.CALL_SCHEMA, what="the call store")
-        explain_errors(engine, what="the call store")
         self._engine = engine
         self._payer = payer
-        self._writer = BatchWriter(engine)
+        self._reads_remotely = is_postgresql(engine)
+        try:
+            self._writer = BatchWriter(engine, lock="shared", on_lost=self._forget_texts)
+        except RunError:
+            engine.dispose()
+            raise
         self.ledger = Ledger(engine, self._writer, payer)
         self._add = InsertStatement(engine, t.calls, twice="fails")
         self._add_text = InsertStatement(engine, t.texts, twice="replaces")
@@ -261,7 +306,11 @@ class CallStore:
         self._damaged: set[str] = set()
         """The keys of damaged rows that have not been requested again."""
         self._corrupt: set[str] = set()
-        self._flights: dict[str, asyncio.Task[CallRecord]] = {}
+        self._flights: dict[str, _Flight] = {}
+
+    def _forget_texts(self) -> None:
+        """Forget which texts are stored: they may have been deleted meanwhile."""
+        self._texts = {}
 
     @property
     def corrupt_rows(self) -> int:
@@ -282,6 +331,12 @@ class CallStore:
         """
         row = self._find.one(key)
         return self._decode(row, request) if row else None
+
+    async def find(self, key: str, request: str = "") -> CallRecord | None:
+        """Return what `get` does; a database elsewhere is read in a thread."""
+        if self._reads_remotely:
+            return await asyncio.to_thread(self.get, key, request)
+        return self.get(key, request)
 
     def records(self) -> Iterator[CallRecord]:
         """Yield every undamaged call in order of its start.
@@ -340,9 +395,12 @@ class CallStore:
         try:
             await asyncio.wrap_future(self._writer.submit(writes))
         except IntegrityError:
+            stored = await self.find(record.key)
+            if stored == record:  # written before the connection was lost
+                return record
             if reservation:  # it was paid for twice, once by each process
                 self.ledger.keep_as_spent(reservation, record.usd)
-            return self.get(record.key) or record
+            return stored or record
         self._texts.update(new)
         self._damaged.discard(record.key)
         return record
@@ -365,15 +423,23 @@ class CallStore:
             request: The request, if it is known.
         """
         if (flight := self._flights.get(key)) is not None:
-            return await asyncio.shield(flight), "shared"
-        if (stored := self.get(key, request)) is not None:
+            return (await asyncio.shield(flight))[0], "shared"
+        if not self._reads_remotely and (stored := self.get(key, request)) is not None:
             return stored, "stored"
-        flight = asyncio.ensure_future(send())
+        flight = asyncio.ensure_future(self._find_or_send(key, send, request))
         self._flights[key] = flight
         flight.add_done_callback(lambda done: self._end_flight(key, done))
-        return await asyncio.shield(flight), "sent"
+        return await asyncio.shield(flight)
 
-    def _end_flight(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
+    async def _find_or_send(
+        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str
+    ) -> tuple[CallRecord, Origin]:
+        """Return what `answer` does for the first caller with this key."""
+        if self._reads_remotely and (stored := await self.find(key, request)) is not None:
+            return stored, "stored"
+        return await send(), "sent"
+
+    def _end_flight(self, key: str, flight: "_Flight") -> None:
         del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # seen here, because its callers may all be gone

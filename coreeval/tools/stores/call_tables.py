@@ -5,6 +5,7 @@ from typing import Final
 from sqlalchemy import (
     Boolean,
     Column,
+    Connection,
     Float,
     Index,
     Integer,
@@ -69,5 +70,19 @@ abilities = Table(
 """What is known about models."""
 Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
 """Holds all that the sum of a run is made of: the rows are large, and are left alone."""
-CALL_SCHEMA: Final = Schema(version=7, create=metadata.create_all)
+
+
+def _create_postgresql(connection: Connection) -> None:
+    from coreeval.tools.stores.postgresql_engine import ROW_NUMBER, adapt_tables, create_tables
+
+    tables = adapt_tables(metadata, numbered=[calls.name])
+    rows = tables.tables[calls.name]
+    rows.indexes.clear()
+    Index("calls_by_payer", rows.c.paid_by, rows.c[ROW_NUMBER], postgresql_include=[rows.c.usd])
+    create_tables(connection, tables)
+
+
+CALL_SCHEMA: Final = Schema(
+    version=7, create=metadata.create_all, create_postgresql=_create_postgresql
+)
 """The schema of calls.db."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.files import special_kind
+from coreeval.tools.stores.places import find_schema, has_store
 
 Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
 """The reason for a wait: a budget that requests in flight may not use up; an endpoint that
@@ -149,18 +150,52 @@ DIGITS = 9
 equal."""
 
 
+class RowCursor(Protocol):
+    """What a statement has found; rows are read by position or by name."""
+
+    def fetchone(self) -> Any:  # noqa: ANN401 - a row
+        """Return the next row; None if there is none."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows."""
+
+
+class StoreReader(Protocol):
+    """A connection to a store that only reads."""
+
+    def execute(self, statement: str, values: Any = ..., /) -> RowCursor:  # noqa: ANN401
+        """Run a statement with values for `?` or `:name`."""
+
+
+class StoreDatabase(StoreReader, Protocol):
+    """A connection to a store that may write."""
+
+    def executemany(self, statement: str, values: Any, /) -> object:  # noqa: ANN401
+        """Run a statement once for each of the values."""
+
+
 @contextmanager
-def open_readonly(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
-    """Open a database for reading inside the block; rows are mappings.
+def open_readonly(path: Path, *, what: str) -> Iterator[StoreReader]:
+    """Open a store for reading inside the block; rows are mappings.
 
     Args:
         path: The file.
         what: The name to show to users.
 
     Raises:
+        ConfigError: it is in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
         RunCorrupt: the file is not a database, or is damaged.
         RunError: the database cannot be used now.
     """
+    if schema := find_schema(path):
+        from coreeval.tools.stores.postgresql import read_schema  # only then needed
+
+        with read_schema(schema, what=what) as reader:
+            yield reader
+        return
     where = str(path)
     try:
         with closing(
@@ -204,7 +239,7 @@ def may_change(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
-def read_single_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | None:
+def read_single_row(connection: StoreReader, table: str) -> Mapping[str, Any] | None:
     """Return the only row of a table, with the columns that the file has; None if it is empty."""
     row = connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
     return dict(row) if row else None
@@ -232,7 +267,7 @@ class SpendingReader:
             RunCorrupt: the store is damaged.
             RunError: the store cannot be read.
         """
-        reserved = self._read() if self._calls.exists() else 0.0
+        reserved = self._read() if has_store(self._calls) else 0.0
         return Spend(
             billed_usd=round(self._billed, DIGITS),
             reserved_usd=reserved,

@@ -1,6 +1,6 @@
 """Statements made into SQL once: what SQLAlchemy does at each execution is most of a write's time.
 
-The SQL and its placeholders still come from SQLAlchemy, so another database is another URL.
+The SQL and its placeholders still come from SQLAlchemy, for SQLite and for PostgreSQL.
 """
 
 import threading
@@ -16,6 +16,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import Select
 
+from coreeval.tools.stores.postgresql import StoreUnreachable
 from coreeval.tools.stores.sqlite import Row
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class LookupStatement:
     def __init__(
         self, engine: Engine, statement: "Select[Any]", *, as_stored: bool = False
     ) -> None:
-        compiled = statement.compile(dialect=engine.dialect)
+        compiled = statement.compile(dialect=_positional(engine.url.drivername))
         assert isinstance(compiled, SQLCompiler)
         self._sql = str(compiled)
         types = [column.type.dialect_impl(engine.dialect) for column in statement.selected_columns]
@@ -78,24 +79,43 @@ class LookupStatement:
         ]
         names = [column.name for column in statement.selected_columns]
         self._columns = list(zip(names, readers, strict=True))
-        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        self._engine = engine
+        self._connection = self._connect()
         self._trouble = engine.dialect.loaded_dbapi.Error
         self._lock = threading.Lock()
 
+    def _connect(self) -> Connection:
+        return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
     def one(self, *values: object) -> Row | None:
         """Return the row, or None."""
-        with self._lock, closing(self._connection.connection.cursor()) as cursor:
+        with self._lock:
             try:
-                cursor.execute(self._sql, values)
-                found = cursor.fetchone()
-            except self._trouble:  # asked through SQLAlchemy, it is explained
-                found = self._connection.exec_driver_sql(self._sql, values).fetchone()
+                found = self._fetch(values)
+            except self._trouble:
+                found = self._fetch_again(values)
         if found is None:
             return None
         return {
             name: read(value) if read else value
             for (name, read), value in zip(self._columns, found, strict=True)
         }
+
+    def _fetch(self, values: Sequence[object]) -> Sequence[Any] | None:
+        with closing(self._connection.connection.cursor()) as cursor:
+            cursor.execute(self._sql, values)
+            found: Sequence[Any] | None = cursor.fetchone()
+            return found
+
+    def _fetch_again(self, values: Sequence[object]) -> Sequence[Any] | None:
+        """Ask through SQLAlchemy, which explains an error; a lost connection is made anew."""
+        try:
+            return self._connection.exec_driver_sql(self._sql, values).fetchone()
+        except StoreUnreachable:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = self._connect()
+            return self._connection.exec_driver_sql(self._sql, values).fetchone()
 
     def close(self) -> None:
         """Close the connection."""
@@ -107,11 +127,20 @@ def _compile_insert(
     driver: str, table: Table, twice: OnConflict, keep: tuple[str, ...]
 ) -> tuple[str, list[tuple[str, Binder | None]]]:
     """Return an insert as SQL, and its columns in order; cached per process, for all databases."""
-    dialect = URL.create(driver).get_dialect()()
+    dialect = _positional(driver)
     compiled = _insert(dialect, table, twice, keep).compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)
     types = {name: table.c[name].type.dialect_impl(dialect) for name in _column_order(compiled)}
     return str(compiled), [(name, one.bind_processor(dialect)) for name, one in types.items()]
+
+
+def _positional(driver: str) -> Dialect:
+    """Return a dialect whose statements take their values by position."""
+    url = URL.create(driver)
+    kind: Callable[..., Dialect] = url.get_dialect()
+    if url.get_backend_name() != "postgresql":
+        return kind()
+    return kind(paramstyle="format")
 
 
 def _insert(dialect: Dialect, table: Table, twice: OnConflict, keep: Sequence[str]) -> Insert:

@@ -31,6 +31,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import REPAIR
+from coreeval.tools.stores.sqlite import is_postgresql
 
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors that an invalid value can cause."""
@@ -99,37 +100,44 @@ _SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
 }
 """The types of the values inside columns, beyond the column's own type."""
 _MOMENTS = (t.results.c.ended_at, t.steps.c.started_at, t.stages.c.ended_at, t.heartbeat.c.at)
-_KEYS = "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) ORDER BY key))"
+_KEYS = "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) AS each ORDER BY key) AS k)"
+_IN_POSTGRESQL = {
+    "group_concat(key)": "string_agg(key, ',')",
+    "json_each(s.detail, '$.evidence') e": "json_each(s.detail -> 'evidence') e",
+}
+"""What PostgreSQL calls otherwise."""
 _OWN_KEYS, _FIRST_KEYS = (
-    _KEYS.format(fields) for fields in ("s.fields", "(SELECT fields FROM samples ORDER BY seq)")
+    _KEYS.format(fields)
+    for fields in ("s.fields", "(SELECT fields FROM samples ORDER BY seq LIMIT 1)")
 )
 _IDS = "(SELECT id FROM samples UNION ALL SELECT id FROM train_items)"
 _ODD_REFERENCES = {
     "a sample with other fields than the first": f"""
-        SELECT s.id FROM samples s WHERE {_OWN_KEYS} IS NOT {_FIRST_KEYS} LIMIT 1
+        SELECT s.id FROM samples s WHERE {_OWN_KEYS} IS DISTINCT FROM {_FIRST_KEYS} LIMIT 1
     """,
     "two samples of one label with different names of it": """
-        SELECT id FROM samples GROUP BY label HAVING count(DISTINCT label_text) > 1 LIMIT 1
+        SELECT min(id) FROM samples GROUP BY label HAVING count(DISTINCT label_text) > 1 LIMIT 1
     """,
     "two samples of different labels with one name": """
-        SELECT id FROM samples GROUP BY label_text HAVING count(DISTINCT label) > 1 LIMIT 1
+        SELECT min(id) FROM samples GROUP BY label_text HAVING count(DISTINCT label) > 1 LIMIT 1
     """,
     "a result of no sample": """
         SELECT sample_id FROM results WHERE sample_id NOT IN (SELECT id FROM samples) LIMIT 1
     """,
     "an accepted sample without a text": """
         SELECT sample_id FROM results
-        WHERE outcome = 'accepted' AND coalesce(updated, 'null') = 'null' LIMIT 1
+        WHERE outcome = 'accepted' AND coalesce(CAST(updated AS TEXT), 'null') = 'null' LIMIT 1
     """,
     "a reworded sample without a text": """
         SELECT sample_id FROM results
-        WHERE semantic_status = 'reworded' AND coalesce(semantic, 'null') = 'null' LIMIT 1
+        WHERE semantic_status = 'reworded'
+        AND coalesce(CAST(semantic AS TEXT), 'null') = 'null' LIMIT 1
     """,
     **{
         f"a text with other fields than its sample ({arm})": f"""
             SELECT s.id FROM samples s JOIN results r ON r.sample_id = s.id
-            WHERE coalesce(r.{arm}, 'null') <> 'null'
-            AND {_OWN_KEYS} IS NOT {_KEYS.format(f"r.{arm}")} LIMIT 1
+            WHERE coalesce(CAST(r.{arm} AS TEXT), 'null') <> 'null'
+            AND {_OWN_KEYS} IS DISTINCT FROM {_KEYS.format(f"r.{arm}")} LIMIT 1
         """
         for arm in ("semantic", "updated")
     },
@@ -150,7 +158,7 @@ _ODD_REFERENCES = {
     """,
     "a row of steps about no sample": f"""
         SELECT sample_id FROM steps WHERE sample_id NOT IN {_IDS}
-        AND sample_id NOT LIKE '{t.TARGET_SUBJECT}%' LIMIT 1
+        AND substr(sample_id, 1, {len(t.TARGET_SUBJECT)}) <> '{t.TARGET_SUBJECT}' LIMIT 1
     """,
     **{
         f"a row of {name} about no sample": f"""
@@ -203,7 +211,7 @@ def find_odd_row(engine: Engine) -> str:
                     key = ", ".join(str(row[column.name]) for column in table.primary_key)
                     return f"{table.name} of {key[:_MOST_CHARS]!r}: {why[:_MOST_CHARS]}"
         for what, query in _ODD_REFERENCES.items():
-            for (found,) in connection.exec_driver_sql(query):
+            for (found,) in connection.exec_driver_sql(_translate(query, engine)):
                 return f"{what}: {str(found)[:_MOST_CHARS]!r}"
     return ""
 
@@ -214,12 +222,28 @@ def find_odd_detail(stage: str, detail: object) -> str:
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table with the values as SQLite stores them."""
-    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    """Yield the rows of a table with the values as they are stored."""
+    there = is_postgresql(connection.engine)
+    names = ", ".join(
+        _as_stored(column) if there else f'"{column.name}"' for column in table.columns
+    )
     found = connection.execution_options(yield_per=_CHUNK).exec_driver_sql(
         f"SELECT {names} FROM {table.name}"
     )
     return (dict(row) for row in found.mappings())
+
+
+def _as_stored(column: Column[Any]) -> str:
+    """Return an expression for what SQLite has in a column: JSON as a text."""
+    name = f'"{column.name}"'
+    return f"CAST({name} AS TEXT) AS {name}" if isinstance(column.type, JSON) else name
+
+
+def _translate(query: str, engine: Engine) -> str:
+    if is_postgresql(engine):
+        for ours, theirs in _IN_POSTGRESQL.items():
+            query = query.replace(ours, theirs)
+    return query
 
 
 def _find_problem(table: Table, row: dict[str, Any]) -> str:
@@ -264,7 +288,9 @@ def _check_cell(column: Column[Any], value: Any) -> None:  # noqa: ANN401 - what
 
 
 def _kinds(column: Column[Any]) -> tuple[type, ...]:
-    if isinstance(column.type, Integer | Boolean):
+    if isinstance(column.type, Boolean):
+        return (int, bool)
+    if isinstance(column.type, Integer):
         return (int,)
     return (float, int) if isinstance(column.type, Float) else (str,)
 

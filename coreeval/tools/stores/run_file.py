@@ -7,12 +7,13 @@ which is whole and comes first.
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, Table, func, select
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import Result as Found
 
 from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
@@ -26,15 +27,15 @@ from coreeval.tools.stores.sqlite import (
     BatchWriter,
     Row,
     Write,
-    explain_errors,
-    open_engine,
-    prepare_database,
+    create_store,
+    open_store,
 )
 
 CHUNK = 2000
 """The number of rows read or written at a time, so that memory does not grow with the dataset."""
 FIRST_STAYS = {t.calls: ["cached"], t.evidence: ["body"]}
 """The columns that a second write of the same row does not change."""
+_WHAT = "run.db"
 T = TypeVar("T")
 
 
@@ -42,8 +43,6 @@ class RunFile:
     """An open run.db: one writer, any number of readers."""
 
     def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
-        prepare_database(engine, RUN_SCHEMA, what="run.db")
-        explain_errors(engine, what="run.db")
         self.engine = engine
         self._writer = BatchWriter(engine, rests_on=rests_on)
         self._now = now
@@ -65,8 +64,26 @@ class RunFile:
             RunCorrupt: the file is damaged, of another version, or a link to one elsewhere.
         """
         refuse_special_file(path)
-        engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
-        return cls(engine, now=now, rests_on=rests_on)
+        return cls(open_store(path, RUN_SCHEMA, what=_WHAT), now=now, rests_on=rests_on)
+
+    @staticmethod
+    def create(path: Path) -> None:
+        """Create a store in PostgreSQL, which `open` then opens.
+
+        Raises:
+            ConfigError: `COREEVAL_STORE_URL` is missing.
+            RunError: the database cannot be used.
+        """
+        create_store(path, RUN_SCHEMA, what=_WHAT)
+
+    def hold(self) -> None:
+        """Keep other processes from working on the run, if it is in PostgreSQL.
+
+        Raises:
+            RunLocked: another process works on it.
+            RunError: the database cannot be used.
+        """
+        self._writer.hold("exclusive")
 
     def __enter__(self) -> Self:
         return self
@@ -122,14 +139,22 @@ class RunFile:
 
     def stream(self, query: Select[Any]) -> Iterator[Row]:
         """Stream the rows of a query."""
-        with self.engine.connect().execution_options(yield_per=CHUNK) as connection:
-            for row in connection.execute(query).mappings():
+        with self._stream(query) as found:
+            for row in found.mappings():
                 yield dict(row)
 
     def tuples(self, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
         """Stream rows as tuples, since a dict for each would take most of the time."""
-        with self.engine.connect().execution_options(yield_per=CHUNK) as connection:
-            yield from connection.execute(query)
+        with self._stream(query) as found:
+            yield from found
+
+    @contextmanager
+    def _stream(self, query: Select[Any]) -> Iterator[Found[Any]]:
+        with (
+            self.engine.connect().execution_options(yield_per=CHUNK) as connection,
+            connection.execute(query) as found,
+        ):
+            yield found
 
     def count(self, query: Select[Any]) -> int:
         """Return the number that a counting query returns."""

@@ -26,6 +26,7 @@ from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_overview import Overview, load_overview
 from coreeval.tools.stores.run_tables import SampleResult
+from coreeval.tools.stores.sqlite import is_postgresql
 
 SampleSort = Literal[
     "order", "sample", "outcome", "label", "attempts", "usd", "calls", "seconds", "rung",
@@ -133,7 +134,7 @@ class SampleListing:
         limit: int = 50,
     ) -> SamplePage:
         """Return one page of the samples that match a filter."""
-        found = _select_matching(chosen, sort)
+        found = _select_matching(chosen, sort, self._engine)
         total = select(func.count()).select_from(found)
         # A search reads all texts: once for both, the part and the total.
         together = [total.scalar_subquery()] if chosen.text else []
@@ -149,7 +150,7 @@ class SampleListing:
         self, chosen: SampleFilter, sort: SampleSort = "order", descending: bool = False
     ) -> list[str]:
         """Return the ids of all samples that match a filter."""
-        found = _select_matching(chosen, sort)
+        found = _select_matching(chosen, sort, self._engine)
         query = select(t.samples.c.id).join(found, found.c.seq == t.samples.c.seq)
         with self._engine.connect() as connection:
             return list(connection.scalars(query.order_by(*_order(found, descending))))
@@ -163,7 +164,7 @@ class SampleListing:
         descending: bool = False,
     ) -> Neighbours:
         """Return the samples before and after a sample in the filtered list."""
-        found = _select_matching(chosen, sort)
+        found = _select_matching(chosen, sort, self._engine)
         with self._engine.connect() as connection:
             row = connection.execute(_select_neighbours(found, sample_id, descending)).one_or_none()
             if row is None:
@@ -177,17 +178,17 @@ class SampleListing:
             return load_overview(connection)
 
 
-def _select_matching(chosen: SampleFilter, sort: SampleSort) -> CTE | Subquery:
+def _select_matching(chosen: SampleFilter, sort: SampleSort, engine: Engine) -> CTE | Subquery:
     """Return the number and the sort key of each sample that matches a filter.
 
     A text search runs only once per statement.
     """
     key = t.listing.c["seq" if sort == "order" else sort]
-    query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen))
+    query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen, engine))
     return query.cte("found") if chosen.text else query.subquery("found")
 
 
-def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
+def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[bool]]:
     listed = t.listing.c
     if chosen.outcomes:
         yield listed.outcome.in_(chosen.outcomes)
@@ -201,7 +202,9 @@ def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
     if chosen.kept is not None:
         yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
     if chosen.text:
-        said = t.sought.c.text.contains(chosen.text[:MOST_SEARCH_CHARS], autoescape=True)
+        words = t.sought.c.text
+        has = words.icontains if is_postgresql(engine) else words.contains  # in any case, as LIKE
+        said = has(chosen.text[:MOST_SEARCH_CHARS], autoescape=True)
         yield listed.seq.in_(select(t.sought.c.seq).where(said))
 
 

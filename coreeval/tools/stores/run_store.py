@@ -71,6 +71,15 @@ class RunStore:
         """Open or create the store; the arguments and errors are those of `RunFile.open`."""
         return cls(RunFile.open(path, now=now, rests_on=rests_on))
 
+    @staticmethod
+    def create(path: Path) -> None:
+        """Create a store in PostgreSQL; see `RunFile.create`."""
+        RunFile.create(path)
+
+    def hold(self) -> None:
+        """Keep other processes from working on the run; see `RunFile.hold`."""
+        self._file.hold()
+
     def __enter__(self) -> Self:
         return self
 

@@ -66,8 +66,8 @@ _PLACE = """
     SELECT
         s.seq, s.id, s.label_text, r.outcome, r.cause, r.attempts, r.rung, r.semantic_status,
         r.kept_from, r.ended_at,
-        count(c.key), coalesce(sum(NOT c.cached), 0),
-        coalesce(sum(NOT c.cached AND c.usd IS NOT NULL), 0),
+        count(c.key), count(c.key) FILTER (WHERE NOT c.cached),
+        count(c.usd) FILTER (WHERE NOT c.cached),
         coalesce(sum(CASE WHEN NOT c.cached THEN c.usd END), 0.0),
         coalesce(sum(CASE WHEN NOT c.cached THEN c.prompt_tokens + c.completion_tokens END), 0),
         coalesce((SELECT sum(seconds) FROM steps WHERE sample_id = s.id), 0.0)
@@ -75,19 +75,15 @@ _PLACE = """
     JOIN samples s ON s.id = r.sample_id
     LEFT JOIN calls c ON c.sample_id = r.sample_id
     {which}
-    GROUP BY s.seq
+    GROUP BY s.seq, r.sample_id
 """
 """An insert of the row of a finished sample, or of all of them."""
 
-_WORDS = """
-    {sample}.id || char(10)
-    || coalesce((SELECT group_concat(value, char(10)) FROM json_each({sample}.fields)), '')
-"""
-_WORDS_OF_RESULT = """
-    || char(10) || {result}.reason || char(10)
-    || coalesce((SELECT group_concat(value, char(10)) FROM json_each({result}.semantic)), '')
-    || char(10)
-    || coalesce((SELECT group_concat(value, char(10)) FROM json_each({result}.updated)), '')
+_JOINED = "coalesce((SELECT group_concat(value, char(10)) FROM json_each({column})), '')"
+_WORDS = f"{{sample}}.id || char(10) || {_JOINED.format(column='{sample}.fields')}"
+_WORDS_OF_RESULT = f"""
+    || char(10) || {{result}}.reason || char(10) || {_JOINED.format(column="{result}.semantic")}
+    || char(10) || {_JOINED.format(column="{result}.updated")}
 """
 _ENDED_WORDS = _WORDS.format(sample="s") + _WORDS_OF_RESULT.format(result="r")
 
@@ -95,36 +91,45 @@ _COUNT_CALL = """
     INSERT INTO call_sums
     SELECT
         NEW.role, NEW.model, NEW.cached, 1, NEW.prompt_tokens, NEW.cached_tokens,
-        NEW.completion_tokens, coalesce(NEW.usd, 0.0), NEW.usd IS NOT NULL
-    WHERE NOT EXISTS (SELECT 1 FROM calls WHERE key = NEW.key AND rowid <> NEW.rowid)
+        NEW.completion_tokens, coalesce(NEW.usd, 0.0), CASE WHEN NEW.usd IS NULL THEN 0 ELSE 1 END
+    WHERE NOT EXISTS (
+        SELECT 1 FROM calls WHERE key = NEW.key
+        AND (sample_id, attempt, node) <> (NEW.sample_id, NEW.attempt, NEW.node)
+    )
     ON CONFLICT (role, model, cached) DO UPDATE SET
-        calls = calls + 1,
-        prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-        cached_tokens = cached_tokens + excluded.cached_tokens,
-        completion_tokens = completion_tokens + excluded.completion_tokens,
-        usd = usd + excluded.usd,
-        priced = priced + excluded.priced;
+        calls = call_sums.calls + 1,
+        prompt_tokens = call_sums.prompt_tokens + excluded.prompt_tokens,
+        cached_tokens = call_sums.cached_tokens + excluded.cached_tokens,
+        completion_tokens = call_sums.completion_tokens + excluded.completion_tokens,
+        usd = call_sums.usd + excluded.usd,
+        priced = call_sums.priced + excluded.priced;
 """
 _ADD_STEP = """
-    INSERT INTO step_sums VALUES (NEW.node, 1, NEW.seconds, NEW.error <> '')
+    INSERT INTO step_sums
+    VALUES (NEW.node, 1, NEW.seconds, CASE WHEN NEW.error <> '' THEN 1 ELSE 0 END)
     ON CONFLICT (node) DO UPDATE SET
-        steps = steps + 1, seconds = seconds + excluded.seconds, errors = errors + excluded.errors;
+        steps = step_sums.steps + 1,
+        seconds = step_sums.seconds + excluded.seconds,
+        errors = step_sums.errors + excluded.errors;
 """
 _DROP_STEP = """
     UPDATE step_sums
-    SET steps = steps - 1, seconds = seconds - OLD.seconds, errors = errors - (OLD.error <> '')
+    SET steps = steps - 1, seconds = seconds - OLD.seconds,
+        errors = errors - CASE WHEN OLD.error <> '' THEN 1 ELSE 0 END
     WHERE node = OLD.node;
 """
 _ADD_VERDICT = """
     INSERT INTO verdict_sums
-    SELECT NEW.name, NEW.passed, NOT NEW.passed
+    SELECT NEW.name, CASE WHEN NEW.passed THEN 1 ELSE 0 END, CASE WHEN NEW.passed THEN 0 ELSE 1 END
     WHERE NEW.sample_id IN (SELECT id FROM samples)
     ON CONFLICT (name) DO UPDATE SET
-        passed = passed + excluded.passed, failed = failed + excluded.failed;
+        passed = verdict_sums.passed + excluded.passed,
+        failed = verdict_sums.failed + excluded.failed;
 """
 _DROP_VERDICT = """
     UPDATE verdict_sums
-    SET passed = passed - OLD.passed, failed = failed - (NOT OLD.passed)
+    SET passed = passed - CASE WHEN OLD.passed THEN 1 ELSE 0 END,
+        failed = failed - CASE WHEN OLD.passed THEN 0 ELSE 1 END
     WHERE name = OLD.name AND OLD.sample_id IN (SELECT id FROM samples);
 """
 _LIST_SAMPLE = f"""
@@ -169,5 +174,34 @@ def _create(connection: Connection) -> None:
         connection.exec_driver_sql(made)
 
 
-RUN_SCHEMA: Final = Schema(version=11, create=_create)
+def _create_postgresql(connection: Connection) -> None:
+    from coreeval.tools.stores.postgresql_engine import adapt_tables, create_tables
+
+    create_tables(connection, adapt_tables(t.metadata, numbered=[t.results.name]))
+    for number, (when, then) in enumerate(_TRIGGERS.items()):
+        connection.exec_driver_sql(
+            f"CREATE FUNCTION keep_{number}() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN {_in_postgresql(then)} RETURN NULL; END $$"
+        )
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER keep_{number} AFTER {when} FOR EACH ROW "
+            f"EXECUTE FUNCTION keep_{number}()"
+        )
+
+
+_EACH_VALUE = re.compile(
+    r"\(SELECT group_concat\(value, char\(10\)\) FROM json_each\(([a-zA-Z._]+)\)\)"
+)
+
+
+def _in_postgresql(then: str) -> str:
+    """Return what a trigger does as PostgreSQL has it: only what it says of JSON differs."""
+    joined = (
+        r"(SELECT string_agg(value, chr(10)) FROM json_each_text("
+        r"CASE WHEN json_typeof(\1) = 'object' THEN \1 END))"
+    )
+    return _EACH_VALUE.sub(joined, then).replace("char(10)", "chr(10)")
+
+
+RUN_SCHEMA: Final = Schema(version=11, create=_create, create_postgresql=_create_postgresql)
 """The schema of run.db."""

@@ -1,6 +1,6 @@
 """What every store shares: opening a database, making its tables, one group-committing writer.
 
-SQLite now; another database is another URL. All statements go through SQLAlchemy Core.
+All statements go through SQLAlchemy Core. What PostgreSQL needs is in `postgresql_engine`.
 
 A commit outlives the process in any case. That it outlives a power cut costs a flush of the disk,
 which is made for all commits of half a second together, and at once for those that ask for it.
@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from sqlalchemy import (
     Connection,
@@ -28,10 +28,11 @@ from sqlalchemy import (
     inspect,
     text,
 )
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
-from coreeval.errors import CoreEvalError, RunCorrupt, RunError
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.stores.heartbeat import (
     BUSY,
     COPYING,
@@ -41,6 +42,11 @@ from coreeval.tools.stores.heartbeat import (
     may_change,
     reading_uri,
 )
+from coreeval.tools.stores.places import find_schema
+from coreeval.tools.stores.postgresql import StoreUnreachable
+
+if TYPE_CHECKING:
+    from coreeval.tools.stores.postgresql_engine import LockMode, WriterSession
 
 Row = dict[str, Any]
 BATCH = 256
@@ -106,6 +112,49 @@ class Schema:
     version: int
     create: Callable[[Connection], None]
     """Creates the tables of a new file."""
+    create_postgresql: Callable[[Connection], None] | None = None
+    """Creates those of a new schema in PostgreSQL; None if they are only kept in files."""
+
+
+def open_store(path: Path, schema: Schema, *, what: str, checked: bool = False) -> Engine:
+    """Open a store in its file, which is created if needed, or in its PostgreSQL schema.
+
+    Args:
+        path: The file.
+        schema: Its tables.
+        what: The name to show to users.
+        checked: As in `open_engine`.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and `COREEVAL_STORE_URL` is missing.
+        RunCorrupt: it is damaged, of another version, or missing from the database.
+        RunError: it cannot be opened.
+    """
+    if name := find_schema(path):
+        from coreeval.tools.stores.postgresql_engine import open_postgresql
+
+        return open_postgresql(name, what=what, version=schema.version)
+    engine = open_engine(
+        str(URL.create("sqlite", database=str(path))), checked=checked, flushing=False
+    )
+    prepare_database(engine, schema, what=what)
+    explain_errors(engine, what=what)
+    return engine
+
+
+def create_store(path: Path, schema: Schema, *, what: str) -> None:
+    """Create a store in PostgreSQL; see `create_postgresql_store`.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing or psycopg is not installed.
+        RunError: the database cannot be used.
+    """
+    from coreeval.tools.stores.postgresql_engine import create_postgresql_store
+
+    assert schema.create_postgresql
+    create_postgresql_store(
+        path, what=what, version=schema.version, create=schema.create_postgresql
+    )
 
 
 def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
@@ -264,17 +313,28 @@ class BatchWriter:
     If rows refer to rows of a second file, `rests_on`, the commits to that file are flushed first,
     so that a power cut leaves no row without the one it refers to. The exception: if SQLite itself
     has just moved its log on, this waits for the second file's own writer.
+
+    In PostgreSQL a commit lasts. If the connection is lost, the writes are made again on a new one,
+    so they must come to the same if they are made twice.
     """
 
-    def __init__(self, engine: Engine, *, rests_on: Path | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        rests_on: Path | None = None,
+        lock: "LockMode" = "none",
+        on_lost: Callable[[], None] | None = None,
+    ) -> None:
         self._engine = engine
+        self._session = _open_session(engine, lock, on_lost)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         """Set if a caller waits for a queued write."""
         self._broken: Exception | None = None
         """The error of a failed write that no caller waited for; no write is made after it."""
         files = [rests_on, engine.url.database] if rests_on else [engine.url.database]
-        self._logs = [Path(f"{file}-wal") for file in files]
+        self._logs = [] if self._session else [Path(f"{file}-wal") for file in files]
         self._unflushed: RunError | None = None
         """The error of a commit that the disk did not accept; None if there is none."""
         self._due: float | None = None
@@ -302,6 +362,16 @@ class BatchWriter:
             self._hurry.set()
         return job.done
 
+    def hold(self, lock: "LockMode") -> None:
+        """Take a lock on a store in PostgreSQL, until this is closed.
+
+        Raises:
+            RunLocked: another process holds it.
+            RunError: the database cannot be used.
+        """
+        if self._session:
+            self._session.hold(lock)
+
     def close(self) -> None:
         """Write the queue, then stop.
 
@@ -311,6 +381,8 @@ class BatchWriter:
         self._jobs.put(None)
         self._hurry.set()
         self._thread.join()
+        if self._session:
+            self._session.close()
         if self._due is not None:
             self._flush()
         if self._unflushed:
@@ -357,6 +429,11 @@ class BatchWriter:
         try:
             counts = self._execute(batch)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for the write
+            if isinstance(error, StoreUnreachable | RunLocked):
+                self._broken = error
+                for job in batch:
+                    job.done.set_exception(error)
+                return
             if len(batch) == 1:
                 self._broken = None if batch[0].waited_for else error
                 batch[0].done.set_exception(error)
@@ -400,8 +477,29 @@ class BatchWriter:
                 raise self._unflushed from None
 
     def _execute(self, batch: "list[_Job]") -> list[int]:
+        if self._session:
+            return self._session.run(lambda connection: [job.run(connection) for job in batch])
         with self._engine.begin() as connection:
             return [job.run(connection) for job in batch]
+
+
+def is_postgresql(engine: Engine | Connection) -> bool:
+    """Return whether a database is PostgreSQL."""
+    return engine.dialect.name == "postgresql"
+
+
+def _open_session(
+    engine: Engine, lock: "LockMode", on_lost: Callable[[], None] | None
+) -> "WriterSession | None":
+    """Return the session of a writer to PostgreSQL; None for SQLite."""
+    if not is_postgresql(engine):
+        return None
+    from coreeval.tools.stores.postgresql_engine import WriterSession
+
+    session = WriterSession(engine, lock=lock, on_lost=on_lost)
+    if lock != "none":
+        session.hold(lock)
+    return session
 
 
 def _flush_file(path: Path) -> None:

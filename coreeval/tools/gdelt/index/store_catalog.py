@@ -20,7 +20,7 @@ from coreeval.errors import KnowledgeError, RunError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Precision, Value
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
-from coreeval.tools.stores.heartbeat import OPENING
+from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
 FINISH = "give the same `coreeval gdelt sync` again, unless one is at work: it makes all searchable"
 """What to do about news of a sync that was stopped or killed after it had read it."""
@@ -236,7 +236,7 @@ def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:
     return RunError(f"the news store cannot be opened: {error}", where=str(path), hint=OPENING)
 
 
-def list_segments(store: Path, database: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+def list_segments(store: Path, database: StoreReader) -> dict[str, tuple[str, int]]:
     """Return (crawl day, rows) by path of each segment and signals file, in order of path.
 
     Raises:

@@ -1,0 +1,384 @@
+"""Connections to the PostgreSQL database that holds stores, and what its errors mean.
+
+This module needs psycopg and no SQLAlchemy, so that `status` may use it. Passwords are in no
+message.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from coreeval.errors import ConfigError, RunCorrupt, RunError, RunLocked
+from coreeval.tools.extras import require_extra
+from coreeval.tools.stores.places import URL_VARIABLE
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.abc import Buffer
+
+USE: Final = "use"
+"""The purpose of the lock of a process that uses a store."""
+PATIENCE_S: Final = 30.0
+"""The seconds that a store waits for a database that was reached before."""
+_RETRY_S = 0.2
+_CONNECT_S = 10
+_URL_HINT = f"{URL_VARIABLE}=postgresql://USER:PASSWORD@HOST:5432/DATABASE"
+_SETTINGS: Mapping[str, object] = {
+    "application_name": "coreeval",
+    "client_encoding": "utf8",
+    "connect_timeout": _CONNECT_S,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": int(PATIENCE_S * 1000),
+}
+"""Settings of connections; what the address says goes before them."""
+_MOST_CHARS = 300
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+RESUME: Final = "then resume the run: what was answered is kept"
+
+
+class StoreUnreachable(RunError):
+    """The database cannot be reached now; it may be later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreServer:
+    """The database that `COREEVAL_STORE_URL` names."""
+
+    parameters: Mapping[str, Any] = field(repr=False)
+    """What libpq connects with; may have a password."""
+
+    @property
+    def place(self) -> str:
+        """User, host, port and database, for messages."""
+        told = {key: str(value) for key, value in self.parameters.items()}
+        user = told.get("user") or os.environ.get("PGUSER", "")
+        host = told.get("host") or os.environ.get("PGHOST") or "localhost"
+        port = told.get("port") or os.environ.get("PGPORT") or "5432"
+        database = told.get("dbname") or os.environ.get("PGDATABASE") or user
+        return f"{user}@{host}:{port}/{database}" if user else f"{host}:{port}/{database}"
+
+
+def read_server() -> StoreServer:
+    """Return the database that `COREEVAL_STORE_URL` names.
+
+    Raises:
+        ConfigError: the variable is missing or no address, or psycopg is not installed.
+    """
+    url = os.environ.get(URL_VARIABLE, "").strip()
+    if not url:
+        raise ConfigError(
+            f"a store in PostgreSQL needs the variable {URL_VARIABLE}, which is not set",
+            where="run.store",
+            hint=_URL_HINT,
+        )
+    with require_extra("postgresql", "a store in PostgreSQL", where="run.store", error=ConfigError):
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    try:
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise ValueError
+        parameters = conninfo_to_dict(url)
+    except (psycopg.ProgrammingError, ValueError):  # its message may have the password
+        raise ConfigError(
+            f"{URL_VARIABLE} is no address of a PostgreSQL database",
+            where=URL_VARIABLE,
+            hint=f"{_URL_HINT}, with %XX for what is no letter or digit in a password",
+        ) from None
+    return StoreServer(parameters=parameters)
+
+
+class Connector:
+    """Connects to one schema; once it was reached, a lost database is waited for.
+
+    Args:
+        server: The database.
+        schema: The schema whose tables are meant.
+        what: The name of the store to show to users.
+        reading: Whether nothing is written, and all reads in a transaction see one moment.
+    """
+
+    def __init__(
+        self, server: StoreServer, schema: str, *, what: str, reading: bool = False
+    ) -> None:
+        self._server, self.schema, self.what, self._reading = server, schema, what, reading
+        self._reached = False
+        self.where = f"{server.place}, schema {schema}"
+
+    def connect(self, context: Any = None) -> "psycopg.Connection[Any]":  # noqa: ANN401
+        """Return a new connection.
+
+        Args:
+            context: How psycopg exchanges values; None for its usual way.
+
+        Raises:
+            StoreUnreachable: the database cannot be reached; if it was before, for `PATIENCE_S`.
+            RunError: it refuses the user.
+        """
+        import psycopg
+
+        end = time.monotonic() + (PATIENCE_S if self._reached else 0.0)
+        while True:
+            try:
+                connection = psycopg.connect(**self._parameters(), context=context)
+            except psycopg.Error as error:
+                told = self.explain(error)
+                if not isinstance(told, StoreUnreachable) or time.monotonic() >= end:
+                    raise told from None
+                time.sleep(_RETRY_S)
+            else:
+                self._reached = True
+                _adapt(connection)
+                return connection
+
+    def _parameters(self) -> dict[str, Any]:
+        chosen = {"search_path": self.schema, "synchronous_commit": "on"}
+        if self._reading:
+            chosen |= {
+                "default_transaction_read_only": "on",
+                "default_transaction_isolation": r"repeatable\ read",
+            }
+        given = dict(self._server.parameters)
+        options = " ".join(f"-c {name}={value}" for name, value in chosen.items())
+        given["options"] = f"{given.get('options', '')} {options}".strip()
+        return {**_SETTINGS, **given}
+
+    def explain(self, error: BaseException) -> RunError:
+        """Return a database's error as one that says what to do."""
+        state = _state_of(error)
+        said = " ".join(str(error).split())[:_MOST_CHARS]
+        found = next((one for one in _MEANINGS if one.fits(state, said)), _other_meaning(state))
+        return found.kind(
+            found.message.format(what=self.what, said=said), where=self.where, hint=found.hint
+        )
+
+
+def _state_of(error: BaseException) -> str | None:
+    """Return the code of an error; None if there is no connection, "" if it is psycopg's own."""
+    import psycopg
+
+    if state := getattr(error, "sqlstate", None):
+        return str(state)
+    return None if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Meaning:
+    """What a database's error means for the user."""
+
+    states: Sequence[str] = ()
+    """The codes of the error."""
+    words: Sequence[str] = ()
+    """Parts of its message, which alone is known of a refused connection."""
+    kind: type[RunError] = RunError
+    message: str
+    hint: str
+
+    def fits(self, state: str | None, said: str) -> bool:
+        """Return whether an error has this meaning."""
+        return state in self.states or (
+            state is None and any(words in said for words in self.words)
+        )
+
+
+_MEANINGS: Final = (
+    _Meaning(
+        states=("53300",),
+        words=("too many clients", "remaining connection slots", "too many connections"),
+        kind=StoreUnreachable,
+        message="PostgreSQL has no connection left for {what}: {said}",
+        hint=f"raise max_connections, or use fewer workers; {RESUME}",
+    ),
+    _Meaning(
+        states=("28P01", "28000"),
+        words=("authentication failed", "no password supplied", "no pg_hba.conf entry", 'role "'),
+        message="PostgreSQL refuses the user of {what}: {said}",
+        hint=f"see to the user and the password in {URL_VARIABLE}",
+    ),
+    _Meaning(
+        states=("3D000",),
+        words=("does not exist",),
+        message="the database of {what} is not there: {said}",
+        hint=f"make it (createdb NAME), or name another in {URL_VARIABLE}",
+    ),
+    _Meaning(
+        states=("53100",),
+        message="the disk of PostgreSQL is full, so {what} cannot be used: {said}",
+        hint=f"make room on the disk of the server, {RESUME}",
+    ),
+    _Meaning(
+        states=("25006",),
+        message="{what} can only be read: {said}",
+        hint=f"let the user of {URL_VARIABLE} write, and name the primary, no standby; {RESUME}",
+    ),
+    _Meaning(
+        states=("42501",),
+        message="the user may not do this with {what}: {said}",
+        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user who made the schema",
+    ),
+)
+
+
+def _other_meaning(state: str | None) -> _Meaning:
+    """Return the meaning of an error that is no usual one."""
+    if state is None or state.startswith(("08", "57P")):
+        hint = f"see that PostgreSQL runs and {URL_VARIABLE} names it; {RESUME}"
+        message = "{what} cannot be reached: {said}"
+        return _Meaning(kind=StoreUnreachable, message=message, hint=hint)
+    if state.startswith(("XX", "42", "22")):
+        hint = "restore the schema from a backup"
+        return _Meaning(kind=RunCorrupt, message="{what} is damaged: {said}", hint=hint)
+    hint = f"see to the database; {RESUME}"
+    return _Meaning(message="{what} cannot be used: {said}", hint=hint)
+
+
+def _adapt(connection: "psycopg.Connection[Any]") -> None:
+    """Exchange values as SQLite does: sums are int or float, and texts may have any character."""
+    loader, dumper = _adapters()
+    connection.adapters.register_loader("numeric", loader)
+    connection.adapters.register_dumper(str, dumper)
+
+
+@cache
+def _adapters() -> tuple[type, type]:
+    from psycopg.adapt import Loader
+    from psycopg.types.string import StrDumperUnknown
+
+    class NumberLoader(Loader):
+        def load(self, data: "Buffer") -> int | float:
+            text = bytes(data)
+            return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+    class TextDumper(StrDumperUnknown):
+        def dump(self, obj: str) -> "Buffer | None":
+            return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+    return NumberLoader, TextDumper
+
+
+def dump_json(value: object) -> str:
+    """Return JSON without the character of code 0, which PostgreSQL has in no text."""
+    told = json.dumps(value)
+    return _NUL.sub(r"\1\\ufffd", told) if "\\u0000" in told else told
+
+
+def lock_key(schema: str, purpose: str) -> int:
+    """Return the number of an advisory lock: 64 bits of a hash."""
+    digest = hashlib.sha256(f"coreeval\0{schema}\0{purpose}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+# -- reading without SQLAlchemy -------------------------------------------------------------------
+
+
+class NamedRow(tuple[Any, ...]):
+    """A row by position and by name, as that of the standard library's sqlite3."""
+
+    names: Sequence[str]
+
+    def keys(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self.names
+
+    def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - as that of a tuple
+        return super().__getitem__(self.names.index(place) if isinstance(place, str) else place)
+
+
+class SchemaReader:
+    """A connection that takes the statements of sqlite3: `?` and `:name`, and rows by name."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]", connector: Connector) -> None:
+        self._connection, self._connector = connection, connector
+
+    def execute(
+        self, statement: str, values: Sequence[object] | Mapping[str, object] = ()
+    ) -> "psycopg.Cursor[NamedRow]":
+        """Run a statement; the cursor has `fetchone`, `fetchall`, and yields rows."""
+        import psycopg
+
+        try:
+            return self._connection.execute(_translate(statement), values or None)
+        except psycopg.Error as error:
+            raise self._connector.explain(error) from None
+
+    def executemany(self, statement: str, values: Iterable[Sequence[object]]) -> None:
+        """Run a statement once for each of the values."""
+        import psycopg
+
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_translate(statement), values)
+        except psycopg.Error as error:
+            raise self._connector.explain(error) from None
+
+
+@cache
+def _translate(statement: str) -> bytes:
+    plain = statement.replace(" NOT INDEXED", "").replace(" IMMEDIATE", "").replace("?", "%s")
+    return re.sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", plain).encode()
+
+
+@contextmanager
+def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
+    """Open a store for reading inside the block; texts of JSON stay texts.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing.
+        RunError: the database cannot be used.
+    """
+    with _connect_plainly(Connector(read_server(), schema, what=what, reading=True)) as reader:
+        yield reader
+
+
+@contextmanager
+def change_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
+    """Open a store for changes inside the block, while no other process uses it.
+
+    If the block succeeds, its tables are rewritten without the rows that were deleted.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing.
+        RunLocked: another process uses it.
+        RunError: the database cannot be used.
+    """
+    connector = Connector(read_server(), schema, what=what)
+    with _connect_plainly(connector) as database:
+        lock = f"SELECT pg_try_advisory_lock({lock_key(schema, USE)})"
+        if database.execute(lock).fetchall() != [(True,)]:
+            raise store_in_use(connector.where)
+        yield database
+        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
+        for (table,) in tables.fetchall():
+            database.execute(f"VACUUM (FULL) {table}")
+
+
+@contextmanager
+def _connect_plainly(connector: Connector) -> Iterator[SchemaReader]:
+    connection = connector.connect()
+    from psycopg.types.string import TextLoader
+
+    connection.autocommit = True
+    connection.row_factory = _name_rows
+    connection.adapters.register_loader("json", TextLoader)
+    try:
+        yield SchemaReader(connection, connector)
+    finally:
+        connection.close()
+
+
+def store_in_use(where: str) -> RunLocked:
+    """Return the error for a store that another process uses."""
+    return RunLocked("another process uses this store", where=where, hint="wait until it has ended")
+
+
+def _name_rows(cursor: "psycopg.Cursor[Any]") -> Any:  # noqa: ANN401 - psycopg's RowMaker
+    names = [column.name for column in cursor.description or ()]
+    return type("Row", (NamedRow,), {"names": names})

@@ -1,0 +1,334 @@
+"""Stores in PostgreSQL through SQLAlchemy: a schema for each, made once, and its writer's session.
+
+A new schema has the tables of the newest version; there are no older ones.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    ExceptionContext,
+    Identity,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    create_engine,
+    event,
+    text,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
+from sqlalchemy.pool import QueuePool
+
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunLocked
+from coreeval.tools.stores.places import URL_VARIABLE, find_schema, name_schema, write_marker
+from coreeval.tools.stores.postgresql import (
+    PATIENCE_S,
+    USE,
+    Connector,
+    StoreUnreachable,
+    dump_json,
+    lock_key,
+    read_server,
+    store_in_use,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+ROW_NUMBER: Final = "rowid"
+"""The column that numbers rows in the order of their writing, as SQLite does by itself."""
+_SCHEMA_OPTION = "schema"
+_RETRY_S = 0.2
+LockMode = Literal["none", "shared", "exclusive"]
+
+
+def schema_of(engine: Engine) -> str:
+    """Return the schema of an engine that `open_postgresql` opened."""
+    return str(engine.url.query[_SCHEMA_OPTION])
+
+
+def open_postgresql(schema: str, *, what: str, version: int) -> Engine:
+    """Open the schema of a store; errors of its statements are told as what they are.
+
+    Args:
+        schema: The schema.
+        what: The name of the store to show to users.
+        version: The version that its tables must have.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing or psycopg is not installed.
+        RunCorrupt: the schema is missing, of another store, or of another version.
+        RunError: the database cannot be used.
+    """
+    engine = _connect_engine(Connector(read_server(), schema, what=what))
+    try:
+        with engine.connect() as connection:
+            _check_schema(connection, what, version)
+    except CoreEvalError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def create_postgresql_store(
+    path: Path, *, what: str, version: int, create: Callable[[Connection], None]
+) -> None:
+    """Make the schema of a new store, and write beside its path which one it is.
+
+    Args:
+        path: The path by which the store is known.
+        what: The name of the store to show to users.
+        version: The version of its tables.
+        create: Creates them.
+
+    Raises:
+        ConfigError: `COREEVAL_STORE_URL` is missing or psycopg is not installed.
+        RunError: the database cannot be used.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = name_schema(path)
+    engine = _connect_engine(Connector(read_server(), schema, what=what))
+    try:
+        with engine.begin() as connection:
+            _refuse_other_encoding(connection, what)
+            connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+            connection.exec_driver_sql(f"COMMENT ON SCHEMA {schema} IS '{_comment(what)}'")
+            create(connection)
+            connection.exec_driver_sql("CREATE TABLE schema_version (version INTEGER NOT NULL)")
+            connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": version})
+        try:
+            write_marker(path, schema)
+        except FileExistsError:  # another process has made one meanwhile
+            with engine.begin() as connection:
+                connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
+    finally:
+        engine.dispose()
+
+
+def drop_postgresql_store(path: Path, *, what: str) -> None:
+    """Delete the schema of a store; the file that names it stays.
+
+    Raises:
+        RunError: the database cannot be used.
+    """
+    if schema := find_schema(path):
+        engine = _connect_engine(Connector(read_server(), schema, what=what))
+        try:
+            with engine.begin() as connection:
+                connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        finally:
+            engine.dispose()
+
+
+def _connect_engine(connector: Connector) -> Engine:
+    # The address has only what messages show: the connector makes the connections.
+    shown = URL.create(
+        "postgresql+psycopg",
+        database=connector.where,
+        query={_SCHEMA_OPTION: connector.schema},
+    )
+    engine = create_engine(
+        shown,
+        poolclass=QueuePool,
+        pool_size=4,
+        pool_timeout=60,
+        pool_pre_ping=True,
+        json_serializer=dump_json,
+    )
+
+    def connect(
+        _dialect: object, _record: object, _given: object, options: Mapping[str, Any]
+    ) -> "psycopg.Connection[Any]":
+        return connector.connect(options.get("context"))
+
+    def explain(context: ExceptionContext) -> None:
+        error = context.sqlalchemy_exception
+        if isinstance(error, IntegrityError) or context.is_pre_ping:
+            return
+        if isinstance(error, DatabaseError | InterfaceError):
+            raise connector.explain(context.original_exception)
+
+    event.listen(engine, "do_connect", connect)
+    event.listen(engine, "handle_error", explain)
+    return engine
+
+
+def _comment(what: str) -> str:
+    return f"CoreEval: {what}"
+
+
+def _check_schema(connection: Connection, what: str, version: int) -> None:
+    where, schema = str(connection.engine.url.database), schema_of(connection.engine)
+    told = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema"
+    row = connection.execute(text(told), {"schema": schema}).one_or_none()
+    if row is None:
+        raise RunCorrupt(
+            f"{what} is missing: the database has no such schema",
+            where=where,
+            hint=f"name the right database in {URL_VARIABLE}, or restore the schema from a backup",
+        )
+    if row[0] != _comment(what):
+        raise RunCorrupt(
+            f"the schema is not that of {what}, and nothing was written into it",
+            where=where,
+            hint="restore the file that names the schema from a copy",
+        )
+    found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
+    if found != version:
+        newer = isinstance(found, int) and found > version
+        raise RunCorrupt(
+            f"{what} has schema version {found}; this CoreEval knows {version} only",
+            where=where,
+            hint="install a newer CoreEval" if newer else "use the CoreEval that made it",
+        )
+
+
+def _refuse_other_encoding(connection: Connection, what: str) -> None:
+    found = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if found != "UTF8":
+        raise RunError(
+            f"the database keeps texts as {found}, and {what} needs UTF8",
+            where=str(connection.engine.url.database),
+            hint="make one with: createdb --encoding=UTF8 --template=template0 NAME",
+        )
+
+
+def adapt_tables(metadata: MetaData, *, numbered: Collection[str] = ()) -> MetaData:
+    """Return tables for PostgreSQL that keep and order values as those for SQLite do.
+
+    Args:
+        metadata: The tables for SQLite.
+        numbered: The tables that get the column `ROW_NUMBER`, which SQLite has by itself.
+    """
+    adapted = MetaData()
+    for table in metadata.sorted_tables:
+        copy = table.to_metadata(adapted)
+        for column in copy.columns:
+            if isinstance(column.type, String):
+                column.type = Text(collation="C")
+            elif type(column.type) is Integer:
+                column.type = BigInteger()
+        if table.name in numbered:
+            copy.append_column(_row_number())
+    return adapted
+
+
+def _row_number() -> "Column[Any]":
+    return Column(ROW_NUMBER, BigInteger, Identity(always=True), unique=True, nullable=False)
+
+
+def create_tables(connection: Connection, tables: MetaData) -> None:
+    """Create tables in the schema of a connection."""
+    for table in tables.sorted_tables:
+        table.create(connection, checkfirst=False)
+
+
+class WriterSession:
+    """The connection of a store's writer: if it is lost, a new one takes its place.
+
+    All processes that write to a store take turns, from the first statement of a transaction to its
+    end: so rows are numbered in the order in which others see them, sums hold, and a check of the
+    budget sees all that was reserved before.
+
+    Args:
+        engine: The database.
+        lock: The lock on the store that is held as long as the session.
+        on_lost: Called when a lost connection was replaced.
+    """
+
+    def __init__(
+        self, engine: Engine, *, lock: LockMode = "none", on_lost: Callable[[], None] | None = None
+    ) -> None:
+        self._engine, self._lock, self._on_lost = engine, lock, on_lost
+        schema = schema_of(engine)
+        self._turn = f"SELECT pg_advisory_xact_lock({lock_key(schema, 'write')})"
+        self._connection: Connection | None = None
+        self._was_lost = False
+
+    def hold(self, lock: LockMode) -> None:
+        """Take the lock on the store.
+
+        Raises:
+            RunLocked: another process holds it.
+            RunError: the database cannot be used.
+        """
+        self._lock = lock
+        self._take_lock(self._connect(), patience_s=0.0)
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Do work in one transaction; if the connection is lost, do it again on a new one.
+
+        The work must come to the same if it is done twice: the first may have been committed.
+
+        Raises:
+            StoreUnreachable: the database was away for `PATIENCE_S`.
+            RunLocked: another process has taken the store meanwhile.
+        """
+        end = None
+        while True:
+            try:
+                connection = self._connect()
+                with connection.begin():
+                    connection.exec_driver_sql(self._turn)
+                    return work(connection)
+            except StoreUnreachable:
+                self.close()
+                self._was_lost = True
+                end = end or time.monotonic() + PATIENCE_S
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_RETRY_S)
+
+    def close(self) -> None:
+        """Close the connection, which frees the lock."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            if self._was_lost:
+                self._take_lock(self._connection, patience_s=PATIENCE_S)
+                if self._on_lost:
+                    self._on_lost()
+                self._was_lost = False
+        return self._connection
+
+    def _take_lock(self, connection: Connection, *, patience_s: float) -> None:
+        end = time.monotonic() + patience_s  # the server may not know yet that the old one is gone
+        while True:
+            try:
+                take_lock(connection, self._lock)
+            except RunLocked:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+
+def take_lock(connection: Connection, lock: LockMode) -> None:
+    """Take a lock on the store of a connection, until the connection is closed.
+
+    Raises:
+        RunLocked: another process holds one that excludes it.
+    """
+    if lock == "none":
+        return
+    ending = "_shared" if lock == "shared" else ""
+    key = lock_key(schema_of(connection.engine), USE)
+    with connection.begin():
+        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{ending}({key})").scalar():
+            return
+    raise store_in_use(str(connection.engine.url.database))

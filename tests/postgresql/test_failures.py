@@ -1,0 +1,284 @@
+"""What a database refuses is told as what it is; what is lost on the way is made up for."""
+
+import asyncio
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import ConfigError, CoreEvalError, RunCorrupt, RunError, RunLocked
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores import postgresql, postgresql_engine
+from coreeval.tools.stores.call_store import create_calls, open_calls
+from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.places import URL_VARIABLE, find_schema, marker_of, write_marker
+from coreeval.tools.stores.postgresql import StoreUnreachable
+from coreeval.tools.stores.run_store import RunStore
+from tests.postgresql.server import Server
+from tests.postgresql.test_call_store import record_of
+
+SECRET = "pass-word:with@signs"
+
+
+@pytest.fixture
+def path(tmp_path: Path, server: Server) -> Path:
+    create_calls(tmp_path / "calls.db", "postgresql")
+    return tmp_path / "calls.db"
+
+
+def refusal(path: Path) -> CoreEvalError:
+    """Return the error of whoever opens the store, which reading it without SQLAlchemy has too."""
+    with pytest.raises(CoreEvalError) as found:
+        open_calls(path)
+    with (
+        pytest.raises(CoreEvalError) as other,
+        open_readonly(path, what="the call store") as store,
+    ):
+        store.execute("SELECT 1 FROM calls LIMIT 1")
+    assert type(other.value) is type(found.value)
+    assert SECRET not in str(found.value) + str(other.value)
+    assert found.value.hint
+    return found.value
+
+
+def test_a_missing_variable_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(URL_VARIABLE)
+    error = refusal(path)
+    assert isinstance(error, ConfigError)
+    assert URL_VARIABLE in error.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"mysql://me:{SECRET}@host/db",
+        f"postgresql://me:{SECRET}%zz@host/db",
+        SECRET,
+        f"postgresql://me:{SECRET}@host/db?none={SECRET}",
+    ],
+)
+def test_no_address_is_shown_that_is_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, url)
+    error = refusal(path)
+    assert error.message == f"{URL_VARIABLE} is no address of a PostgreSQL database"
+
+
+def test_no_server_is_an_error_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(URL_VARIABLE, "postgresql://me:pass@127.0.0.1:9/db")
+    began = time.monotonic()
+    error = refusal(path)
+    assert time.monotonic() - began < 5
+    assert isinstance(error, StoreUnreachable)
+    assert "the call store cannot be reached" in error.message
+    assert error.where.startswith("me@127.0.0.1:9/db")
+
+
+def test_a_wrong_password_is_not_shown(
+    own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "calls.db"
+    create_calls(path, "postgresql")
+    own_server.sql("CREATE ROLE guest LOGIN PASSWORD 'right'")
+    own_server.write("pg_hba.conf", "local all guest scram-sha-256\nlocal all all trust\n")
+    own_server.sql("SELECT pg_reload_conf()")
+    monkeypatch.setenv(URL_VARIABLE, own_server.url_of("guest", SECRET))
+    error = refusal(path)
+    assert "PostgreSQL refuses the user of the call store" in error.message
+    assert error.where.startswith("guest@")
+    monkeypatch.setenv(URL_VARIABLE, own_server.url_of("stranger"))
+    assert "refuses the user" in refusal(path).message
+    monkeypatch.setenv(URL_VARIABLE, own_server.url_of("tester", database="nowhere"))
+    assert "the database of the call store is not there" in refusal(path).message
+
+
+def test_another_version_is_refused(path: Path, server: Server) -> None:
+    schema = find_schema(path)
+    server.sql(f"UPDATE {schema}.schema_version SET version = 99")
+    with pytest.raises(RunCorrupt, match="schema version 99") as found:
+        open_calls(path)
+    assert found.value.hint == "install a newer CoreEval"
+    server.sql(f"UPDATE {schema}.schema_version SET version = 1")
+    with pytest.raises(RunCorrupt, match="schema version 1;"):
+        open_calls(path)
+
+
+def test_a_schema_that_is_gone_or_anothers_is_refused(path: Path, server: Server) -> None:
+    with pytest.raises(RunCorrupt, match=r"not that of run\.db"):
+        write_marker(path.with_name("run.db"), str(find_schema(path)))
+        RunStore.open(path.with_name("run.db"), now=utc_now)
+    server.sql(f"DROP SCHEMA {find_schema(path)} CASCADE")
+    with pytest.raises(RunCorrupt, match="has no such schema"):
+        open_calls(path)
+    assert server.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'public'") == "1"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"store": "postgresql", "schema": "public"}',
+        '{"store": "postgresql", "schema": "coreeval_x; DROP TABLE calls"}',
+        '{"store": "postgresql", "schema": "coreeval_x", "url": 1',
+        '{"store": "mysql", "schema": "coreeval_x"}',
+        '{"store": "postgresql", "schema": ["coreeval_x"]}',
+    ],
+)
+def test_a_file_that_names_no_schema_of_ours_is_damage(tmp_path: Path, told: str) -> None:
+    path = tmp_path / "run.db"
+    marker_of(path).write_text(told)
+    with pytest.raises(RunCorrupt, match=r"run\.store\.json does not name a schema"):
+        RunStore.open(path, now=utc_now)
+
+
+def test_a_link_and_a_second_store_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    write_marker(tmp_path / "other.db", "coreeval_other")
+    marker_of(path).symlink_to(marker_of(tmp_path / "other.db"))
+    with pytest.raises(RunCorrupt, match="is a link"):
+        find_schema(path)
+    marker_of(path).unlink()
+    write_marker(path, "coreeval_one")
+    path.touch()
+    with pytest.raises(RunCorrupt, match="says that the store is in PostgreSQL"):
+        find_schema(path)
+
+
+async def test_a_database_that_can_only_be_read_is_told(path: Path, server: Server) -> None:
+    server.sql("ALTER DATABASE postgres SET default_transaction_read_only = on")
+    try:
+        with (
+            closing(open_calls(path, "me")) as store,
+            pytest.raises(RunError, match="the call store can only be read"),
+        ):
+            await store.put(record_of(1))
+    finally:
+        server.sql("SET transaction_read_only = off; ALTER DATABASE postgres RESET ALL")
+
+
+async def test_a_full_disk_is_told(path: Path, server: Server) -> None:
+    schema = find_schema(path)
+    server.sql(
+        f"CREATE FUNCTION {schema}.full() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$; "
+        f"CREATE TRIGGER full_disk BEFORE INSERT ON {schema}.calls FOR EACH ROW "
+        f"EXECUTE FUNCTION {schema}.full()"
+    )
+    with (
+        closing(open_calls(path, "me")) as store,
+        pytest.raises(RunError, match="the disk of PostgreSQL is full"),
+    ):
+        await store.put(record_of(1))
+
+
+def test_too_many_connections_are_told(
+    own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_calls(tmp_path / "calls.db", "postgresql")
+    own_server.sql("CREATE ROLE few LOGIN SUPERUSER CONNECTION LIMIT 0")
+    own_server.sql("ALTER ROLE few NOSUPERUSER")
+    monkeypatch.setenv(URL_VARIABLE, own_server.url_of("few"))
+    error = refusal(tmp_path / "calls.db")
+    assert "PostgreSQL has no connection left" in error.message
+
+
+def test_two_processes_do_not_work_on_one_run(tmp_path: Path, server: Server) -> None:
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    with RunStore.open(path, now=utc_now) as store, RunStore.open(path, now=utc_now) as other:
+        store.hold()
+        with pytest.raises(RunLocked):
+            other.hold()
+    with RunStore.open(path, now=utc_now) as store:
+        store.hold()
+
+
+async def test_a_lost_connection_is_made_anew_and_nothing_is_lost(
+    path: Path, server: Server
+) -> None:
+    with closing(open_calls(path, "me")) as store:
+        for number in range(20):
+            reserved = await store.ledger.reserve(record_of(number).key, 0.5, budget_usd=100)
+            server.sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'coreeval'"
+            )
+            record = await store.put(record_of(number), reserved)
+            assert await store.find(record.key) == record
+        spent = store.ledger.spent()
+    assert (spent.billed_usd, spent.unknown_usd) == (5.0, 0.0)
+
+
+async def test_a_commit_whose_answer_is_lost_is_not_made_twice(
+    path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection ends after the commit: the group is written again, and finds itself there."""
+    with closing(open_calls(path, "me")) as store:
+        run = postgresql_engine.WriterSession.run
+        lost = 0
+
+        def run_and_lose(session: object, work: object) -> object:
+            nonlocal lost
+            found: object = run(session, work)  # type: ignore[arg-type]
+            if lost < 2:  # as if the answer to the commit had not come
+                lost += 1
+                return run(session, work)  # type: ignore[arg-type]
+            return found
+
+        monkeypatch.setattr(postgresql_engine.WriterSession, "run", run_and_lose)
+        first = await store.ledger.reserve("k", 1.0, budget_usd=1.0)
+        assert first is not None
+        record = await store.put(record_of(1, usd=0.5), first)
+        assert record == store.get(record.key)
+        assert lost == 2
+        spent = store.ledger.spent()
+    assert (spent.billed_usd, spent.unknown_usd) == (0.5, 0.0)
+
+
+async def test_a_server_that_is_killed_and_comes_back_is_waited_for(
+    own_server: Server, tmp_path: Path
+) -> None:
+    path = tmp_path / "calls.db"
+    create_calls(path, "postgresql")
+    with closing(open_calls(path, "me")) as store:
+        await asyncio.gather(*(store.put(record_of(number)) for number in range(50)))
+        own_server.kill()
+        back = threading.Timer(1.0, own_server.start)
+        back.start()
+        try:
+            await asyncio.gather(*(store.put(record_of(number)) for number in range(50, 60)))
+        finally:
+            back.join()
+        assert len(list(store.records())) == 60
+
+
+async def test_a_server_that_stays_away_ends_the_work(
+    own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(postgresql_engine, "PATIENCE_S", 1.0)
+    path = tmp_path / "calls.db"
+    create_calls(path, "postgresql")
+    store = open_calls(path, "me")
+    await store.put(record_of(1))
+    own_server.kill()
+    with pytest.raises(StoreUnreachable, match="the call store cannot be reached"):
+        await store.put(record_of(2))
+    began = time.monotonic()
+    with pytest.raises(StoreUnreachable):  # nothing more is tried
+        await store.put(record_of(3))
+    assert time.monotonic() - began < 0.5
+    store.close()
+
+
+def test_texts_with_zero_bytes_are_kept_without_them(tmp_path: Path, server: Server) -> None:
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    with RunStore.open(path, now=utc_now) as store:
+        store.finish_stage("any", {"a": "x\0y", "b": "\\u0000"})
+        assert store.stage("any") == {"a": "x\ufffdy", "b": "\\u0000"}
