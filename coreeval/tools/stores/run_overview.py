@@ -134,7 +134,8 @@ def _count_by(rows: Rows, name: str) -> dict[Any, int]:
 
 def _calls(connection: Connection) -> Iterator[CallSum]:
     dearest = (t.call_sums.c.cached, t.call_sums.c.usd.desc(), t.call_sums.c.calls.desc())
-    for row in connection.execute(select(t.call_sums).order_by(*dearest)).mappings():
+    query = select(t.call_sums).order_by(*dearest, *t.call_sums.primary_key)
+    for row in connection.execute(query).mappings():
         yield CallSum.model_validate({**row, "usd": row["usd"] if row["priced"] else None})
 
 
