@@ -11,8 +11,12 @@ from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
-collect_ignore = [] if find_spec("torch") else ["whitebox"]
-"""Tests of the extra whitebox are there only where it is installed: see `make test-extras`."""
+collect_ignore = [
+    folder
+    for folder, package in {"whitebox": "torch", "ray": "ray"}.items()
+    if not find_spec(package)
+]
+"""Tests of the extras whitebox and ray are there only where those are: see `make test-extras`."""
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
 _OWN = (
