@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 import re
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from coreeval.tools.endpoints import run_pairs
 from coreeval.tools.extras import require_extra
 
 ADDRESS_KEY: Final = "run.ray.address"
+JOINING_S: Final = 10.0
+"""The most seconds that the head of a cluster may take to accept a connection."""
 PLACING_S: Final = 30.0
 """Seconds after which the user is told that Ray has found no place for a worker."""
 _OWN_VARIABLES: Final = "COREEVAL_"
@@ -84,14 +87,14 @@ def _join_cluster(config: Config) -> bool:
     if ray.is_initialized():
         return False
     _mute_ray()
+    address = config.run.ray.address
     try:
-        ray.init(
-            address=config.run.ray.address, log_to_driver=False, logging_level=logging.CRITICAL
-        )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+        _require_listener(address)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (OSError, RuntimeError, ValueError) as error:
         raise RunError(
             f"the Ray cluster cannot be joined: {_describe(error)}",
-            where=f"{ADDRESS_KEY}: {config.run.ray.address}",
+            where=f"{ADDRESS_KEY}: {address}",
             hint="start one on this machine (ray start --head) or join this machine to it (ray "
             "start --address=HOST:PORT), with the Python and the Ray of this process; a cluster "
             "named by its address also needs RAY_AUTH_MODE=token (docs/ray.md)",
@@ -99,12 +102,21 @@ def _join_cluster(config: Config) -> bool:
     return True
 
 
+def _require_listener(address: str) -> None:
+    """Raise an OSError if nobody listens at an address, for which Ray would wait for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=JOINING_S):
+        pass
+
+
 def _mute_ray() -> None:
     """Keep Ray from printing dead actors on standard output, where the JSON of a command belongs.
 
     Ray has no setting for it; what it prints is in its logs, and we tell of each death ourselves.
     """
-    import_module("ray._private.worker").print_to_stdstream = _print_nothing
+    vars(import_module("ray._private.worker"))["print_to_stdstream"] = _print_nothing
 
 
 def _print_nothing(*_: object, **__: object) -> None: ...
@@ -205,6 +217,9 @@ class RayWorker(WorkerHandle):
             ending = str(error)
         except _ray_error() as error:
             ending = _describe(error)
+        except Exception as error:  # noqa: BLE001 - or the run would wait for this worker for ever
+            ending = f"{type(error).__name__}: {error}"
+            self.inbox.put_nowait(Failure(RunError(f"a worker failed: {ending}")))
         self.inbox.put_nowait(WorkerDied(ending))
 
     async def _prepare(self, actor: Any) -> None:  # noqa: ANN401

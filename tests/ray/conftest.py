@@ -19,24 +19,31 @@ STARTING_S = 90
 
 
 @pytest.fixture(scope="session")
-def cluster(home: Path) -> Iterator[str]:
+def ray_folder() -> Iterator[Path]:
+    """Return the folder that Ray writes everything into; paths of sockets have to be short."""
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def cluster(home: Path, ray_folder: Path) -> Iterator[str]:
     """Start a Ray cluster of this machine alone, as a user would, and return its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # socket paths are short
-        command = [
-            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
-            *(f"--num-cpus={CPUS}", f"--port={port}", f"--temp-dir={folder}"),
-            *("--include-dashboard=false", "--object-store-memory=100000000"),
-        ]
-        with (Path(folder) / "said").open("w+") as said:
-            head = subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | MODES)
-            try:
-                yield _wait_for_address(head, Path(said.name), port)
-            finally:
-                head.send_signal(signal.SIGTERM)
-                head.wait(30)
+    command = [
+        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
+        *(f"--num-cpus={CPUS}", f"--port={port}", f"--temp-dir={ray_folder}"),
+        *("--include-dashboard=false", "--object-store-memory=100000000"),
+    ]
+    with (ray_folder / "said").open("w+") as said:
+        head = subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | MODES)
+        try:
+            _wait_until_started(head, Path(said.name))
+            yield f"127.0.0.1:{port}"
+        finally:
+            head.send_signal(signal.SIGTERM)
+            head.wait(30)
 
 
 MODES = {
@@ -47,15 +54,10 @@ MODES = {
 """Ray's own processes talk to this machine by its address, so that they go without the guard."""
 
 
-def _wait_for_address(head: "subprocess.Popen[bytes]", said: Path, port: int) -> str:
+def _wait_until_started(head: "subprocess.Popen[bytes]", said: Path) -> None:
     end = time.monotonic() + STARTING_S
     while time.monotonic() < end and head.poll() is None:
-        text = said.read_text()
-        if "Ray runtime started" in text:
-            return next(
-                word.partition("'")[2].rstrip("'")
-                for word in text.split()
-                if word.startswith("--address='") and word.endswith(f":{port}'")
-            )
+        if "Ray runtime started" in said.read_text():
+            return
         time.sleep(0.2)
     raise AssertionError(f"Ray did not start: {said.read_text()[-2000:]}")

@@ -3,18 +3,27 @@
 import os
 import signal
 import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from coreeval.config import load_config
 from coreeval.errors import CredentialError, RunError
-from coreeval.graph import ray_workers
+from coreeval.graph import ray_actor, ray_workers, worker
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
-from coreeval.graph.ray_workers import list_versions
+from coreeval.graph.ray_actor import SampleActor
+from coreeval.graph.ray_workers import list_versions, select_variables
 from coreeval.graph.run import refresh
+from coreeval.graph.worker_messages import WorkerStart
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole, ended
 from tests.graph.test_workers import IN_FLIGHT, wait_until
 from tests.support.llm_server import refused
@@ -131,15 +140,12 @@ def test_a_node_of_another_version(shared: Lab, monkeypatch: pytest.MonkeyPatch)
     assert shared.asked() == []
 
 
-class Homeless:
-    """An actor of a module that no node has."""
-
-
-Homeless.__module__ = "coreeval_of_tomorrow"
-
-
 def test_a_node_that_cannot_import_coreeval(shared: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coreeval.graph.ray_actor.SampleActor", Homeless)
+    tomorrow = ModuleType("coreeval_of_tomorrow")
+    kind = type("SampleActor", (SampleActor,), {"__module__": tomorrow.__name__})
+    monkeypatch.setattr(tomorrow, "SampleActor", kind, raising=False)
+    monkeypatch.setitem(sys.modules, tomorrow.__name__, tomorrow)
+    monkeypatch.setattr("coreeval.graph.ray_actor.SampleActor", kind)
     with pytest.raises(RunError, match="cannot start a worker: ModuleNotFoundError: No module"):
         shared.refresh()
     assert shared.asked() == []
@@ -158,17 +164,62 @@ def test_a_node_without_the_files(
 
 
 def test_no_cluster(lab: Lab) -> None:
-    _write(lab, "auto")
+    _write(lab, "127.0.0.1:9")
     with pytest.raises(RunError, match="the Ray cluster cannot be joined"):
         lab.refresh()
+
+
+class Doomed(SampleActor):
+    """Dies when it is to begin."""
+
+    async def begin(self, start: WorkerStart, environment: Mapping[str, str]) -> None:
+        os._exit(1)
 
 
 def test_actors_that_die_whenever_they_are_started(
     shared: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COREEVAL_HOME", str(shared.workspace.root))
-    with pytest.raises(RunError, match="died 3 times in a row"):
+    monkeypatch.setattr("coreeval.graph.ray_actor.SampleActor", Doomed)
+    with pytest.raises(RunError, match=r"worker \d died 3 times in a row") as raised:
         shared.refresh()
+    assert raised.value.where == "run.ray.workers"
+
+
+class HourBehind(SampleActor):
+    """One of the workers is on a node whose clock is an hour behind."""
+
+    async def begin(self, start: WorkerStart, environment: Mapping[str, str]) -> None:
+        if start.number == 0:
+            late: object = partial(RunHooks, now=lambda: utc_now() - timedelta(hours=1))
+            vars(worker)["RunHooks"] = late
+        await super().begin(start, environment)
+
+
+def test_clocks_need_not_agree(
+    shared: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.graph.ray_actor.SampleActor", HourBehind)
+    began = utc_now()
+    shared.refresh()
+    with RunStore.open(shared.files.store, now=utc_now) as store:
+        steps = [step for sample in store.sample_ids() for step in store.history.steps(sample)]
+    behind = [step for step in steps if datetime.fromisoformat(step.started_at) < began]
+    assert 0 < len(behind) < len(steps)
+    assert_whole(shared, undisturbed)
+
+
+async def test_an_actor_ends_that_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_actor, "FORGOTTEN_S", 0.0)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit):
+        await SampleActor()._end_if_forgotten()
+
+
+def test_which_variables_an_actor_gets(lab: Lab) -> None:
+    lab.write(models={"default": {"model": "openai:x", "api_key_env": "OUR_KEY"}})
+    wanted = {"OUR_KEY": "a", "COREEVAL_STORE_URL": "b"}
+    others = {"OPENAI_API_KEY": "c", "AWS_SECRET_ACCESS_KEY": "d", "HTTPS_PROXY": "e"}
+    assert select_variables(load_config(lab.config), wanted | others) == wanted
 
 
 def test_other_machines_cannot_write_to_sqlite(
@@ -188,8 +239,9 @@ def test_a_key_reaches_the_actors_and_nothing_of_ray(
     shared: Lab, cluster: str, ray_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    before = len(shared.server.keys)
     shared.refresh()
-    assert set(shared.server.keys) == {f"Bearer {KEY}"}
+    assert set(shared.server.keys[before:]) == {f"Bearer {KEY}"}
     written = [path for path in ray_folder.rglob("*") if path.is_file()]
     assert written
     assert [path for path in written if KEY.encode() in path.read_bytes()] == []
