@@ -1,6 +1,7 @@
 """Actors of a Ray cluster that refresh one run: the same results, nothing lost, nothing twice."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole, ended
 from tests.graph.test_workers import IN_FLIGHT, wait_until
+from tests.ray.conftest import CPUS
 from tests.support.llm_server import refused
 
 ACTORS = 2
@@ -220,6 +222,16 @@ def test_which_variables_an_actor_gets(lab: Lab) -> None:
     wanted = {"OUR_KEY": "a", "COREEVAL_STORE_URL": "b"}
     others = {"OPENAI_API_KEY": "c", "AWS_SECRET_ACCESS_KEY": "d", "HTTPS_PROXY": "e"}
     assert select_variables(load_config(lab.config), wanted | others) == wanted
+
+
+def test_a_worker_without_a_place_holds_nothing_up(
+    lab: Lab, cluster: str, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_workers, "PLACING_S", 1.0)
+    _write(lab, cluster, cpus_per_worker=CPUS)
+    notes = watched_refresh(lab)
+    assert_whole(lab, undisturbed)
+    assert any(re.search(r"worker \d waits for a place .* \(CPU: 2\)", note) for note in notes)
 
 
 def test_other_machines_cannot_write_to_sqlite(
