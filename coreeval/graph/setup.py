@@ -199,9 +199,12 @@ def _check_workers(config: Config, workspace: Workspace) -> None:
 
     Raises:
         ConfigError: a limit is too small to share, or the news or the stores cannot be shared.
+        UsageError: Ray is to start them and is not installed.
     """
-    workers = config.run.workers
-    if workers == 1:
+    workers, workers_key = config.run.worker_count, config.run.workers_key
+    if config.run.engine == "ray":
+        check_extra("ray", "ray", "run.engine: ray", where="run.engine")
+    elif workers == 1:
         return
     limits = {"run.concurrency": config.run.concurrency} | {
         f"models.{role}.max_in_flight": config.models.for_role(role).max_in_flight for role in ROLES
@@ -210,16 +213,16 @@ def _check_workers(config: Config, workspace: Workspace) -> None:
         if most is not None and most < workers:
             raise ConfigError(
                 f"{workers} workers cannot share {key}, which is {most}",
-                where="run.workers",
+                where=workers_key,
                 hint=f"use at most {most} workers, or raise {key}",
             )
     remote = [name for name in config.knowledge.backends if name != "local"]
     if remote:
         raise ConfigError(
             f"{' and '.join(remote)} is asked once for the news of all samples, by one process",
-            where="run.workers",
-            hint="set run.workers: 1, or bring the news in first (coreeval gdelt sync) and use "
-            "knowledge.backends: [local]",
+            where=workers_key,
+            hint="set run.workers: 1 and run.engine: local, or bring the news in first (coreeval "
+            "gdelt sync) and use knowledge.backends: [local]",
         )
     if config.run.store == "sqlite":
         refuse_network_filesystem(workspace.root)
@@ -237,7 +240,7 @@ def refuse_network_filesystem(folder: Path) -> None:
             "damage SQLite's files",
             where=str(folder),
             hint=f"put the workspace ({HOME_VARIABLE}=DIR) and the run (--run-dir) on a disk of "
-            "this machine, or set run.workers: 1",
+            "this machine, or set run.workers: 1 and run.engine: local",
         )
 
 
@@ -440,7 +443,7 @@ def graph_version(setup: Setup) -> str:
 _NOT_IN_FINGERPRINT: Final[dict[str, bool | set[str]]] = {
     "schedule": True,
     "telemetry": True,
-    "run": {"workers"},
+    "run": {"engine", "workers", "ray"},
 }
 
 

@@ -1,5 +1,6 @@
 """One LangGraph thread per sample: started, resumed where it stood, and brought to one result."""
 
+import asyncio
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,11 +100,17 @@ class SampleThreads:
             if self.saver.is_full:
                 await self._store_place(thread_id)
             return reached
-        await self.store.commit(reached)
-        self.observer.on_end(sample_id, reached)
+        result = await self._commit(reached)
+        self.observer.on_end(sample_id, result)
         with report_damage(self.checkpoints):
             await self.saver.adelete_thread(thread_id)
-        return reached
+        return result
+
+    async def _commit(self, result: Result) -> Result:
+        """Commit a result; return the sample's, which may be the earlier one of another process."""
+        if await self.store.commit(result):
+            return result
+        return await asyncio.to_thread(self.store.result, result.sample_id) or result
 
     async def _store_place(self, thread_id: str) -> None:
         """Store the checkpoint of a thread that has not ended.

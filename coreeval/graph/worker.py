@@ -1,8 +1,9 @@
-"""One of several processes that refresh the samples of a run; `worker_pool` starts it.
+"""One of several processes that refresh the samples of a run; `worker_pool` deals to it.
 
-It is told on standard input which samples to take through which phase, and answers on standard
-output. It works with its own models, news and connections to the run's stores. If the process that
-started it is gone, it ends at once, as by a kill.
+As a process of its own, it is told on standard input which samples to take through which phase, and
+answers on standard output; `ray_actor` is told and heard through Ray. It works with its own models,
+news and connections to the run's stores. If the process that started it is gone, it ends at once,
+as by a kill.
 """
 
 import asyncio
@@ -44,6 +45,8 @@ from coreeval.tools.processes import take_answer_stream
 
 REPORT_EVERY_S: Final = 1.0
 Tell = Callable[[FromWorker], None]
+Take = Callable[[ToWorker], None]
+Read = Callable[[Take], None]
 _Task = tuple[Phase, str, int]
 
 
@@ -55,11 +58,21 @@ def serve() -> None:
         answers.write(pack(message))
         answers.flush()
 
+    start = read_message(sys.stdin.buffer)
+    code = 0
+    if isinstance(start, WorkerStart):
+        code = run_worker(start, tell, partial(_read_forever, sys.stdin.buffer))
+    os._exit(code)  # threads of packages may still be at work
+
+
+def run_worker(start: WorkerStart, tell: Tell, read: Read) -> int:
+    """Work on samples until told to stop, and tell what ended the work if an error did.
+
+    The arguments are those of `work`. Return the exit code of a process that does nothing else.
+    """
     code = 0
     try:
-        start = read_message(sys.stdin.buffer)
-        if isinstance(start, WorkerStart):
-            asyncio.run(work(start, tell, partial(_read_forever, sys.stdin.buffer)))
+        asyncio.run(work(start, tell, read))
     except CoreEvalError as error:
         tell(Failure(error))
     except BrokenPipeError:
@@ -70,10 +83,10 @@ def serve() -> None:
         code = 1
     if unsent := TRACING.close():
         tell(Note(unsent))
-    os._exit(code)  # threads of packages may still be at work
+    return code
 
 
-def _read_forever(stream: BinaryIO, take: Callable[[ToWorker], None]) -> None:
+def _read_forever(stream: BinaryIO, take: Take) -> None:
     """Hand on every message; end the process if its starter is gone."""
     while True:
         message = read_message(stream)
@@ -118,9 +131,7 @@ class Inbox(AsyncIterator[_Task]):
         return task
 
 
-async def work(
-    start: WorkerStart, tell: Tell, read: Callable[[Callable[[ToWorker], None]], None]
-) -> None:
+async def work(start: WorkerStart, tell: Tell, read: Read) -> None:
     """Take samples through phases until told to stop.
 
     Args:

@@ -1,14 +1,14 @@
 """Several processes that refresh the samples of one run.
 
-This process deals out samples and watches; each worker (`worker`) runs sample threads of its own
-over the same run.db and calls.db, with its share of the pace. What a dead worker was dealt is dealt
-again: its answers are stored, so that only its calls in flight are paid for once more.
+This process deals out samples and watches; each worker (`worker`), here or on a Ray cluster, runs
+sample threads of its own over the same stores, with its share of the pace. What a dead worker was
+dealt is dealt again: its answers are stored, so that only its calls in flight are paid for once
+more.
 """
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Self
 
@@ -18,105 +18,13 @@ from coreeval.graph.phases import OnResult, Phase, PhaseResult
 from coreeval.graph.pool import max_open_samples
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.sample_groups import GroupQueue
-from coreeval.graph.worker_messages import (
-    HEADER_SIZE,
-    Assignment,
-    Failure,
-    Finish,
-    FromWorker,
-    Note,
-    StopRequest,
-    ToWorker,
-    WorkerStart,
-    pack,
-    unpack_message,
-    unpack_size,
-)
-from coreeval.tools.processes import describe_ending, start_serving_async
+from coreeval.graph.worker_handles import WorkerDied, WorkerHandle
+from coreeval.graph.worker_messages import Assignment, Failure, FromWorker, Note, StopRequest
 
 MOST_DEATHS: Final = 3
 """The deaths of a worker in a row, none of which ended a sample before, that end the run."""
 AHEAD: Final = 4
 """The samples that a worker has beyond those it may open, so that it need not wait for more."""
-ENDING_S: Final = 30.0
-"""The most seconds that a worker that has nothing more to do may take to end."""
-
-
-class WorkerDied(Exception):
-    """A worker ended without being told to; the message says how."""
-
-
-class _Worker:
-    """One worker process, as this process sees it; if it dies, another takes its number."""
-
-    def __init__(self, run: RunContext, number: int) -> None:
-        self._run, self.number = run, number
-        self._process: asyncio.subprocess.Process | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self.inbox = asyncio.Queue[FromWorker | WorkerDied | None]()
-        """What it says; None if there is a reason to look at the queue again."""
-        self.ended = 0
-        """The samples that it has ended since it was started."""
-        self.deaths = 0
-        """The deaths in a row without a sample."""
-
-    async def start(self) -> None:
-        """Start the process if there is none."""
-        if self._process:
-            return
-        self.ended = 0
-        self._process = await start_serving_async("coreeval.graph.worker")
-        self._reader = asyncio.create_task(self._read(self._process))
-        run = self._run
-        await self.send(
-            WorkerStart(
-                run_dir=run.files.root.parent if run.before else run.files.root,
-                stage=run.stage,
-                number=self.number,
-                of=run.config.run.workers,
-            )
-        )
-
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        stream = process.stdout
-        assert stream
-        with suppress(asyncio.IncompleteReadError):
-            while True:
-                size = unpack_size(await stream.readexactly(HEADER_SIZE))
-                self.inbox.put_nowait(unpack_message(await stream.readexactly(size)))
-        code = await process.wait()
-        self.inbox.put_nowait(WorkerDied(describe_ending(code)))
-
-    async def send(self, message: ToWorker) -> None:
-        """Send a message; one to a dead worker is lost, and its death is in the inbox."""
-        assert self._process and self._process.stdin
-        with suppress(ConnectionError):
-            self._process.stdin.write(pack(message))
-            await self._process.stdin.drain()
-
-    def forget(self) -> None:
-        """Forget a process that died."""
-        self._process = None
-        self._run.monitor.forget_worker(self.number)
-
-    async def close(self, *, at_once: bool) -> None:
-        """End the process; unless `at_once`, tell it so and wait until it has ended."""
-        if not self._process:
-            return
-        process, reader = self._process, self._reader
-        try:
-            if not at_once:
-                await self.send(Finish())
-                async with asyncio.timeout(ENDING_S):
-                    await process.wait()
-        except TimeoutError:
-            pass
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            self.forget()
-            if reader:
-                reader.cancel()
 
 
 class WorkerPool:
@@ -125,22 +33,20 @@ class WorkerPool:
     Args:
         run: The run.
         groups: The number of each sample's group.
+        workers: The workers; the pool starts and ends them.
     """
 
-    def __init__(self, run: RunContext, groups: Mapping[str, int]) -> None:
-        self._run, self._groups = run, groups
+    def __init__(
+        self, run: RunContext, groups: Mapping[str, int], workers: Sequence[WorkerHandle]
+    ) -> None:
+        self._run, self._groups, self._workers = run, groups, workers
         self._owners = dict[int, int]()
-        self._workers = [_Worker(run, number) for number in range(run.config.run.workers)]
-        each = -(-run.config.run.concurrency // run.config.run.workers)
+        each = -(-run.config.run.concurrency // len(workers))
         self._most_dealt = max_open_samples(each) + AHEAD
         self._notes = set[str]()
         self._stage = run.stage
 
     async def __aenter__(self) -> Self:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        if cores and len(self._workers) > cores:
-            each = f"{len(self._workers)} workers on {cores} cores"
-            self._run.tell(self._stage, note=f"{each}: more workers than cores gain nothing")
         return self
 
     async def __aexit__(
@@ -176,7 +82,7 @@ class WorkerPool:
             worker.inbox.put_nowait(None)
 
     async def _serve(
-        self, worker: _Worker, phase: Phase, dealt: GroupQueue, on_result: OnResult
+        self, worker: WorkerHandle, phase: Phase, dealt: GroupQueue, on_result: OnResult
     ) -> None:
         """Deal samples to one worker until all samples of the phase have ended, or all stop."""
         while not (dealt.is_done or self._run.stop.asked):
@@ -185,9 +91,14 @@ class WorkerPool:
                 await self._exchange(worker, phase, dealt, on_result)
             except WorkerDied as death:
                 self._bury(worker, dealt, death)
+            except OSError as error:
+                why = f"a worker cannot be started: {error.strerror or error}"
+                hint = "use fewer workers, or give this user more processes and open files"
+                where = self._run.config.run.workers_key
+                self._run.stop.fail(RunError(why, where=where, hint=hint))
 
     async def _exchange(
-        self, worker: _Worker, phase: Phase, dealt: GroupQueue, on_result: OnResult
+        self, worker: WorkerHandle, phase: Phase, dealt: GroupQueue, on_result: OnResult
     ) -> None:
         """Talk to a worker until the phase is done.
 
@@ -199,7 +110,7 @@ class WorkerPool:
             if self._run.stop.asked and not told:
                 told = True
                 await worker.send(StopRequest("stop"))
-            while len(open_ids) < self._most_dealt and not told:
+            while worker.is_ready and len(open_ids) < self._most_dealt and not told:
                 samples = dealt.take(worker.number)
                 if not samples:
                     break
@@ -212,7 +123,7 @@ class WorkerPool:
 
     def _hear(
         self,
-        worker: _Worker,
+        worker: WorkerHandle,
         message: FromWorker | WorkerDied | None,
         dealt: GroupQueue,
         on_result: OnResult,
@@ -236,7 +147,7 @@ class WorkerPool:
             case Failure():
                 self._run.stop.fail(message.error)
 
-    def _bury(self, worker: _Worker, dealt: GroupQueue, death: WorkerDied) -> None:
+    def _bury(self, worker: WorkerHandle, dealt: GroupQueue, death: WorkerDied) -> None:
         """Take back what a dead worker was dealt; end the run if its like die again and again."""
         worker.forget()
         lost = dealt.take_back(worker.number)
@@ -252,7 +163,7 @@ class WorkerPool:
             stop.fail(
                 RunError(
                     f"worker {worker.number + 1} died {MOST_DEATHS} times in a row ({death})",
-                    where="run.workers",
+                    where=self._run.config.run.workers_key,
                     hint="see what it said above; if the machine has too little memory, use fewer "
                     "workers",
                 )

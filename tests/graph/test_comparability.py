@@ -24,6 +24,7 @@ from coreeval.tools.stores.run_store import RunStore
 from tests.evaluation.report.kit import TARGET, says
 from tests.graph.kit import Undisturbed
 from tests.releases.kit import NOW, make_run
+from tests.support.results import replace_result
 
 REFERENCE = {"model": TARGET, "role": "reference"}
 
@@ -72,7 +73,7 @@ def test_a_run_that_accepted_nothing_is_not_compared(tmp_path: Path) -> None:
     with job_of(tmp_path, [], asked=False) as job:
         for number in (1, 2, 3):
             unsafe = Result(sample_id=f"emotion/test/{number}", outcome="unsafe")
-            asyncio.run(job.store.commit(unsafe))
+            asyncio.run(replace_result(job.store, unsafe))
         assert compare_with_originals(job) is None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import load_config
-from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError
+from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError, UsageError
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
@@ -199,6 +199,30 @@ def test_remote_news_is_asked_for_by_one_process(shared: Lab) -> None:
     shared.write(knowledge=knowledge | {"backends": ["doc"], "window": {"start": "2025-05-01"}})
     with pytest.raises(ConfigError, match="doc is asked once for the news of all samples"):
         shared.refresh()
+
+
+def test_ray_is_an_extra(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coreeval.tools.extras.find_spec", lambda _: None)
+    lab.write(run={"concurrency": CONCURRENCY, "engine": "ray"})
+    with pytest.raises(UsageError, match=r"run\.engine: ray needs the package ray") as raised:
+        lab.refresh()
+    assert raised.value.hint == "pip install 'coreeval[ray]'"
+    assert not lab.files.root.exists()
+
+
+def test_the_workers_of_ray_share_limits_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coreeval.tools.extras.find_spec", lambda _: True)
+    lab.write(run={"concurrency": 4, "engine": "ray", "ray": {"workers": 5}})
+    with pytest.raises(ConfigError, match=r"5 workers cannot share run\.concurrency") as raised:
+        lab.refresh()
+    assert raised.value.where == "run.ray.workers"
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "head", "local", "http://a:1"])
+def test_addresses_that_no_cluster_has(lab: Lab, address: str) -> None:
+    lab.write(run={"engine": "ray", "ray": {"address": address}})
+    with pytest.raises(ConfigError, match="address"):
+        load_config(lab.config)
 
 
 @pytest.mark.parametrize(("kind", "found"), [("nfs4", "nfs4"), ("ext4", "")])

@@ -9,6 +9,7 @@ from coreeval.schema import Verdict
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import StepRecord
 from tests.releases.kit import NOW, Made, make_run
+from tests.support.results import replace_result
 
 PERSON = {
     "span": "Bo Li",
@@ -44,7 +45,7 @@ async def rewrite(made: Made, number: int, **changes: object) -> None:
     store = RunStore.open(made.files.store, now=lambda: NOW)
     result = store.result(sample_id(number))
     assert result
-    await store.commit(result.model_copy(update=changes))
+    await replace_result(store, result.model_copy(update=changes))
     store.close()
 
 

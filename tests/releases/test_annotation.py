@@ -22,6 +22,7 @@ from coreeval.tools.stores.run_store import RunStore
 from tests.releases.exports.conftest import assemble
 from tests.releases.kit import NOW, Made, make_run
 from tests.releases.people import copied, sample_id
+from tests.support.results import replace_result
 
 ALIKE = (1, 1, 1, 1, 1, 0)
 """Labels of the six samples: five joyful ones can be compared, the angry one with none."""
@@ -49,7 +50,7 @@ async def accept_all(made: Made, text: str) -> None:
         before = store.result(sample_id(number))
         assert before
         changes = {"outcome": "accepted", "reason": "", "updated": {"text": text.format(number)}}
-        await store.commit(before.model_copy(update=changes))
+        await replace_result(store, before.model_copy(update=changes))
     counts = full_counts(store.total(), store.counts())
     store.close()
     manifest = read_original_manifest(made.files.manifest)

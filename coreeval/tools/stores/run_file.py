@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, Table, func, select
+from sqlalchemy import Connection, Engine, Select, Table, delete, func, select
 from sqlalchemy.engine import Result as Found
 
 from coreeval.schema import Evidence, ReplacedFact, Result
@@ -47,6 +47,7 @@ class RunFile:
         self._writer = BatchWriter(engine, rests_on=rests_on)
         self._now = now
         self.put = _Inserts(engine)
+        self.add_result = InsertStatement(engine, t.results, twice="stays")
         self._lookups = list[LookupStatement]()
         self.lost: BaseException | None = None
         """The error of the first failed write that no caller waited for; None if none failed."""
@@ -181,6 +182,31 @@ class _Inserts(dict[Table, InsertStatement]):
         return self.setdefault(
             table, InsertStatement(self.engine, table, twice="replaces", keep=keep)
         )
+
+
+class FirstResult:
+    """A statement that stores a sample's result with its facts, unless the sample has a result.
+
+    Args:
+        file: The run's run.db.
+        facts: The rows of the facts.
+    """
+
+    def __init__(self, file: RunFile, facts: Sequence[Row]) -> None:
+        self._file, self._facts = file, facts
+
+    def run(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Insert the row of the result and those of its facts; return the number of rows written.
+
+        A second process that inserts the same result waits here for the first one's commit.
+        """
+        if not self._file.add_result.run(connection, rows):
+            return 0
+        ids = [row["sample_id"] for row in rows]
+        connection.execute(delete(t.facts).where(t.facts.c.sample_id.in_(ids)))
+        if self._facts:
+            self._file.put[t.facts].run(connection, self._facts)
+        return len(rows) + len(self._facts)
 
 
 def chunks(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -31,7 +31,14 @@ from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
 from coreeval.tools.stores.run_events import RunEvents
 from coreeval.tools.stores.run_figures import RunFigures
-from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks, to_fact_row, to_result_row
+from coreeval.tools.stores.run_file import (
+    FirstResult,
+    RunCarryOver,
+    RunFile,
+    chunks,
+    to_fact_row,
+    to_result_row,
+)
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import (
@@ -191,8 +198,11 @@ class RunStore:
 
     # -- results --------------------------------------------------------------------------------
 
-    async def commit(self, result: Result) -> None:
+    async def commit(self, result: Result) -> bool:
         """Store the result of a sample durably: a kill after the return does not undo it.
+
+        Return whether it was stored: if the sample has a result, such as that of another process
+        which took it over, that one stays as it is.
 
         Raises:
             RunCorrupt: the store is damaged, which includes earlier steps that could not be
@@ -200,17 +210,12 @@ class RunStore:
             RunError: the store cannot be written to.
         """
         row = to_result_row(result, self._file.stamp())
-        writes: list[Write] = [
-            (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
-            (self._file.put[t.results], [row]),
-            (
-                self._file.put[t.facts],
-                [to_fact_row(n, fact) for n, fact in enumerate(result.facts)],
-            ),
-        ]
-        await asyncio.wrap_future(self._file.submit(writes))
+        facts = [to_fact_row(n, fact) for n, fact in enumerate(result.facts)]
+        written = self._file.submit([(FirstResult(self._file, facts), [row])])
+        is_first = await asyncio.wrap_future(written) > 0
         if self._file.lost:
             raise self._file.lost
+        return is_first
 
     def keep(self, kept: Sequence[ReleaseSample]) -> None:
         """Replace the run's own results with those of a release, all or none.

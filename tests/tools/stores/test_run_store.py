@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -111,13 +111,20 @@ async def test_a_committed_result_is_there_after_reopening(tmp_path: Path) -> No
     again.close()
 
 
-async def test_a_second_result_takes_the_place_of_the_first(store: RunStore) -> None:
+@pytest.mark.parametrize("facts", [(), (_fact(1), _fact(1), _fact(1))])
+async def test_of_two_workers_the_first_has_the_say(
+    store: RunStore, tmp_path: Path, facts: tuple[ReplacedFact, ...]
+) -> None:
+    """As when a worker comes back whose samples another one took over; clocks are not asked."""
     store.add_samples([_sample(1)])
-    first = Result(sample_id="emotion/test/1", outcome="accepted", facts=(_fact(1),))
-    second = Result(sample_id="emotion/test/1", outcome="failed", reason="why")
-    await store.commit(first)
-    await store.commit(second)
-    assert store.result("emotion/test/1") == second
+    first = Result(sample_id="emotion/test/1", outcome="accepted", facts=(_fact(1), _fact(1)))
+    late = Result(sample_id="emotion/test/1", outcome="failed", reason="why", facts=facts)
+    an_hour_behind = RunStore.open(tmp_path / "run.db", now=lambda: NOW - timedelta(hours=1))
+    with an_hour_behind as other:
+        assert await store.commit(first)
+        assert not await other.commit(late)
+    assert store.result("emotion/test/1") == first
+    assert store.counts() == {"accepted": 1}
 
 
 async def test_forgetting_failed_samples_makes_them_pending_and_keeps_the_rest(

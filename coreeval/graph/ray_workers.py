@@ -1,0 +1,328 @@
+"""Workers on a Ray cluster: Ray places them on nodes, watches them and ends them with this process.
+
+What goes between this process and a worker is the same as through a pipe (`worker_handles`); here
+it is calls of an actor's methods. Keys go to a worker as an argument of such a call, because Ray
+shows environments of actors in its state and logs, and arguments nowhere.
+"""
+
+import asyncio
+import logging
+import os
+import platform
+import re
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, Final
+
+from coreeval.config import ROLES, Config
+from coreeval.errors import CoreEvalError, RunError
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.worker_handles import ENDING_S, WorkerDied, WorkerHandle
+from coreeval.graph.worker_messages import Failure, Finish, ToWorker
+from coreeval.tools.endpoints import run_pairs
+from coreeval.tools.extras import require_extra
+
+ADDRESS_KEY: Final = "run.ray.address"
+JOINING_S: Final = 10.0
+"""The most seconds that the head of a cluster may take to accept a connection."""
+PLACING_S: Final = 30.0
+"""Seconds after which the user is told that Ray has found no place for a worker."""
+_OWN_VARIABLES: Final = "COREEVAL_"
+_FAILED_IMPORT = re.compile(r"^(\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
+_ADDRESS = re.compile(r"\bip=([^\s,)]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """What a worker finds on the node that Ray has placed it on."""
+
+    host: str
+    versions: Mapping[str, str]
+    missing: Sequence[Path]
+    """The paths of the run that are not there."""
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of all that two processes must have alike to understand each other."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {name: metadata.version(name) for name in ("coreeval", "ray")} | {"Python": python}
+
+
+@asynccontextmanager
+async def open_actors(run: RunContext) -> AsyncIterator[Sequence[WorkerHandle]]:
+    """Join the Ray cluster for the block; yield the handles of its workers, none of them started.
+
+    Raises:
+        UsageError: Ray is not installed.
+        RunError: there is no such cluster, or its nodes cannot share the run's stores.
+    """
+    is_new = await asyncio.to_thread(_join_cluster, run.config)
+    import ray
+
+    try:
+        _refuse_other_machines(run.config)
+        count = run.config.run.ray.workers
+        yield [RayWorker(run, number, _count_wants(run.config)) for number in range(count)]
+    finally:
+        if is_new:
+            await asyncio.to_thread(ray.shutdown)
+
+
+def _join_cluster(config: Config) -> bool:
+    """Join the cluster; return False if this process has joined one before.
+
+    Run in a thread that is not the main one, Ray leaves the process's signals alone.
+
+    Raises:
+        UsageError: Ray is not installed.
+        RunError: there is no such cluster.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    with require_extra("ray", "run.engine: ray", where="run.engine"):
+        import ray
+    if ray.is_initialized():
+        return False
+    _mute_ray()
+    address = config.run.ray.address
+    try:
+        _require_listener(address)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise RunError(
+            f"the Ray cluster cannot be joined: {_describe(error)}",
+            where=f"{ADDRESS_KEY}: {address}",
+            hint="start one on this machine (ray start --head) or join this machine to it (ray "
+            "start --address=HOST:PORT), with the Python and the Ray of this process; a cluster "
+            "named by its address also needs RAY_AUTH_MODE=token (docs/ray.md)",
+        ) from None
+    return True
+
+
+def _require_listener(address: str) -> None:
+    """Raise an OSError if nobody listens at an address, for which Ray would wait for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=JOINING_S):
+        pass
+
+
+def _mute_ray() -> None:
+    """Keep Ray from printing dead actors on standard output, where the JSON of a command belongs.
+
+    Ray has no setting for it; what it prints is in its logs, and we tell of each death ourselves.
+    """
+    vars(import_module("ray._private.worker"))["print_to_stdstream"] = _print_nothing
+
+
+def _print_nothing(*_: object, **__: object) -> None: ...
+
+
+def _refuse_other_machines(config: Config) -> None:
+    """Raise an error if nodes of the cluster would not share SQLite's files.
+
+    Raises:
+        RunError: another machine is in the cluster, and the stores are files of this one.
+    """
+    if config.run.store != "sqlite":
+        return
+    import ray
+
+    own = ray.util.get_node_ip_address()
+    addresses = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+    if others := sorted(addresses - {own}):
+        raise RunError(
+            f"the Ray cluster has other machines ({', '.join(others[:3])}), which cannot write the "
+            "files of run.store: sqlite",
+            where="run.store",
+            hint="set run.store: postgresql, which all machines can write to",
+        )
+
+
+def _count_wants(config: Config) -> dict[str, Any]:
+    """Return what Ray must find on a node for a worker, and how it treats the worker."""
+    chosen = config.run.ray
+    return {
+        "num_cpus": chosen.cpus_per_worker,
+        "resources": dict(chosen.resources),
+        "scheduling_strategy": "SPREAD",
+        "max_restarts": 0,  # the pool starts another, which Ray places anew
+        "max_task_retries": 0,
+    }
+
+
+def select_variables(config: Config, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that workers need: those the config names, and coreeval's own."""
+    names = {config.models.for_role(role).key_variable for role in ROLES}
+    names |= {pair.variable for pair in run_pairs(config, env)}
+    return {
+        name: value
+        for name, value in env.items()
+        if name in names or name.startswith(_OWN_VARIABLES)
+    }
+
+
+def _list_paths(run: RunContext) -> Sequence[Path]:
+    """Return what a node must have of the run."""
+    news = run.config.knowledge.path or run.workspace.news
+    return [run.files.root, run.workspace.root, Path(news)]
+
+
+class RayWorker(WorkerHandle):
+    """A worker that is an actor on a node of a Ray cluster.
+
+    Args:
+        run: The run.
+        number: The worker's number, from 0.
+        wants: What Ray must find on a node for it.
+    """
+
+    def __init__(self, run: RunContext, number: int, wants: Mapping[str, Any]) -> None:
+        super().__init__(run, number)
+        self._wants = wants
+        self._actor: Any = None
+        self._talk: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Have Ray start an actor if there is none; it is ready once it has found its place."""
+        if self._actor is not None:
+            return
+        import ray
+
+        self.ended, self.is_ready = 0, False
+        # named, because it stands above: it imports what this module is used by
+        kind = import_module("coreeval.graph.ray_actor").SampleActor
+        self._actor = ray.remote(**self._wants)(kind).remote()
+        self._talk = asyncio.create_task(self._listen(self._actor))
+
+    async def _listen(self, actor: Any) -> None:  # noqa: ANN401 - Ray's handles have no type
+        """Put into the inbox what an actor says, until its end."""
+        ending = "it ended"
+        try:
+            await self._prepare(actor)
+            self.is_ready = True
+            self.inbox.put_nowait(None)
+            said: Sequence[Any] = ()
+            while None not in said:
+                said = await _ask(actor.take)
+                for message in said:
+                    if message is not None:
+                        self.inbox.put_nowait(message)
+        except CoreEvalError as error:
+            self.inbox.put_nowait(Failure(error))
+            ending = str(error)
+        except _ray_error() as error:
+            ending = _describe(error)
+        except Exception as error:  # noqa: BLE001 - or the run would wait for this worker for ever
+            ending = f"{type(error).__name__}: {error}"
+            self.inbox.put_nowait(Failure(RunError(f"a worker failed: {ending}")))
+        self.inbox.put_nowait(WorkerDied(ending))
+
+    async def _prepare(self, actor: Any) -> None:  # noqa: ANN401
+        """Wait for the actor's place, look at what is there, and let it begin.
+
+        Raises:
+            RunError: the node cannot work on this run.
+        """
+        run = self._run
+        asked = asyncio.create_task(_ask(actor.describe, _list_paths(run)))
+        try:
+            if not (await asyncio.wait([asked], timeout=PLACING_S))[0]:
+                self._tell_waiting()
+            _check_node(await asked)
+        except _ray_error() as error:
+            raise _explain_start(error) from None
+        finally:
+            asked.cancel()
+        await _ask(actor.begin, self._describe_start(), select_variables(run.config, os.environ))
+
+    def _tell_waiting(self) -> None:
+        chosen = self._run.config.run.ray
+        wanted = {"CPU": chosen.cpus_per_worker} | dict(chosen.resources)
+        shown = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+        note = f"worker {self.number + 1} waits for a place in the Ray cluster ({shown}); see: ray "
+        self._run.tell(self._run.stage, note=f"{note}status")
+
+    async def send(self, message: ToWorker) -> None:
+        """Send a message; one to a dead worker is lost, and its death is in the inbox."""
+        if not self.is_ready:  # it has no samples: what it is told is to stop
+            self.inbox.put_nowait(WorkerDied("it had not begun"))
+            return
+        with suppress(_ray_error()):
+            await _ask(self._actor.give, message)
+
+    def forget(self) -> None:
+        """Forget an actor that died; one that Ray cannot reach is ended as soon as it can."""
+        if self._talk:
+            self._talk.cancel()
+        if self._actor is not None:
+            import ray
+
+            ray.kill(self._actor)
+        self._actor = self._talk = None
+        super().forget()
+
+    async def close(self, *, at_once: bool) -> None:
+        """End the actor; unless `at_once`, tell it so and wait until it has ended."""
+        try:
+            if self._talk and self.is_ready and not at_once:
+                await self.send(Finish())
+                await asyncio.wait([self._talk], timeout=ENDING_S)
+        finally:
+            self.forget()
+
+
+async def _ask(method: Any, *given: object) -> Any:  # noqa: ANN401 - Ray's handles have no type
+    """Call an actor's method and return its answer."""
+    return await asyncio.wrap_future(method.remote(*given).future())
+
+
+def _ray_error() -> type[Exception]:
+    from ray.exceptions import RayError
+
+    found: type[Exception] = RayError
+    return found
+
+
+def _check_node(report: NodeReport) -> None:
+    """Raise an error if a node cannot work on the run.
+
+    Raises:
+        RunError: it has other versions, or lacks the run's files or the news.
+    """
+    for name, here in list_versions().items():
+        if (there := report.versions.get(name)) != here:
+            raise RunError(
+                f"the node {report.host} has {name} {there}, and this machine {here}",
+                where="the Ray cluster",
+                hint="install the same versions on all nodes",
+            )
+    if report.missing:
+        raise RunError(
+            f"the node {report.host} does not have {report.missing[0]}",
+            where="the Ray cluster",
+            hint="keep the workspace, the run and the news on storage that all nodes see at the "
+            "same path (docs/ray.md)",
+        )
+
+
+def _explain_start(error: Exception) -> Exception:
+    """Return the error of an actor that cannot be created as one for the user."""
+    if not getattr(error, "actor_init_failed", False):
+        return error
+    found, node = _FAILED_IMPORT.findall(str(error)), _ADDRESS.search(str(error))
+    return RunError(
+        f"a node of the Ray cluster cannot start a worker: {found[-1] if found else error}",
+        where=f"the node {node[1]}" if node else "the Ray cluster",
+        hint="install the same coreeval on each node: pip install 'coreeval[ray]'",
+    )
+
+
+def _describe(error: Exception) -> str:
+    """Return the first sentence of one of Ray's errors, which may be pages long."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
