@@ -8,6 +8,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, Protocol
 
 from coreeval.graph.build import build_sample_graph
@@ -108,13 +110,14 @@ async def open_sample_work(
     """Open models and checkpoints; the stack closes them."""
     in_flight = run.monitor.in_flight
     stack.push_async_callback(close_models)
-    saver = await stack.enter_async_context(open_checkpoints(run.files.checkpoints))
+    checkpoints = _find_checkpoints(run, stack)
+    saver = await stack.enter_async_context(open_checkpoints(checkpoints))
     wrap = build_recorder(run.store, in_flight, run.now, run.payer, run.observer, run.before)
     graph = build_sample_graph(SampleNodes(context), wrap)
     threads = SampleThreads(
         app=graph.compile(checkpointer=saver),
         saver=saver,
-        checkpoints=run.files.checkpoints,
+        checkpoints=checkpoints,
         store=run.store,
         in_flight=in_flight,
         observer=run.observer,
@@ -125,6 +128,17 @@ async def open_sample_work(
         targets=run.setup.target_dates,
     )
     return SampleWork(context, threads)
+
+
+def _find_checkpoints(run: RunContext, stack: AsyncExitStack) -> Path:
+    """Return the file for the places of stopped threads.
+
+    The run's folder may be on storage of many machines, where SQLite's files would be damaged: a
+    worker of such a run has a file of its own, and its threads begin again over stored answers.
+    """
+    if run.is_worker and run.config.run.store == "postgresql":
+        return Path(stack.enter_context(TemporaryDirectory(prefix="coreeval-"))) / "checkpoints.db"
+    return run.files.checkpoints
 
 
 class InProcessRunner:

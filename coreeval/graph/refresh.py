@@ -81,7 +81,8 @@ async def _open_runner(run: RunContext, context: NodeContext, stack: AsyncExitSt
         return InProcessRunner(run, await open_sample_work(run, context, stack))
     if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
         raise ValueError("a team or inputs of a caller's own cannot be used in other processes")
-    refuse_network_filesystem(run.files.root)
+    if run.config.run.store == "sqlite":
+        refuse_network_filesystem(run.files.root)
     groups = await asyncio.to_thread(group_samples, run.before or run.store, settings)
     workers: Sequence[WorkerHandle]
     if settings.engine == "ray":
