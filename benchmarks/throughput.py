@@ -1,6 +1,7 @@
 """The path that users run: `coreeval refresh` on real tweets with real news, 200 ms an answer.
 
     python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64] [--workers 1]
+        [--store postgresql]    # in the database that COREEVAL_STORE_URL names
     python -m benchmarks.throughput --trivial    # nodes that only ask (benchmarks/trivial_nodes.py)
 
 A server gives the answers of the rule-based team, each made once in a first pass that is not
@@ -43,7 +44,14 @@ async def answers(request: Request) -> str | Reply:
     return await _made[0](request)
 
 
-def write_config(folder: Path, news: Path, base_url: str, in_flight: int, workers: int = 1) -> Path:
+def write_config(
+    folder: Path,
+    news: Path,
+    base_url: str,
+    in_flight: int,
+    workers: int = 1,
+    store: str = "sqlite",
+) -> Path:
     """Write the config of the refresh into a new folder."""
     folder.mkdir(parents=True)
     config = {
@@ -60,7 +68,12 @@ def write_config(folder: Path, news: Path, base_url: str, in_flight: int, worker
             "min_precision": "crawl",
         },
         "models": {"default": {"model": "openai:stub", "base_url": base_url}},
-        "run": {"concurrency": in_flight, "workers": workers, "allow_unpriced": True},
+        "run": {
+            "concurrency": in_flight,
+            "workers": workers,
+            "store": store,
+            "allow_unpriced": True,
+        },
     }
     file = folder / "path.yaml"
     file.write_text(yaml.safe_dump(config))
@@ -131,6 +144,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=882)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--profile", help="where a profile of the refresh over stored answers goes")
     parser.add_argument("--config", type=Path)
@@ -165,7 +179,7 @@ async def _measure(folder: Path, news: Path, root: str, chosen: argparse.Namespa
     size = (news, f"{root}/v1", chosen.in_flight)
     await _run(write_config(folder / "first", *size), chosen.samples)
     before = counts(root)
-    config = write_config(folder / "asked", *size, chosen.workers)
+    config = write_config(folder / "asked", *size, chosen.workers, chosen.store)
     asked = await _run(config, chosen.samples, chosen.workers)
     after = counts(root)
     stored = await _run(config, chosen.samples, chosen.workers, chosen.profile)
