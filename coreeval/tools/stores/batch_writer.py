@@ -8,9 +8,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -220,9 +221,31 @@ class BatchWriter:
 
     def _execute(self, batch: "list[_Job]") -> list[int]:
         if self._session:
-            return self._session.run(lambda connection: [job.run(connection) for job in batch])
+            return self._session.run(lambda connection: _run_together(connection, batch))
         with self._engine.begin() as connection:
             return [job.run(connection) for job in batch]
+
+
+def _run_together(connection: Connection, batch: "list[_Job]") -> list[int]:
+    """Run jobs, and each prepared statement of jobs in a row once for all of their rows.
+
+    A database elsewhere answers many rows as fast as one. Prepared statements of different tables
+    may change places: none depends on rows of another. The count of such a job is that of its rows.
+    """
+    counts = list[int]()
+    for prepared, some in groupby(batch, key=lambda job: job.is_prepared):
+        if not prepared:
+            counts += [job.run(connection) for job in some]
+            continue
+        rows = dict[RunnableStatement, list[Row]]()
+        for job in some:
+            for statement, given in job.prepared_writes():
+                rows.setdefault(statement, []).extend(given)
+            counts.append(sum(len(given) for _, given in job.prepared_writes()))
+        for statement, given in rows.items():
+            if given:
+                statement.run(connection, given)
+    return counts
 
 
 def _open_session(
@@ -257,6 +280,17 @@ class _Job:
         self.lasting = lasting
         self.done: Future[int] = Future()
         self.done.set_running_or_notify_cancel()
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether all of its statements are prepared ones."""
+        return not any(isinstance(statement, Executable) for statement, _ in self._writes)
+
+    def prepared_writes(self) -> Iterator[tuple[RunnableStatement, Sequence[Row]]]:
+        """Yield its prepared statements with their rows."""
+        for statement, rows in self._writes:
+            if not isinstance(statement, Executable):
+                yield statement, rows or ()
 
     def run(self, connection: Connection) -> int:
         return sum(_run(connection, *write) for write in self._writes if write[1] != [])

@@ -12,7 +12,6 @@ from sqlalchemy import (
     Engine,
     Float,
     Insert,
-    delete,
     func,
     insert,
     literal,
@@ -25,6 +24,7 @@ from sqlalchemy import (
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.heartbeat import DIGITS
+from coreeval.tools.stores.prepared_statements import DeleteStatement
 from coreeval.tools.stores.sqlite import is_postgresql
 
 MOST_USD = 1000.0
@@ -94,6 +94,7 @@ class Ledger:
         there = is_postgresql(engine)
         self._reserve = text(_RESERVE.replace(" NOT INDEXED", "") if there else _RESERVE)
         self._add = text(_OWN_BILLED_SINCE if there else _BILLED_SINCE)
+        self._settle = DeleteStatement(engine, t.reservations.c.id)
         self._seen, self._billed = 0, 0.0
         """The last row of calls included in the sum, and the amount billed to the payer up to
         it."""
@@ -187,15 +188,14 @@ class Ledger:
             ours = t.reservations.c.id == reservation.id
             self._writer.submit([(update(t.reservations).where(ours).values(usd=usd), None)])
 
-    @staticmethod
-    def settle_writes(reservation: Reservation, usd: float | None) -> list[Write]:
+    def settle_writes(self, reservation: Reservation, usd: float | None) -> list[Write]:
         """Return the statements that settle a reservation, to be written with the call's record.
 
         If the cost is unknown, there are none: the reservation stays as its worst case.
         """
         if usd is None:
             return []
-        return [(delete(t.reservations).where(t.reservations.c.id == reservation.id), None)]
+        return [(self._settle, [{"id": reservation.id}])]
 
 
 def insert_lasting_reservation(key: str) -> Insert:
