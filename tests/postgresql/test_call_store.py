@@ -70,6 +70,7 @@ async def test_a_second_put_of_a_key_keeps_the_first_and_its_cost(path: Path) ->
         reservation = await other.ledger.reserve(first.key, 1.0)
         second = await other.put(record_of(1, response="another", usd=0.5), reservation)
         assert second == first
+    with closing(open_calls(path, "me")) as store:  # what was queued is written
         assert store.ledger.spent().unknown_usd == 0.5
 
 
@@ -141,5 +142,6 @@ async def test_one_that_is_there_already_spoils_no_others(path: Path) -> None:
         )
         assert found[3] == first
         assert [one.response for one in found if one.key != first.key] == ["new"] * 7
+    with closing(open_calls(path, "me")) as store:  # what was queued is written
         assert store.ledger.spent().billed_usd == 8 * 0.25
         assert store.ledger.spent().unknown_usd == 0.25, "it was paid for twice"

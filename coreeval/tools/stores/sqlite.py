@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import (
+    BigInteger,
     Connection,
     Engine,
     ExceptionContext,
+    Integer,
     create_engine,
     event,
     inspect,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     pass
 
 Row = dict[str, Any]
+WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
+"""An integer of 64 bits, as SQLite has it."""
 CACHE_KIB = 256
 """The cache of each of a run's half dozen connections, in KiB; SQLite's default of 2,000 fills up
 within a minute, and the system's own cache is as fast (benchmarks/trivial_nodes.py)."""
