@@ -2,6 +2,7 @@
 
     python -m benchmarks.throughput [--samples 882] [--latency 0.2] [--in-flight 64] [--workers 1]
     python -m benchmarks.throughput --engine ray --workers 2    # in a Ray cluster that runs already
+        [--store postgresql]    # in the database that COREEVAL_STORE_URL names
     python -m benchmarks.throughput --trivial    # nodes that only ask (benchmarks/trivial_nodes.py)
 
 A server gives the answers of the rule-based team, each made once in a first pass that is not
@@ -51,6 +52,7 @@ def write_config(
     in_flight: int,
     workers: int = 1,
     engine: str = "local",
+    store: str = "sqlite",
 ) -> Path:
     """Write the config of the refresh into a new folder."""
     folder.mkdir(parents=True)
@@ -73,6 +75,7 @@ def write_config(
             "engine": engine,
             "workers": workers,
             "ray": {"workers": workers},
+            "store": store,
             "allow_unpriced": True,
         },
     }
@@ -146,6 +149,7 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--profile", help="where a profile of the refresh over stored answers goes")
     parser.add_argument("--config", type=Path)
@@ -180,7 +184,7 @@ async def _measure(folder: Path, news: Path, root: str, chosen: argparse.Namespa
     size = (news, f"{root}/v1", chosen.in_flight)
     await _run(write_config(folder / "first", *size), chosen.samples)
     before = counts(root)
-    config = write_config(folder / "asked", *size, chosen.workers, chosen.engine)
+    config = write_config(folder / "asked", *size, chosen.workers, chosen.engine, chosen.store)
     asked = await _run(config, chosen.samples, chosen.workers)
     after = counts(root)
     stored = await _run(config, chosen.samples, chosen.workers, chosen.profile)

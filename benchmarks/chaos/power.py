@@ -37,7 +37,7 @@ from benchmarks.chaos.cases import Case, Outcome
 from benchmarks.chaos.processes import defects, say
 from benchmarks.kills import Lab, lab, outcome
 from benchmarks.volume import get, server
-from coreeval.tools.stores.sqlite import FLUSH_S
+from coreeval.tools.stores.batch_writer import FLUSH_S
 
 CUTS = 24
 SAMPLES = "10"

@@ -123,6 +123,11 @@ class RunConfig(Section):
         return self.ray.workers if self.engine == "ray" else self.workers
 
     @property
+    def has_workers(self) -> bool:
+        """Return whether other processes than the command's refresh samples."""
+        return self.engine == "ray" or self.workers > 1
+
+    @property
     def workers_key(self) -> str:
         """Return the key of `worker_count`."""
         return "run.ray.workers" if self.engine == "ray" else "run.workers"

@@ -21,7 +21,7 @@ from coreeval.graph.inputs import FILE_INPUTS, NewsSources, describe_news, open_
 from coreeval.graph.label_batches import LabelBatches
 from coreeval.graph.monitor import Progress
 from coreeval.graph.news_search import find_news
-from coreeval.graph.node_context import NodeContext, TaskTeam
+from coreeval.graph.node_context import NodeContext, Retrieve, TaskTeam
 from coreeval.graph.phases import InProcessRunner, PhaseResult, PhaseRunner, open_sample_work
 from coreeval.graph.ray_workers import open_actors
 from coreeval.graph.run_context import RunContext
@@ -52,12 +52,12 @@ async def refresh_samples(run: RunContext) -> None:
     """
     async with AsyncExitStack() as stack:
         pending, counts = await asyncio.to_thread(_open_samples, run)
-        context = await asyncio.to_thread(open_node_context, run, stack)
-        runner = await _open_runner(run, context, stack)
-        if isinstance(context.retrieve, EventOffers):
-            await find_news(run, context.retrieve, runner, pending)
-            if context.reads_articles and not run.stop.asked:
-                await _read_articles(run, context.retrieve.similarity)
+        opening = _open_workers if run.config.run.has_workers else _open_in_process
+        retrieve, runner = await opening(run, stack)
+        if isinstance(retrieve, EventOffers):
+            await find_news(run, retrieve, runner, pending)
+            if run.config.knowledge.text == "article" and not run.stop.asked:
+                await _read_articles(run, retrieve.similarity)
             pending, counts = await asyncio.to_thread(_open_samples, run)
         total = len(pending) + counts.total()
 
@@ -74,14 +74,18 @@ async def refresh_samples(run: RunContext) -> None:
             await runner.run("finish", pending, count)
 
 
-async def _open_runner(run: RunContext, context: NodeContext, stack: AsyncExitStack) -> PhaseRunner:
-    """Open what takes samples through the phases; the stack closes it."""
-    settings = run.config.run
-    if settings.engine == "local" and settings.workers == 1:
-        return InProcessRunner(run, await open_sample_work(run, context, stack))
+async def _open_in_process(run: RunContext, stack: AsyncExitStack) -> tuple[Retrieve, PhaseRunner]:
+    """Open news, models and stores here; the stack closes them."""
+    context = await asyncio.to_thread(open_node_context, run, stack)
+    return context.retrieve, InProcessRunner(run, await open_sample_work(run, context, stack))
+
+
+async def _open_workers(run: RunContext, stack: AsyncExitStack) -> tuple[Retrieve, PhaseRunner]:
+    """Start workers, and open here only the news, while they start; the stack closes both."""
     if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
         raise ValueError("a team or inputs of a caller's own cannot be used in other processes")
-    if run.config.run.store == "sqlite":
+    settings = run.config.run
+    if settings.store == "sqlite":
         refuse_network_filesystem(run.files.root)
     groups = await asyncio.to_thread(group_samples, run.before or run.store, settings)
     workers: Sequence[WorkerHandle]
@@ -89,7 +93,16 @@ async def _open_runner(run: RunContext, context: NodeContext, stack: AsyncExitSt
         workers = await stack.enter_async_context(open_actors(run))
     else:
         workers = build_processes(run)
-    return await stack.enter_async_context(WorkerPool(run, groups, workers))
+    runner = await stack.enter_async_context(WorkerPool(run, groups, workers))
+    return await asyncio.to_thread(_open_retrieve, run, stack), runner
+
+
+def _open_retrieve(run: RunContext, stack: AsyncExitStack) -> Retrieve:
+    """Open the news of a pass; the stack closes it."""
+    knowledge = run.inputs.news(run)
+    stack.push_async_callback(asyncio.to_thread, knowledge.close)
+    embeds = stack.enter_context(open_embedder(run.config, run.workspace))
+    return run.inputs.retrieve(run, knowledge, embeds)
 
 
 async def _read_articles(run: RunContext, similarity: Similarity | None) -> None:

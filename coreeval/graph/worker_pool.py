@@ -47,6 +47,10 @@ class WorkerPool:
         self._stage = run.stage
 
     async def __aenter__(self) -> Self:
+        """Start the workers; whether they can begin shows when they are dealt samples."""
+        async with asyncio.TaskGroup() as group:
+            for worker in self._workers:
+                group.create_task(self._start(worker))
         return self
 
     async def __aexit__(
@@ -86,16 +90,24 @@ class WorkerPool:
     ) -> None:
         """Deal samples to one worker until all samples of the phase have ended, or all stop."""
         while not (dealt.is_done or self._run.stop.asked):
+            if not await self._start(worker):
+                return
             try:
-                await worker.start()
                 await self._exchange(worker, phase, dealt, on_result)
             except WorkerDied as death:
                 self._bury(worker, dealt, death)
-            except OSError as error:
-                why = f"a worker cannot be started: {error.strerror or error}"
-                hint = "use fewer workers, or give this user more processes and open files"
-                where = self._run.config.run.workers_key
-                self._run.stop.fail(RunError(why, where=where, hint=hint))
+
+    async def _start(self, worker: WorkerHandle) -> bool:
+        """Start a worker if it is not there; stop the run and return False if that fails."""
+        try:
+            await worker.start()
+            return True
+        except OSError as error:
+            why = f"a worker cannot be started: {error.strerror or error}"
+            hint = "use fewer workers, or give this user more processes and open files"
+            where = self._run.config.run.workers_key
+            self._run.stop.fail(RunError(why, where=where, hint=hint))
+            return False
 
     async def _exchange(
         self, worker: WorkerHandle, phase: Phase, dealt: GroupQueue, on_result: OnResult

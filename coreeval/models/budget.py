@@ -7,7 +7,7 @@ from coreeval.config import PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models.model import Model
 from coreeval.tools.catalogs import FREE, Prices, cost, find_price, worst_case_cost
-from coreeval.tools.stores.call_store import Ledger, Reservation
+from coreeval.tools.stores.call_ledger import Ledger, Reservation
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

@@ -24,7 +24,7 @@ from coreeval.models.failures import CallFailure, FinalError, to_final_error
 from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions, find_impossible_count
 from coreeval.models.rate_limit import Permit, RateLimiter
 from coreeval.models.retry import Retry
-from coreeval.tools.stores.call_store import Reservation
+from coreeval.tools.stores.call_ledger import Reservation
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

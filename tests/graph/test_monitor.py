@@ -21,7 +21,8 @@ from coreeval.graph.monitor import (
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.runs.status import RunStatus, read_status
-from coreeval.tools.stores.call_store import SpendingTotal, open_calls
+from coreeval.tools.stores.call_ledger import SpendingTotal
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import RoleSpeed, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import Lab

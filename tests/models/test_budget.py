@@ -17,7 +17,8 @@ from coreeval.errors import BudgetSpent, RunError
 from coreeval.models import Model, open_model
 from coreeval.models.budget import Budget, answer_cost
 from coreeval.tools.catalogs import MILLION, Price, Prices
-from coreeval.tools.stores.call_store import CallStore, Reservation, SpendingTotal, open_calls
+from coreeval.tools.stores.call_ledger import Reservation, SpendingTotal
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.tools.stores.call_samples import record
 
 A_DOLLAR = PriceConfig(input=0, output=MILLION)

@@ -14,7 +14,8 @@ from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, NoValidA
 from coreeval.models import CallRef, InvalidAnswer, OutputSchema
 from coreeval.models.dispatch import LiveDispatcher
 from coreeval.tools.catalogs import MILLION, Price
-from coreeval.tools.stores.call_store import CallStore, SpendingTotal
+from coreeval.tools.stores.call_ledger import SpendingTotal
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import Connect
 from tests.models.kit import GOOD, SHAPE, Answer, Crowded, Taking, ask, asked, client_of
 from tests.support.exchanges import exchange

@@ -70,6 +70,7 @@ async def test_a_second_put_of_a_key_keeps_the_first_and_its_cost(path: Path) ->
         reservation = await other.ledger.reserve(first.key, 1.0)
         second = await other.put(record_of(1, response="another", usd=0.5), reservation)
         assert second == first
+    with closing(open_calls(path, "me")) as store:  # what was queued is written
         assert store.ledger.spent().unknown_usd == 0.5
 
 
@@ -127,3 +128,20 @@ def test_answers_stay_in_one_place(path: Path, tmp_path: Path) -> None:
     with pytest.raises(RunStateError, match="in SQLite, not in PostgreSQL"):
         create_calls(other, "postgresql")
     assert find_schema(other) is None
+
+
+async def test_one_that_is_there_already_spoils_no_others(path: Path) -> None:
+    """Waiting calls are written together; where that fails, each is written alone."""
+    with closing(open_calls(path, "me")) as other:
+        first = await other.put(record_of(3))
+    with closing(open_calls(path, "me")) as store:
+        records = [record_of(number, response="new") for number in range(8)]
+        reserved = [await store.ledger.reserve(one.key, 0.5) for one in records]
+        found = await asyncio.gather(
+            *(store.put(one, each) for one, each in zip(records, reserved, strict=True))
+        )
+        assert found[3] == first
+        assert [one.response for one in found if one.key != first.key] == ["new"] * 7
+    with closing(open_calls(path, "me")) as store:  # what was queued is written
+        assert store.ledger.spent().billed_usd == 8 * 0.25
+        assert store.ledger.spent().unknown_usd == 0.25, "it was paid for twice"

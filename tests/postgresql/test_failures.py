@@ -16,6 +16,7 @@ from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, marker_of, write_marker
 from coreeval.tools.stores.postgresql import StoreUnreachable
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import Fetch
 from tests.postgresql.server import Server
 from tests.postgresql.test_call_store import record_of
 
@@ -282,3 +283,12 @@ def test_texts_with_zero_bytes_are_kept_without_them(tmp_path: Path, server: Ser
     with RunStore.open(path, now=utc_now) as store:
         store.finish_stage("any", {"a": "x\0y", "b": "\\u0000"})
         assert store.stage("any") == {"a": "x\ufffdy", "b": "\\u0000"}
+
+
+def test_large_numbers_are_kept(tmp_path: Path, server: Server) -> None:
+    path = tmp_path / "run.db"
+    RunStore.create(path)
+    fetch = Fetch(backend="bigquery", queries=1, found=1, bytes_billed=2**40)
+    with RunStore.open(path, now=utc_now) as store:
+        store.add_fetch(fetch)
+        assert store.fetches() == [fetch]

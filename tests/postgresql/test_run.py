@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections import Counter
@@ -10,21 +11,26 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from coreeval.errors import RunError
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
+from coreeval.graph.run import retry
 from coreeval.runs.open import open_run_reader
 from coreeval.runs.status import read_bad_lines, read_failures, read_status
+from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import postgresql, postgresql_engine
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.places import find_schema, marker_of
 from coreeval.tools.stores.run_queries import SampleFilter
+from coreeval.viewer.app import create_app
 from tests.cli.kit import Shell
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import CONCURRENCY, OPEN, Lab, Undisturbed, assert_whole, ended
 from tests.graph.test_workers import workers_of
 from tests.postgresql.server import Server
+from tests.support.llm_server import refused
 
 IN_POSTGRESQL = {"concurrency": CONCURRENCY, "store": "postgresql"}
 
@@ -83,6 +89,8 @@ def test_commands_read_it(lab: Lab, undisturbed: Undisturbed, shell: Shell) -> N
         known_page = expected.page(SampleFilter(text="THE"), sort="label", descending=True)
         assert [row.sample for row in page.rows] == [row.sample for row in known_page.rows]
         assert 0 < page.total == known_page.total
+        largest = SampleFilter(attempts_min=MOST_INTEGER, usd_min=1e300)
+        assert found.page(largest, offset=10**12).rows == ()
         assert found.neighbours(sample).position == expected.neighbours(sample).position
         book.store.explain_fault(ValueError("is a row odd?"))
 
@@ -114,6 +122,40 @@ def test_a_cassette_and_an_estimate_are_made_of_it(lab: Lab, shell: Shell) -> No
     assert done.same
     assert lab.server.requests == []
     assert shell("estimate", lab.config, "--limit", "14", "--json").code == 0
+
+
+def test_a_release_is_made_of_it_and_carried_over(lab: Lab, shell: Shell) -> None:
+    lab.refresh()
+    release = lab.folder / "releases" / "one"
+    assert shell("release", lab.files.root, "--version", "1", "--out", release).code == 0
+    assert shell("verify", release).code == 0
+    lab.forget()
+    lab.refresh("next", parent=release)
+    first, second = lab.results(), lab.results("next")
+    kept = {key for key, one in second.items() if one.kept_from == "1"}
+    assert kept == {key for key, one in first.items() if one.outcome == "accepted"}
+
+
+def test_targets_are_asked_and_pages_shown(lab: Lab) -> None:
+    lab.refresh()
+    lab.forget()
+    assert ended(lab.child("evaluate", key="k")) == 0
+    asked = len(lab.asked())
+    assert asked > 0
+    assert ended(lab.child("evaluate", key="k")) == 0
+    assert len(lab.asked()) == asked, "what was answered is not asked again"
+    client = TestClient(create_app([lab.files.root]), base_url="http://127.0.0.1:7317")
+    (page,) = set(re.findall(r'href="(/run/[^"/]*)"', client.get("/").text))
+    assert "accepted" in client.get(page).text
+
+
+def test_failed_samples_are_retried(lab: Lab, undisturbed: Undisturbed) -> None:
+    lab.trap("composition", 1, lambda: refused(400, "no"))
+    lab.refresh()
+    assert lab.manifest.counts["failed"] == len(read_failures(lab.files.root)) == 1
+    lab.forget()
+    retry(lab.files.root)
+    assert lab.results() == undisturbed.results
 
 
 def test_a_copied_folder_reads_the_same_store(lab: Lab) -> None:
@@ -213,6 +255,6 @@ def test_a_server_that_stays_away_ends_a_run_that_can_be_resumed(
     lab.resume()
     again = set(lab.asked())
     assert not answered & again
-    assert len(asked & again) <= OPEN
+    assert len(asked & again) <= 2 * OPEN, "a sample asks two judges at a time"
     assert_whole(lab, undisturbed)
     lab.forget()

@@ -19,7 +19,8 @@ from coreeval.models.budget import Budget, answer_cost
 from coreeval.models.chat import add_counts, check_usage
 from coreeval.models.model import MOST_TOKENS, ImpossibleCount, clamp_count, is_count
 from coreeval.tools.catalogs import cost, worst_case_cost
-from coreeval.tools.stores.call_store import Reservation, open_calls
+from coreeval.tools.stores.call_ledger import Reservation
+from coreeval.tools.stores.call_store import open_calls
 
 DOLLARS = st.floats(0, 1000)
 PRICES = st.builds(

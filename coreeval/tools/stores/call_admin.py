@@ -12,6 +12,7 @@ from sqlalchemy import Column, Connection, Engine, delete, func, select
 from coreeval.errors import RunError, RunLocked
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores import sqlite as stores
+from coreeval.tools.stores.call_ledger import insert_lasting_reservation
 from coreeval.tools.stores.call_records import (
     CallRecord,
     decode_record,
@@ -19,7 +20,7 @@ from coreeval.tools.stores.call_records import (
     model_of,
     text_hash,
 )
-from coreeval.tools.stores.call_store import insert_lasting_reservation, open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import find_schema
 from coreeval.tools.stores.sqlite import is_postgresql

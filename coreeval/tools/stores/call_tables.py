@@ -8,7 +8,6 @@ from sqlalchemy import (
     Connection,
     Float,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -16,22 +15,22 @@ from sqlalchemy import (
     Text,
 )
 
-from coreeval.tools.stores.sqlite import Schema
+from coreeval.tools.stores.sqlite import WIDE_INTEGER, Schema
 
 metadata = MetaData()
 calls = Table(
     "calls",
     metadata,
     Column("key", String(64), primary_key=True),
-    Column("draw", Integer, nullable=False),
+    Column("draw", WIDE_INTEGER, nullable=False),
     Column("role", String(64), nullable=False),
     Column("request", LargeBinary, nullable=False),
     Column("response", LargeBinary, nullable=False),
     Column("valid", Boolean, nullable=False),
     Column("error", Text, nullable=False),
-    Column("prompt_tokens", Integer, nullable=False),
-    Column("cached_tokens", Integer, nullable=False),
-    Column("completion_tokens", Integer, nullable=False),
+    Column("prompt_tokens", WIDE_INTEGER, nullable=False),
+    Column("cached_tokens", WIDE_INTEGER, nullable=False),
+    Column("completion_tokens", WIDE_INTEGER, nullable=False),
     Column("model_returned", Text, nullable=False),
     Column("finish_reason", Text, nullable=False),
     Column("started_at", String(40), nullable=False),

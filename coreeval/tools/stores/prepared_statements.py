@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Dialect, Engine, Table
+from sqlalchemy import Column, Connection, Dialect, Engine, Table, bindparam, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -50,6 +50,27 @@ class InsertStatement:
             tuple(bind(row[name]) if bind else row[name] for name, bind in self._columns)
             for row in rows
         ]
+        one_or_many = values if len(values) > 1 else values[0]
+        return max(connection.exec_driver_sql(self._sql, one_or_many).rowcount, 0)
+
+
+class DeleteStatement:
+    """A delete of the rows with a value in a column; each row given has it by the column's name.
+
+    Args:
+        engine: The database whose SQL dialect is used.
+        column: The column.
+    """
+
+    def __init__(self, engine: Engine, column: "Column[Any]") -> None:
+        self._name = column.name
+        where = column == bindparam("value")
+        dialect = _positional(engine.url.drivername)
+        self._sql = str(delete(column.table).where(where).compile(dialect=dialect))
+
+    def run(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Delete rows; return the number of rows deleted."""
+        values = [(row[self._name],) for row in rows]
         one_or_many = values if len(values) > 1 else values[0]
         return max(connection.exec_driver_sql(self._sql, one_or_many).rowcount, 0)
 

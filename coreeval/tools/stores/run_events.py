@@ -10,9 +10,10 @@ from sqlalchemy import bindparam, select, update
 
 from coreeval.schema import Rung
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_file import RunFile, chunks
-from coreeval.tools.stores.sqlite import Row, Write
+from coreeval.tools.stores.sqlite import Row
 
 
 @dataclass(frozen=True, kw_only=True)

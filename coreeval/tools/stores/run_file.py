@@ -18,18 +18,13 @@ from sqlalchemy.engine import Result as Found
 from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
 from coreeval.tools.stores.run_check import explain_fault
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
 from coreeval.tools.stores.run_triggers import RUN_SCHEMA, cause_of
-from coreeval.tools.stores.sqlite import (
-    BatchWriter,
-    Row,
-    Write,
-    create_store,
-    open_store,
-)
+from coreeval.tools.stores.sqlite import Row, create_store, open_store
 
 CHUNK = 2000
 """The number of rows read or written at a time, so that memory does not grow with the dataset."""

@@ -16,10 +16,11 @@ from sqlalchemy import Update, bindparam, case, func, select, update
 from coreeval.errors import DatasetError, RunError
 from coreeval.schema import Evidence, RoleName, Sample, TrainEnd, Verdict
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks
 from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, TrainItem
-from coreeval.tools.stores.sqlite import Row, Write
+from coreeval.tools.stores.sqlite import Row
 
 _KEPT_EVIDENCE = 8192
 """Pieces of evidence that are kept in memory: those of a few hundred samples."""

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 from sqlalchemy import (
     CTE,
+    BigInteger,
     ColumnElement,
     Connection,
     Engine,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     case,
     cast,
     func,
+    literal,
     or_,
     select,
 )
@@ -140,7 +142,7 @@ class SampleListing:
         together = [total.scalar_subquery()] if chosen.text else []
         query = select(found.c.seq, *together).order_by(*_order(found, descending))
         with self._engine.connect() as connection:
-            rows = connection.execute(query.offset(offset).limit(limit)).all()
+            rows = connection.execute(query.offset(literal(offset, BigInteger)).limit(limit)).all()
             listed = tuple(_load_rows(connection, [row[0] for row in rows]))
             if together and (rows or not offset):
                 return SamplePage(rows=listed, total=rows[0][1] if rows else 0)

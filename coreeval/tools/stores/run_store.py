@@ -26,6 +26,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
@@ -48,7 +49,6 @@ from coreeval.tools.stores.run_tables import (
     SampleResult,
     TargetAnswer,
 )
-from coreeval.tools.stores.sqlite import Write
 
 _KEPT_SAMPLES = 4096
 """Samples that are kept in memory: more than samples in flight and in their batches of labels."""

@@ -22,7 +22,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement, OnConflict
+from coreeval.tools.stores.prepared_statements import (
+    DeleteStatement,
+    InsertStatement,
+    LookupStatement,
+    OnConflict,
+)
 from coreeval.tools.stores.sqlite import Row, open_engine
 
 METADATA = MetaData()
@@ -186,3 +191,16 @@ def test_nothing_is_held_open_between_two_looks(lookup: LookupStatement, path: P
         other.execute("COMMIT")
         (busy, *_) = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         assert busy == 0
+
+
+@pytest.mark.parametrize("gone", [[1], [1, 3], [4], [1, 2, 3]])
+def test_rows_are_deleted_by_a_column(engine: Engine, gone: list[int]) -> None:
+    statement = DeleteStatement(engine, THINGS.c.id)
+    with engine.begin() as connection:
+        InsertStatement(engine, THINGS, twice="fails").run(
+            connection, [thing(number) for number in (1, 2, 3)]
+        )
+        deleted = statement.run(connection, [{"id": number} for number in gone])
+        left = list(connection.scalars(select(THINGS.c.id).order_by(THINGS.c.id)))
+    assert left == [number for number in (1, 2, 3) if number not in gone]
+    assert deleted == 3 - len(left)

@@ -14,13 +14,9 @@ from typing import IO
 import pytest
 
 from coreeval.errors import RunError
+from coreeval.tools.stores.call_ledger import Reservation, SpendingTotal
 from coreeval.tools.stores.call_records import CallRecord
-from coreeval.tools.stores.call_store import (
-    CallStore,
-    Reservation,
-    SpendingTotal,
-    open_calls,
-)
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.heartbeat import PAID, Spend, SpendingReader
 from tests.tools.stores.call_samples import record
 
@@ -147,7 +143,7 @@ async def test_a_budget_holds_over_all_processes_of_a_payer(
     path: Path, settled: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever was settled before, between or after the sums that each of them has made."""
-    monkeypatch.setattr("coreeval.tools.stores.call_store._MOST_ADDED_ANEW", 2)
+    monkeypatch.setattr("coreeval.tools.stores.call_ledger._MOST_ADDED_ANEW", 2)
     stores = [open_calls(path, payer) for payer in ("run", "run", "another")]
     for number in range(9):
         for store in stores[:2]:

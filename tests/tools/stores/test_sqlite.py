@@ -26,17 +26,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores import sqlite
+from coreeval.tools.stores import batch_writer
+from coreeval.tools.stores.batch_writer import LINGER_S, BatchWriter, Write
 from coreeval.tools.stores.prepared_statements import InsertStatement
-from coreeval.tools.stores.sqlite import (
-    LINGER_S,
-    BatchWriter,
-    Row,
-    Schema,
-    Write,
-    open_engine,
-    prepare_database,
-)
+from coreeval.tools.stores.sqlite import Row, Schema, open_engine, prepare_database
 
 METADATA = MetaData()
 THINGS = Table(
@@ -254,7 +247,7 @@ def test_what_must_last_is_flushed_before_its_future_is_done(
 def test_all_else_is_flushed_soon_after_once_and_at_the_end(
     engine: Engine, flushes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "FLUSH_S", 0.05)
+    monkeypatch.setattr(batch_writer, "FLUSH_S", 0.05)
     writer = BatchWriter(engine)
     for number in range(3):
         writer.submit(_put(number)).result()
@@ -262,7 +255,7 @@ def test_all_else_is_flushed_soon_after_once_and_at_the_end(
     while not flushes and time.monotonic() < deadline:
         time.sleep(0.01)
     assert flushes
-    monkeypatch.setattr(sqlite, "FLUSH_S", 60)
+    monkeypatch.setattr(batch_writer, "FLUSH_S", 60)
     writer.submit(_put(9)).result()
     before = len(flushes)
     writer.close()
