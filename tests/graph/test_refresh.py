@@ -33,7 +33,7 @@ from coreeval.tools.cutoffs import load_target_dates
 from coreeval.tools.gdelt.sources import SourceCache
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
-from coreeval.tools.stores import sqlite
+from coreeval.tools.stores import batch_writer
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import Workspace
 from tests.graph.conftest import MakeLab
@@ -258,7 +258,7 @@ def test_calls_are_flushed_before_what_either_pass_says_of_them(
         last[thread] = name
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(sqlite, "FLUSH_S", 0.0)
+    monkeypatch.setattr(batch_writer, "FLUSH_S", 0.0)
     controlled(lab).refresh(limit=1)
     first, second = lab.files.store, lab.files.control.store
     assert {(f"{lab.workspace.calls}-wal", f"{store}-wal") for store in (first, second)} <= flushed
