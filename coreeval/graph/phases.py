@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, Protocol
 
 from coreeval.graph.build import build_sample_graph
@@ -110,7 +109,7 @@ async def open_sample_work(
     """Open models and checkpoints; the stack closes them."""
     in_flight = run.monitor.in_flight
     stack.push_async_callback(close_models)
-    checkpoints = _find_checkpoints(run, stack)
+    checkpoints = _find_checkpoints(run)
     saver = await stack.enter_async_context(open_checkpoints(checkpoints))
     wrap = build_recorder(run.store, in_flight, run.now, run.payer, run.observer, run.before)
     graph = build_sample_graph(SampleNodes(context), wrap)
@@ -130,14 +129,14 @@ async def open_sample_work(
     return SampleWork(context, threads)
 
 
-def _find_checkpoints(run: RunContext, stack: AsyncExitStack) -> Path:
+def _find_checkpoints(run: RunContext) -> Path:
     """Return the file for the places of stopped threads.
 
     The run's folder may be on storage of many machines, where SQLite's files would be damaged: a
-    worker of such a run has a file of its own, and its threads begin again over stored answers.
+    worker of such a run keeps places in memory, and its threads begin again over stored answers.
     """
     if run.is_worker and run.config.run.store == "postgresql":
-        return Path(stack.enter_context(TemporaryDirectory(prefix="coreeval-"))) / "checkpoints.db"
+        return Path(":memory:")
     return run.files.checkpoints
 
 

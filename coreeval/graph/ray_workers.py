@@ -196,7 +196,14 @@ class RayWorker(WorkerHandle):
         self.ended, self.is_ready = 0, False
         # named, because it stands above: it imports what this module is used by
         kind = import_module("coreeval.graph.ray_actor").SampleActor
-        self._actor = ray.remote(**self._wants)(kind).remote()
+        try:
+            self._actor = ray.remote(**self._wants)(kind).remote()
+        except _ray_error() as error:
+            raise RunError(
+                f"Ray cannot start a worker: {_describe(error)}",
+                where="the Ray cluster",
+                hint="look with: ray status; then resume the run",
+            ) from None
         self._talk = asyncio.create_task(self._listen(self._actor))
 
     async def _listen(self, actor: Any) -> None:  # noqa: ANN401 - Ray's handles have no type

@@ -19,7 +19,7 @@ from functools import partial
 from typing import BinaryIO, Final
 
 from coreeval.config import ROLES, Config, ModelConfig
-from coreeval.errors import CoreEvalError, RunError
+from coreeval.errors import CoreEvalError, to_coreeval_error
 from coreeval.graph.execute import RunHooks, build_run_context
 from coreeval.graph.monitor import Progress, WorkerReport
 from coreeval.graph.phases import Phase, open_sample_work
@@ -73,17 +73,23 @@ def run_worker(start: WorkerStart, tell: Tell, read: Read) -> int:
     code = 0
     try:
         asyncio.run(work(start, tell, read))
-    except CoreEvalError as error:
-        tell(Failure(error))
     except BrokenPipeError:
         code = 1
     except BaseException as error:  # noqa: BLE001 - this process ends, and the other tells why
-        traceback.print_exc()
-        tell(Failure(RunError(f"a worker failed: {type(error).__name__}: {error}")))
-        code = 1
+        found = _unwrap(error)
+        if not isinstance(found, CoreEvalError | OSError):
+            traceback.print_exc()
+        tell(Failure(to_coreeval_error(found)))
     if unsent := TRACING.close():
         tell(Note(unsent))
     return code
+
+
+def _unwrap(error: BaseException) -> BaseException:
+    """Return the error that is alone in a group, or the error itself."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _read_forever(stream: BinaryIO, take: Take) -> None:
@@ -176,6 +182,8 @@ async def _work_on(run: RunContext, inbox: Inbox, tell: Tell) -> None:
 
         at_once = run.config.run.concurrency
         with run.stop.notify(inbox.close):
+            if run.stop.asked:  # while this worker was opening what it works with
+                inbox.close()
             await run_pool(inbox, do, concurrency=at_once, stop=run.stop, context=run.context)
 
 

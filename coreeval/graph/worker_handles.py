@@ -129,6 +129,7 @@ class WorkerProcess(WorkerHandle):
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.wait()
             self.forget()
             if reader:
                 reader.cancel()

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from coreeval.errors import RunError
+from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.monitor import WorkerReport
 from coreeval.graph.phases import OnResult, Phase, PhaseResult
 from coreeval.graph.pool import max_open_samples
@@ -44,13 +44,14 @@ class WorkerPool:
         each = -(-run.config.run.concurrency // len(workers))
         self._most_dealt = max_open_samples(each) + AHEAD
         self._notes = set[str]()
+        self._starting = asyncio.Lock()
+        """Held while a worker is started: signals are blocked meanwhile (`hold_signals`)."""
         self._stage = run.stage
 
     async def __aenter__(self) -> Self:
         """Start the workers; whether they can begin shows when they are dealt samples."""
-        async with asyncio.TaskGroup() as group:
-            for worker in self._workers:
-                group.create_task(self._start(worker))
+        for worker in self._workers:
+            await self._start(worker)
         return self
 
     async def __aexit__(
@@ -96,12 +97,18 @@ class WorkerPool:
                 await self._exchange(worker, phase, dealt, on_result)
             except WorkerDied as death:
                 self._bury(worker, dealt, death)
+            except CoreEvalError as error:
+                self._run.stop.fail(error)
 
     async def _start(self, worker: WorkerHandle) -> bool:
         """Start a worker if it is not there; stop the run and return False if that fails."""
         try:
-            await worker.start()
+            async with self._starting:
+                await worker.start()
             return True
+        except CoreEvalError as error:
+            self._run.stop.fail(error)
+            return False
         except OSError as error:
             why = f"a worker cannot be started: {error.strerror or error}"
             hint = "use fewer workers, or give this user more processes and open files"

@@ -7,7 +7,7 @@ from coreeval.config import PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models.model import Model
 from coreeval.tools.catalogs import FREE, Prices, cost, find_price, worst_case_cost
-from coreeval.tools.stores.call_ledger import Ledger, Reservation
+from coreeval.tools.stores.call_ledger import Ledger, Reservation, SpendingTotal
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -60,12 +60,16 @@ class Budget:
         self._patience_s = patience_s
         self._change = asyncio.Condition()
         self._looking = asyncio.Lock()
+        self._seen: SpendingTotal | None = None
+        """What the ledger said when it refused first, or has changed since."""
+        self._seen_at = 0.0
         self._in_flight = 0
         self._taken = 0.0
         """Spent by this process and those before it, or put aside for its requests in flight."""
         if budget_usd is not None:
             spent = ledger.spent()
-            self._taken = spent.billed_usd + spent.unknown_usd
+            # what other processes have put aside now may be less soon: the ledger knows
+            self._taken = spent.billed_usd + (0.0 if patience_s else spent.unknown_usd)
 
     def find_price(self, model: Model) -> PriceConfig | None:
         """Return what a model charges, if that is known."""
@@ -110,13 +114,12 @@ class Budget:
             BudgetSpent: what is left does not cover it, or nothing was settled for too long.
         """
         clock = asyncio.get_running_loop().time
-        seen, since = self._ledger.spent(), clock()
         while (put_aside := await self._ledger.reserve(key, most, budget_usd=budget_usd)) is None:
             spent = self._ledger.spent()
-            if spent != seen:
-                seen, since = spent, clock()
+            if spent != self._seen:
+                self._seen, self._seen_at = spent, clock()
             is_over = spent.billed_usd + most > budget_usd
-            if is_over or clock() - since >= self._patience_s:
+            if is_over or clock() - self._seen_at >= self._patience_s:
                 raise self._budget_error(model, most, spent.billed_usd + spent.unknown_usd)
             await asyncio.sleep(_LOOK_EVERY_S)
         return put_aside

@@ -5,8 +5,8 @@ name such as `../../.ssh/id_rsa` in release.json, or a link beside it, must not 
 hash, copy or publish a file of the reader's.
 """
 
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,9 +89,9 @@ _DRAFT = ".coreeval-draft-"
 @contextmanager
 def _create_draft(target: Path) -> Iterator[Path]:
     """Yield a new folder beside `target`; delete what is left of it afterwards."""
-    draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=target.parent))
+    draft = target.with_name(f"{_DRAFT}{secrets.token_hex(6)}")
     try:
-        draft.chmod(0o755)
+        draft.mkdir()
         yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)

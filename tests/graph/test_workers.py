@@ -1,5 +1,6 @@
 """Several processes that refresh one run: the same results, nothing lost, nothing paid twice."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -15,8 +16,10 @@ from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError, UsageError
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
+from coreeval.graph.phases import PhaseResult
 from coreeval.graph.run import refresh, resume
-from coreeval.graph.worker import share_pace
+from coreeval.graph.worker import share_pace, work
+from coreeval.graph.worker_messages import FromWorker, StopRequest, WorkerStart
 from coreeval.tools import processes
 from coreeval.tools.files import find_network_filesystem
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
@@ -64,6 +67,7 @@ def test_two_workers_do_what_one_process_does(shared: Lab, undisturbed: Undistur
     assert Counter(shared.asked()) == Counter(undisturbed.asked)
     assert_whole(shared, undisturbed)
     assert workers_of(os.getpid()) == []
+    assert not {signal.SIGINT, signal.SIGTERM} & signal.pthread_sigmask(signal.SIG_BLOCK, [])
     done = [each.done for each in seen if each.stage == "refresh" and each.total == SAMPLES]
     assert done == sorted(done)
     assert done[-1] == SAMPLES
@@ -247,3 +251,14 @@ def test_the_pace_is_shared(shared: Lab) -> None:
     assert [each.models.default.max_in_flight for each in shares] == [2, 1]
     assert [each.models.default.requests_per_minute for each in shares] == [4.5, 4.5]
     assert [each.models.default.tokens_per_minute for each in shares] == [None, None]
+
+
+async def test_a_worker_that_is_stopped_while_it_opens_ends(shared: Lab) -> None:
+    shared.trap("rewrite", 1, lambda: refused(401, "the key was revoked"))
+    with pytest.raises(CredentialError):
+        await asyncio.to_thread(shared.refresh)
+    said = list[FromWorker]()
+    start = WorkerStart(run_dir=shared.files.root, stage="refresh", number=0, of=WORKERS)
+    async with asyncio.timeout(60):
+        await work(start, said.append, lambda take: take(StopRequest("SIGINT")))
+    assert not [message for message in said if isinstance(message, PhaseResult)]

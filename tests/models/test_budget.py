@@ -305,8 +305,9 @@ async def test_a_process_waits_for_others_that_share_the_budget(
 ) -> None:
     other = open_calls(path, "run")
     try:
-        theirs, ours = budget_of(other, 10), Budget(store.ledger, {}, budget_usd=10, patience_s=60)
+        theirs = budget_of(other, 10)
         put_aside = await reserve(theirs, 8)
+        ours = Budget(store.ledger, {}, budget_usd=10, patience_s=60)  # as a worker begun anew
         waiting = asyncio.create_task(reserve(ours, 5))
         await asyncio.sleep(0.3)
         assert not waiting.done()
@@ -332,5 +333,20 @@ async def test_a_process_does_not_wait_for_the_dead_nor_for_what_is_spent(
         async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(BudgetSpent):
                 await reserve(ours, 5)
+    finally:
+        other.close()
+
+
+async def test_callers_wait_together_for_what_is_never_settled(
+    store: CallStore, path: Path
+) -> None:
+    other = open_calls(path, "run")
+    try:
+        await reserve(budget_of(other, 10), 8)
+        ours = Budget(store.ledger, {}, budget_usd=10, patience_s=1.5)
+        began = asyncio.get_running_loop().time()
+        said = await asyncio.gather(*(reserve(ours, 5) for _ in range(5)), return_exceptions=True)
+        assert all(isinstance(each, BudgetSpent) for each in said)
+        assert asyncio.get_running_loop().time() - began < 5 * 1.5
     finally:
         other.close()

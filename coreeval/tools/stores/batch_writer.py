@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from sqlalchemy import Connection, Engine, Executable
 
@@ -36,6 +36,9 @@ FLUSH_S = 0.5
 
 class RunnableStatement(Protocol):
     """A statement that was compiled to SQL once."""
+
+    joins_rows: ClassVar[bool]
+    """Whether the rows of several jobs may be written by running it once."""
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Execute the statement with rows; return the number of rows written."""
@@ -283,8 +286,11 @@ class _Job:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether all of its statements are prepared ones."""
-        return not any(isinstance(statement, Executable) for statement, _ in self._writes)
+        """Whether all of its statements are prepared ones that join the rows of several jobs."""
+        return all(
+            not isinstance(statement, Executable) and statement.joins_rows
+            for statement, _ in self._writes
+        )
 
     def prepared_writes(self) -> Iterator[tuple[RunnableStatement, Sequence[Row]]]:
         """Yield its prepared statements with their rows."""

@@ -140,7 +140,12 @@ class Connector:
                 return connection
 
     def _parameters(self) -> dict[str, Any]:
-        chosen = {"search_path": self.schema, "synchronous_commit": "on"}
+        chosen = {
+            "search_path": self.schema,
+            "synchronous_commit": "on",
+            # what others have written before one's turn counts
+            "default_transaction_isolation": r"read\ committed",
+        }
         if self._reading:
             chosen |= {
                 "default_transaction_read_only": "on",

@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import QueuePool
 
-from coreeval.errors import CoreEvalError, RunCorrupt, RunError, RunLocked
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, name_schema, write_marker
 from coreeval.tools.stores.postgresql import (
     PATIENCE_S,
@@ -48,6 +48,8 @@ ROW_NUMBER: Final = "rowid"
 """The column that numbers rows in the order of their writing, as SQLite does by itself."""
 _SCHEMA_OPTION = "schema"
 _RETRY_S = 0.2
+LEAVING_S: Final = 2.0
+"""The most seconds until the server frees the lock of a connection that was closed."""
 LockMode = Literal["none", "shared", "exclusive"]
 
 
@@ -107,9 +109,11 @@ def create_postgresql_store(
             connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": version})
         try:
             write_marker(path, schema)
-        except FileExistsError:  # another process has made one meanwhile
+        except OSError as error:
             with engine.begin() as connection:
                 connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
+            if not isinstance(error, FileExistsError):  # else another process has made one
+                raise
     finally:
         engine.dispose()
 
@@ -262,7 +266,7 @@ class WriterSession:
             RunError: the database cannot be used.
         """
         self._lock = lock
-        self._take_lock(self._connect(), patience_s=0.0)
+        take_lock(self._connect(), lock)
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do work in one transaction; if the connection is lost, do it again on a new one.
@@ -299,27 +303,21 @@ class WriterSession:
         if self._connection is None:
             self._connection = self._engine.connect()
             if self._was_lost:
-                self._take_lock(self._connection, patience_s=PATIENCE_S)
+                take_lock(self._connection, self._lock, patience_s=PATIENCE_S)
                 if self._on_lost:
                     self._on_lost()
                 self._was_lost = False
         return self._connection
 
-    def _take_lock(self, connection: Connection, *, patience_s: float) -> None:
-        end = time.monotonic() + patience_s  # the server may not know yet that the old one is gone
-        while True:
-            try:
-                take_lock(connection, self._lock)
-            except RunLocked:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(_RETRY_S)
-            else:
-                return
 
-
-def take_lock(connection: Connection, lock: LockMode) -> None:
+def take_lock(connection: Connection, lock: LockMode, *, patience_s: float = LEAVING_S) -> None:
     """Take a lock on the store of a connection, until the connection is closed.
+
+    Args:
+        connection: A connection to the store.
+        lock: The lock.
+        patience_s: The seconds to wait for it: the server may not know yet that a connection that
+            held it is gone.
 
     Raises:
         RunLocked: another process holds one that excludes it.
@@ -327,8 +325,12 @@ def take_lock(connection: Connection, lock: LockMode) -> None:
     if lock == "none":
         return
     ending = "_shared" if lock == "shared" else ""
-    key = lock_key(schema_of(connection.engine), USE)
-    with connection.begin():
-        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{ending}({key})").scalar():
-            return
-    raise store_in_use(str(connection.engine.url.database))
+    query = f"SELECT pg_try_advisory_lock{ending}({lock_key(schema_of(connection.engine), USE)})"
+    end = time.monotonic() + patience_s
+    while True:
+        with connection.begin():
+            if connection.exec_driver_sql(query).scalar():
+                return
+        if time.monotonic() >= end:
+            raise store_in_use(str(connection.engine.url.database))
+        time.sleep(_RETRY_S)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sqlalchemy import Column, Connection, Dialect, Engine, Table, bindparam, delete
 from sqlalchemy.dialects import sqlite
@@ -39,6 +39,8 @@ class InsertStatement:
         keep: The columns that a replacing row does not change.
     """
 
+    joins_rows: ClassVar[bool] = True
+
     def __init__(
         self, engine: Engine, table: Table, *, twice: OnConflict, keep: Sequence[str] = ()
     ) -> None:
@@ -61,6 +63,8 @@ class DeleteStatement:
         engine: The database whose SQL dialect is used.
         column: The column.
     """
+
+    joins_rows: ClassVar[bool] = True
 
     def __init__(self, engine: Engine, column: "Column[Any]") -> None:
         self._name = column.name

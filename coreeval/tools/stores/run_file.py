@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, Table, delete, func, select
 from sqlalchemy.engine import Result as Found
@@ -186,6 +186,9 @@ class FirstResult:
         file: The run's run.db.
         facts: The rows of the facts.
     """
+
+    joins_rows: ClassVar[bool] = False
+    """Its count says whether this process was first."""
 
     def __init__(self, file: RunFile, facts: Sequence[Row]) -> None:
         self._file, self._facts = file, facts
