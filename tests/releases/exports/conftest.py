@@ -14,6 +14,7 @@ from coreeval.schema import Result
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, Made, make_run
+from tests.support.results import replace_result
 
 OPEN = {"licence": {"name": "CC0 1.0", "url": "https://example.org/cc0", "redistribute": True}}
 
@@ -43,7 +44,7 @@ def changed_run(folder: Path, **result: object) -> Path:
     made = make_run(folder)
     ended = Result.model_validate({"sample_id": "emotion/test/1", **result})
     store = RunStore.open(made.files.store, now=lambda: NOW)
-    asyncio.run(store.commit(ended))
+    asyncio.run(replace_result(store, ended))
     store.close()
     assemble(made)
     return made.files.root
