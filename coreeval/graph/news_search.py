@@ -53,7 +53,7 @@ async def _run_phase(
     done, found = itertools.count(1), list[PhaseResult]()
 
     def note(result: PhaseResult) -> None:
-        if result.queries and phase == "queries":
+        if result.queries:
             found.append(result)
         run.watch(Progress(stage="extract", done=next(done), total=len(pending)))
 

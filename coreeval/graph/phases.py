@@ -90,9 +90,10 @@ class SampleWork:
         if reached is None:
             return PhaseResult(sample_id=sample_id)
         queries = await self._nodes.build_queries(reached)
-        if phase == "search":
-            await self._search(sample_id, reached, queries)
-        return PhaseResult(sample_id=sample_id, queries=tuple(queries))
+        if phase == "queries":
+            return PhaseResult(sample_id=sample_id, queries=tuple(queries))
+        await self._search(sample_id, reached, queries)
+        return PhaseResult(sample_id=sample_id)
 
     async def _search(
         self, sample_id: str, state: SampleState, queries: Sequence[EntityQuery]

@@ -27,10 +27,11 @@ from coreeval.graph.ray_workers import open_actors
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper
 from coreeval.graph.sample_groups import group_samples
-from coreeval.graph.setup import Setup, check_models, refuse_network_filesystem
+from coreeval.graph.setup import Setup, check_models
 from coreeval.graph.window import CONTROL_KEY
 from coreeval.graph.worker_handles import WorkerHandle, build_processes
 from coreeval.graph.worker_pool import WorkerPool
+from coreeval.graph.worker_shares import refuse_network_filesystem
 from coreeval.models import open_model_pool
 from coreeval.models.budget import SHARED_PATIENCE_S
 from coreeval.runs.manifest import ControlPass

@@ -27,6 +27,7 @@ from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.embedding_budget import refuse_uncounted_embeddings
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
+from coreeval.graph.worker_shares import check_workers
 from coreeval.languages import ENGLISH, LANGUAGES
 from coreeval.models import preflight
 from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
@@ -49,9 +50,8 @@ from coreeval.tools.endpoints import (
     service_pairs,
 )
 from coreeval.tools.extras import check_extra
-from coreeval.tools.files import find_network_filesystem
 from coreeval.tools.trust import TrustRecord
-from coreeval.tools.workspace import HOME_VARIABLE, Workspace
+from coreeval.tools.workspace import Workspace
 
 Untrusted = Literal["refuse", "skip"]
 """What to do with a model if nobody has agreed to send its key to its endpoint."""
@@ -188,60 +188,10 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     _check_rule_based(config.models, setup.task.language)
     _check_rules_fit(config.models, setup.task)
     refuse_uncounted_embeddings(config)
-    _check_workers(config, workspace)
+    check_workers(config, workspace)
     _check_reachable_targets(
         setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
     )
-
-
-def _check_workers(config: Config, workspace: Workspace) -> None:
-    """Raise an error if several processes cannot share the work of the run.
-
-    Raises:
-        ConfigError: a limit is too small to share, or the news or the stores cannot be shared.
-        UsageError: Ray is to start them and is not installed.
-    """
-    workers, workers_key = config.run.worker_count, config.run.workers_key
-    if config.run.engine == "ray":
-        check_extra("ray", "ray", "run.engine: ray", where="run.engine")
-    elif workers == 1:
-        return
-    limits = {"run.concurrency": config.run.concurrency} | {
-        f"models.{role}.max_in_flight": config.models.for_role(role).max_in_flight for role in ROLES
-    }
-    for key, most in limits.items():
-        if most is not None and most < workers:
-            raise ConfigError(
-                f"{workers} workers cannot share {key}, which is {most}",
-                where=workers_key,
-                hint=f"use at most {most} workers, or raise {key}",
-            )
-    remote = [name for name in config.knowledge.backends if name != "local"]
-    if remote:
-        raise ConfigError(
-            f"{' and '.join(remote)} is asked once for the news of all samples, by one process",
-            where=workers_key,
-            hint="set run.workers: 1 and run.engine: local, or bring the news in first (coreeval "
-            "gdelt sync) and use knowledge.backends: [local]",
-        )
-    if config.run.store == "sqlite":
-        refuse_network_filesystem(workspace.root)
-
-
-def refuse_network_filesystem(folder: Path) -> None:
-    """Raise an error if several processes would damage SQLite's files in a folder.
-
-    Raises:
-        ConfigError: it is on a network file system.
-    """
-    if kind := find_network_filesystem(folder):
-        raise ConfigError(
-            f"this folder is on a network file system ({kind}), where several processes would "
-            "damage SQLite's files",
-            where=str(folder),
-            hint=f"put the workspace ({HOME_VARIABLE}=DIR) and the run (--run-dir) on a disk of "
-            "this machine, or set run.workers: 1 and run.engine: local",
-        )
 
 
 def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Workspace) -> None:

@@ -12,13 +12,12 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import BinaryIO, Final
 
-from coreeval.config import ROLES, Config, ModelConfig
 from coreeval.errors import CoreEvalError, to_coreeval_error
 from coreeval.graph.execute import RunHooks, build_run_context
 from coreeval.graph.monitor import Progress, WorkerReport
@@ -40,6 +39,7 @@ from coreeval.graph.worker_messages import (
     pack,
     read_message,
 )
+from coreeval.graph.worker_shares import share_pace
 from coreeval.models.tracing import TRACING
 from coreeval.tools.processes import take_answer_stream
 
@@ -219,41 +219,3 @@ def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunCont
         return replace(run, is_worker=True)
     assert run.control
     return replace(run.control, is_worker=True)
-
-
-def share_pace(config: Config, number: int, of: int) -> Config:
-    """Return a config with one worker's share of everything that limits the pace of the run.
-
-    Args:
-        config: The run's config.
-        number: The worker, from 0.
-        of: The number of workers.
-    """
-    models = {name: _share_model(model, number, of) for name, model in _list_models(config)}
-    run = config.run.model_copy(update={"concurrency": _share(config.run.concurrency, number, of)})
-    chosen = config.models.model_copy(update=models)
-    return config.model_copy(update={"run": run, "models": chosen})
-
-
-def _list_models(config: Config) -> Iterable[tuple[str, ModelConfig]]:
-    for name in ("default", *ROLES):
-        model = getattr(config.models, name)
-        if model is not None:
-            yield name, model
-
-
-def _share_model(model: ModelConfig, number: int, of: int) -> ModelConfig:
-    most = model.max_in_flight
-    requests, tokens = model.requests_per_minute, model.tokens_per_minute
-    return model.model_copy(
-        update={
-            "max_in_flight": most and _share(most, number, of),
-            "requests_per_minute": requests and requests / of,
-            "tokens_per_minute": tokens and tokens / of,
-        }
-    )
-
-
-def _share(total: int, number: int, of: int) -> int:
-    """Return a worker's share of a number, of which every worker has at least one."""
-    return max(1, total // of + (number < total % of))

@@ -44,8 +44,6 @@ class WorkerPool:
         each = -(-run.config.run.concurrency // len(workers))
         self._most_dealt = max_open_samples(each) + AHEAD
         self._notes = set[str]()
-        self._starting = asyncio.Lock()
-        """Held while a worker is started: signals are blocked meanwhile (`hold_signals`)."""
         self._stage = run.stage
 
     async def __aenter__(self) -> Self:
@@ -103,8 +101,7 @@ class WorkerPool:
     async def _start(self, worker: WorkerHandle) -> bool:
         """Start a worker if it is not there; stop the run and return False if that fails."""
         try:
-            async with self._starting:
-                await worker.start()
+            await worker.start()
             return True
         except CoreEvalError as error:
             self._run.stop.fail(error)

@@ -180,32 +180,6 @@ def hold_lock(lock: Path, taken: RunLocked, *, wait_s: float = 0) -> Iterator[No
         raise taken from None
 
 
-_NETWORK_FILESYSTEMS = frozenset(
-    {"afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gfs2", "glusterfs", "lustre", "nfs"}
-    | {"nfs4", "ocfs2", "smb3", "smbfs"}
-)
-
-
-def find_network_filesystem(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """Return the kind of network file system that a path is on; "" if it is on none, or unknown.
-
-    Args:
-        path: A path, which need not exist.
-        mounts: The table of mounted file systems, which only Linux has.
-    """
-    try:
-        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    resolved, found = path.resolve(), ("", "")
-    for line in lines:
-        _, folder, kind, *_ = line.split(" ")
-        folder = folder.replace("\\040", " ")
-        if resolved.is_relative_to(folder) and len(folder) >= len(found[0]):
-            found = folder, kind
-    return found[1] if found[1] in _NETWORK_FILESYSTEMS else ""
-
-
 def is_locked(lock: Path) -> bool:
     """Return whether a process holds a lock, by acquiring and releasing it if none does."""
     if not lock.exists():

@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from subprocess import PIPE, Popen
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,12 +18,28 @@ def hold_signals() -> Iterator[None]:
     """Block stop signals: here during the block, and permanently in a process started in it.
 
     A terminal and a service manager send them to all processes; only this process handles them.
+    Blocks of one thread may overlap, as those of coroutines do: the last one to end unblocks.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    if not _HELD.blocks:
+        _HELD.before = before
+    _HELD.blocks += 1
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _HELD.blocks -= 1
+        if not _HELD.blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, _HELD.before)
+
+
+class _HeldSignals(threading.local):
+    """How many blocks of this thread hold signals back, and what was blocked before them."""
+
+    blocks = 0
+    before: Collection[int | signal.Signals] = ()
+
+
+_HELD = _HeldSignals()
 
 
 def start_serving(module: str) -> Popen[bytes]:

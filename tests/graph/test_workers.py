@@ -18,10 +18,10 @@ from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.graph.phases import PhaseResult
 from coreeval.graph.run import refresh, resume
-from coreeval.graph.worker import share_pace, work
+from coreeval.graph.worker import work
 from coreeval.graph.worker_messages import FromWorker, StopRequest, WorkerStart
+from coreeval.graph.worker_shares import find_network_filesystem, share_pace
 from coreeval.tools import processes
-from coreeval.tools.files import find_network_filesystem
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
 from tests.support.llm_server import refused
 

@@ -58,7 +58,7 @@ class WorkerSnapshot:
     ended: int = 0
     """The number of samples that it has brought to the end of their phase."""
     per_second: float = 0.0
-    """The number of calls answered per second since its last report but ten."""
+    """The number of calls answered per second over its last ten reports."""
     sent: int = 0
     """The number of requests in flight."""
     age_s: float = 0.0

@@ -1,0 +1,26 @@
+"""Signals that are held back while a process is started."""
+
+import signal
+from contextlib import ExitStack
+
+from coreeval.tools.processes import hold_signals
+
+STOPPING = {signal.SIGINT, signal.SIGTERM}
+
+
+def blocked() -> set[signal.Signals]:
+    """Return the stop signals that this thread blocks."""
+    return STOPPING & set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
+def test_blocks_that_overlap_unblock_when_the_last_one_ends() -> None:
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(hold_signals())
+    second.enter_context(hold_signals())
+    first.close()
+    assert blocked() == STOPPING
+    second.close()
+    assert not blocked()
+    with hold_signals():
+        assert blocked() == STOPPING
+    assert not blocked()
