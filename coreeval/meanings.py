@@ -14,6 +14,7 @@ OUTCOMES: dict[str, str] = {
 STATES: dict[str, str] = {
     "running": "running",
     "interrupted": "interrupted by a signal",
+    "waiting": "waiting for batches",
     "stopped": "stopped by an error",
     "killed": "its process is gone without having finished",
     "complete": "complete",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.batch_output import batch_document, batch_lines
 from coreeval.cli.options import (
     LARGEST_COUNT,
     BudgetOption,
@@ -39,7 +40,15 @@ from coreeval.tools.formatting import describe_price
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import IfChanged
+    from coreeval.runs.batches import BatchSummary
     from coreeval.runs.manifest import Cost, Manifest
+
+
+WAITING = 5
+"""The exit code of a run that waits for batches (design.md §7)."""
+WaitOption = Annotated[
+    bool, typer.Option("--wait", help="Wait for batches instead of ending while they are open.")
+]
 
 
 def refresh(
@@ -57,6 +66,16 @@ def refresh(
     setting: SetOption = None,
     release: FromOption = None,
     stale_after: StaleOption = None,
+    batch: Annotated[
+        bool | None,
+        typer.Option(
+            "--batch/--no-batch",
+            help="Ask through the providers' batch APIs, at half the price; ends with 5 while it "
+            "waits for them.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: WaitOption = False,
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,6 +86,7 @@ def refresh(
         from coreeval.graph.run import refresh as work
 
     overrides = [*(setting or ()), *budget_overrides(budget, allow_unpriced)]
+    overrides += [] if batch is None else [f"run.batch={str(batch).lower()}"]
 
     def begin() -> "RunSummary":
         with show_progress() as watch:
@@ -77,7 +97,7 @@ def refresh(
                 overrides=overrides,
                 parent=release,
                 stale_after=stale_after,
-                around=RunHooks(watch=watch),
+                around=RunHooks(watch=watch, waits=wait),
             )
 
     _finish(with_trusted_endpoints(trust_endpoints, begin), as_json)
@@ -90,6 +110,11 @@ def resume(
     ] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="The config changed: start a new run with it.")
+    ] = False,
+    wait: WaitOption = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Cancel open batches and ask what is left at full price."),
     ] = False,
     budget: BudgetOption = None,
     trust_endpoints: TrustOption = False,
@@ -108,7 +133,7 @@ def resume(
 
     def go_on() -> "RunSummary":
         with show_progress() as watch:
-            around = RunHooks(watch=watch)
+            around = RunHooks(watch=watch, waits=wait, live=live)
             return work(run, if_changed=choice, budget_usd=budget, around=around)
 
     done = with_trusted_endpoints(trust_endpoints, go_on)
@@ -157,9 +182,14 @@ def _finish(done: "RunSummary", as_json: bool) -> None:
 
 
 def exit_code(done: "RunSummary") -> int:
-    """Return 0 if every sample of both passes has an outcome other than failed, else 1 or 130."""
+    """Return 0 if every sample of both passes has an outcome other than failed.
+
+    Otherwise it is 130 for a signal, 5 if the run waits for batches, and 1 if samples failed.
+    """
     if done.manifest.status == "interrupted":
         return 130
+    if done.manifest.status == "waiting":
+        return WAITING
     return 1 if done.manifest.failed else 0
 
 
@@ -178,6 +208,7 @@ def summary_document(done: "RunSummary") -> Document:
         "estimate": _estimate_error(manifest),
         "comparability": _comparability(done),
         "offline_roles": list_offline_roles(manifest),
+        "batches": batch_document(_read_batches(done)),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
     }
@@ -194,7 +225,8 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
     yield from comparability_lines(_comparability(done))
-    yield from _cost_lines(manifest.cost)
+    yield from _cost_lines(manifest.cost, waits=manifest.status == "waiting")
+    yield from batch_lines(_read_batches(done))
     yield from _estimate_lines(_estimate_error(manifest))
     if manifest.status == "complete":
         yield f"dataset: {brief(run / 'dataset')}"
@@ -216,13 +248,23 @@ def _comparability(done: "RunSummary") -> Document | None:
     return read_comparability(done.run_dir) if done.manifest.status == "complete" else None
 
 
-def _cost_lines(cost: "Cost") -> Iterator[str]:
+def _read_batches(done: "RunSummary") -> "BatchSummary | None":
+    from coreeval.runs.batches import read_batches
+    from coreeval.tools.workspace import Workspace
+
+    if not done.manifest.batching:
+        return None
+    return read_batches(Workspace(Path(done.manifest.workspace)).calls, done.manifest.payer)
+
+
+def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
         usd = describe_price(cost.billed_usd)
         of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
         yield f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} known already"
     if cost.unknown_usd:
-        yield f"         up to {cost.unknown_usd:.2f} USD more for calls whose end is not known"
+        whose = "in open batches" if waits else "whose end is not known"
+        yield f"         up to {cost.unknown_usd:.2f} USD more for calls {whose}"
     if cost.cached_tokens:
         share = cost.cached_tokens / cost.prompt_tokens
         yield f"         {share:.0%} of the prompt tokens came from the providers' caches"

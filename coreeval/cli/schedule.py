@@ -69,7 +69,7 @@ def due(
     done = list(work(configs, _make_dependencies(trust_endpoints, accepted)))
     if as_json or not quiet or any(each.ending not in IDLE_ENDINGS for each in done):
         show_results(done, as_json)
-    if code := max(each.exit_code for each in done):
+    if code := max((each.exit_code for each in done), key=_RANKS.index):
         raise typer.Exit(code)
 
 
@@ -208,6 +208,9 @@ def _confirm(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) 
     return hooks.consent_digest(plan)
 
 
+_RANKS = (0, 1, 5, 2, 3, 4, 130)
+"""Exit codes of several configs: the last one of these is returned. One that waits for batches
+needs nobody, one that was refused does."""
 DAY = "%a %Y-%m-%d %H:%M %Z"
 
 
@@ -294,6 +297,9 @@ _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
     "clock_back": lambda done, _: f"nothing was done: {done.note}",
     "released": lambda done, version: f"{version} is released: {brief(Path(done.release))}",
     "gate": lambda done, version: f"{version} waits: " + "\n".join(_error_lines(done)),
+    "waiting": lambda done, version: (
+        f"{version} waits for batches; the next look collects what has come for {done.run}"
+    ),
     "interrupted": lambda done, version: (
         f"{version} was stopped; the next look goes on with {done.run}"
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.batch_output import batch_document, batch_lines
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import (
     AsJson,
@@ -93,6 +94,7 @@ def _document(now: "RunStatus") -> Document:
         "spend": asdict(now.spend),
         "cache_use": [asdict(one) for one in read_cache_use(now.run)],
         "stuck": [asdict(one) for one in now.stuck],
+        "batches": batch_document(now.batches),
         "comparability": _comparability(now),
         "offline_roles": now.ruled,
     }
@@ -126,8 +128,9 @@ def _lines(now: "RunStatus") -> Iterator[str]:
     yield from control_lines(now.control)
     yield from comparability_lines(_comparability(now))
     yield from _life(now)
+    yield from batch_lines(now.batches)
     yield from _troubles(now)
-    if now.status in {"interrupted", "stopped", "killed"}:
+    if now.status in {"interrupted", "stopped", "waiting", "killed"}:
         yield f"go on:   {command('resume', now.run)}"
     elif now.status == "complete" and now.failed:
         yield f"again:   {command('retry', now.run)}"

@@ -201,8 +201,7 @@ def _resolve_run(config: Config, base: Path) -> Config:
     files["articles"] = articles.model_copy(update=texts)
     changes["knowledge"] = news.model_copy(update=files)
     changes["models"] = _resolve_models(config.models, at)
-    if config.run.prices:
-        changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    changes["run"] = config.run.resolve(at)
     if config.detect.asks_series:
         changes["detect"] = config.detect.resolve(at)
     return config.model_copy(update=changes)

@@ -4,10 +4,11 @@
 they hold.
 """
 
+import re
 from collections.abc import Callable
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from coreeval.config.base import MOST, Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
@@ -80,6 +81,41 @@ class RayConfig(Section):
     """What else Ray must find on a node for a worker: the name of a resource, and how much."""
 
 
+_WAIT: Final = re.compile(r"^([1-9]\d{0,3})(m|h|d)$")
+_UNIT_S: Final = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class BatchConfig(Section):
+    """What is asked through the providers' batch APIs, and how long that may take."""
+
+    models: tuple[str, ...] = ()
+    """The models, as the config spells them; empty: all whose provider has batches."""
+    max_wait: Annotated[str, Field(pattern=_WAIT.pattern)] = "24h"
+    """How long a batch may take, in minutes, hours or days; then it is cancelled, and what it has
+    not answered is asked without one."""
+    live_below: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """The share of the calls so far below which those that are left are asked without a batch."""
+    min_batch: Annotated[int, Field(ge=1, le=25_000)] = 50
+    """Fewer calls wait for the next round, as long as another batch is open."""
+    files: str | None = None
+    """A folder for batches as files, which a program of the user's answers; None: they are sent to
+    the models' endpoints."""
+
+    @property
+    def max_wait_s(self) -> float:
+        """Return the longest time that a batch may take, in seconds."""
+        found = _WAIT.fullmatch(self.max_wait)
+        assert found
+        return int(found[1]) * _UNIT_S[found[2]]
+
+
+def _read_batch(said: object) -> object:
+    """Read `true` and `false`."""
+    if isinstance(said, bool):
+        return {} if said else None
+    return said
+
+
 class RunConfig(Section):
     """The settings of a run."""
 
@@ -89,6 +125,8 @@ class RunConfig(Section):
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """The number of processes on this machine that refresh samples; they share `concurrency`."""
     ray: RayConfig = RayConfig()
+    batch: Annotated[BatchConfig | None, BeforeValidator(_read_batch)] = None
+    """Whether calls wait for batches, at half the price; None: each is sent at once."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     pipeline: Pipeline = "full"
     """Whether the extractor also rewords, and the replacer also writes the text, in one call each.
@@ -117,6 +155,14 @@ class RunConfig(Section):
     """News that all targets may know: a second pass writes the control arm with it. None: no
     control arm."""
 
+    def resolve(self, at: Callable[[str], str]) -> Self:
+        """Return it with absolute paths."""
+        changes: dict[str, object] = {"prices": at(self.prices)} if self.prices else {}
+        if self.batch and self.batch.files:
+            files = at(self.batch.files)
+            changes["batch"] = self.batch.model_copy(update={"files": files})
+        return self.model_copy(update=changes)
+
     @property
     def worker_count(self) -> int:
         """Return the number of processes that refresh samples."""
@@ -134,6 +180,8 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _check_arms(self) -> Self:
+        if self.batch and self.has_workers:
+            raise ValueError(f"batch: batches are sent by one process; remove {self.workers_key}")
         if "updated" not in self.arms or len(set(self.arms)) < len(self.arms):
             raise ValueError("arms: it is [semantic, updated] or [updated], which a refresh writes")
         if self.on_reject == "semantic" and "semantic" not in self.arms:

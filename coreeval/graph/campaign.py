@@ -35,6 +35,7 @@ from coreeval.graph.monitor import Progress, Watch
 from coreeval.graph.pool import Stop, handle_signals, run_pool
 from coreeval.models import ModelClient, ModelPool, PlainOutput, close_models, open_model_pool
 from coreeval.models.activity import ActiveCalls
+from coreeval.models.batch_dispatch import Batching, CallQueued
 from coreeval.models.client import Message
 from coreeval.tools.files import hold_lock
 from coreeval.tools.stores.call_records import CallRecord
@@ -94,6 +95,10 @@ class CampaignStopped(asyncio.CancelledError):
     """Raised when asking was told to stop and the questions in flight have been answered."""
 
 
+class CampaignQueued(Exception):
+    """Questions wait for a batch: all that could be asked without its answers was asked."""
+
+
 @dataclass
 class ModelConnection:
     """A model that is being asked: whether to send it more, and which questions failed."""
@@ -103,6 +108,8 @@ class ModelConnection:
     failures: list[str] = field(default_factory=list)
     """Why questions have no answer, in the order in which they failed."""
     failures_in_a_row: int = 0
+    queued: int = 0
+    """How many questions wait for a batch."""
 
     @property
     def is_open(self) -> bool:
@@ -166,6 +173,9 @@ class Campaign:
             except ModelCallError as error:
                 connection.note_failure(str(error))
                 return
+            except CallQueued:
+                connection.queued += 1
+                return
             connection.note_answer()
             on_answer(question, answer)
 
@@ -190,6 +200,7 @@ class Campaign:
 
         Raises:
             CampaignStopped: a signal stopped the campaign.
+            CampaignQueued: questions wait for a batch.
             RunError: some questions failed.
             CoreEvalError: no more questions can be asked: no budget, no key, no such model.
         """
@@ -205,6 +216,8 @@ class Campaign:
         await self.ask_all(connection, questions, ask, note)
         if self.stop.asked:
             raise CampaignStopped
+        if connection.queued:
+            raise CampaignQueued
         if connection.failures:
             raise connection.error_for_unanswered(total - len(found), total, where="models")
         return found
@@ -219,6 +232,7 @@ async def open_campaign(
     watch: Watch,
     stop: Stop,
     active_calls: ActiveCalls,
+    batching: Batching | None = None,
 ) -> AsyncIterator[Campaign]:
     """Yield a campaign, and close its models and its call store afterwards.
 
@@ -229,6 +243,7 @@ async def open_campaign(
         watch: Receives progress.
         stop: Ends the campaign once it is set.
         active_calls: Receives the stage of each call.
+        batching: What is asked through batches; None: nothing.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -237,7 +252,9 @@ async def open_campaign(
     calls = await asyncio.to_thread(open_calls, workspace.calls, payer)
     try:
         trusted = load_trusted_endpoints(workspace)
-        models = open_model_pool(config, calls, trusted=trusted, active_calls=active_calls)
+        models = open_model_pool(
+            config, calls, trusted=trusted, active_calls=active_calls, batching=batching
+        )
         concurrency = config.run.concurrency
         yield Campaign(models=models, concurrency=concurrency, watch=watch, stop=stop)
     finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.agents.team import BuildTeam, build_team
+from coreeval.config.run import BatchConfig
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.inputs import FILE_INPUTS, InputSource
@@ -20,6 +21,7 @@ from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.spans import observe_run
 from coreeval.models.activity import ActiveCalls
+from coreeval.models.batch_dispatch import Batching
 from coreeval.models.tracing import TRACING
 from coreeval.runs.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
@@ -38,6 +40,12 @@ class RunHooks:
     now: Clock = utc_now
     hire: BuildTeam = build_team
     inputs: InputSource = FILE_INPUTS
+    waits: bool = False
+    """Whether to wait for batches; if not, a run whose questions wait for them ends."""
+    first_look_s: float = 5.0
+    """Seconds until the first look at batches that are waited for; later ones are rarer."""
+    live: bool = False
+    """Whether to ask what is left without batches, even if the config says otherwise."""
 
 
 DEFAULT_HOOKS = RunHooks()
@@ -66,7 +74,7 @@ def execute(
         write_manifest(files.manifest, run.running_manifest())
         with observe_run(run) as heard:
             _run_in_loop(heard)
-        status = "complete" if run.store.stage("report") is not None else "interrupted"
+        status = _find_status(run)
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
     except (CoreEvalError, OSError) as error:
@@ -81,6 +89,13 @@ def execute(
             run.explain_fault(error)
         raise
     return RunSummary(run_dir=files.root, manifest=_close_stopped(run, status))
+
+
+def _find_status(run: RunContext) -> Status:
+    """Return how a run stands whose graph has ended without an error."""
+    if run.store.stage("report") is not None:
+        return "complete"
+    return "waiting" if run.batching and run.batching.waiting else "interrupted"
 
 
 def _hold_store(run: RunContext) -> None:
@@ -127,7 +142,12 @@ def build_run_context(
     monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
     run = RunContext(
         setup=setup,
-        manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
+        manifest=manifest.model_copy(
+            update={
+                "prompts": prompt_versions(setup),
+                "batching": manifest.batching or setup.config.run.batch is not None,
+            }
+        ),
         files=files,
         workspace=workspace,
         store=store,
@@ -135,10 +155,28 @@ def build_run_context(
         inputs=around.inputs,
         monitor=monitor,
         now=around.now,
+        batching=_build_batching(setup, manifest, around),
     )
     if not setup.control:
         return run
     return add_control(run, open_control(files, around.now, workspace.calls))
+
+
+def _build_batching(setup: Setup, manifest: Manifest, around: RunHooks) -> Batching | None:
+    """Return what is asked through batches; None if nothing is or was.
+
+    A run whose config asks for batches no longer collects those that are open before it goes on.
+    """
+    asked = setup.config.run.batch
+    if asked is None and not manifest.batching:
+        return None
+    return Batching(
+        asked or BatchConfig(),
+        always_live=around.live or asked is None,
+        waits=around.waits,
+        was_waiting=manifest.status == "waiting",
+        first_look_s=around.first_look_s,
+    )
 
 
 def _run_in_loop(run: RunContext) -> None:

@@ -36,6 +36,8 @@ class PhaseResult:
     outcome: Outcome | None = None
     """None after a search, or if the sample was stopped and stays open."""
     queries: tuple[EntityQuery, ...] = ()
+    is_open: bool = False
+    """Whether the phase is not over for it: the sample was stopped, or waits for a batch."""
 
 
 OnResult = Callable[[PhaseResult], None]
@@ -83,12 +85,12 @@ class SampleWork:
         """
         if phase == "finish":
             outcome = await self._threads.run(sample_id, rank)
-            return PhaseResult(sample_id=sample_id, outcome=outcome)
+            return PhaseResult(sample_id=sample_id, outcome=outcome, is_open=outcome is None)
         reached = await self._threads.to_news(sample_id, rank)
         if isinstance(reached, Result):
             return PhaseResult(sample_id=sample_id, outcome=reached.outcome)
         if reached is None:
-            return PhaseResult(sample_id=sample_id)
+            return PhaseResult(sample_id=sample_id, is_open=True)
         queries = await self._nodes.build_queries(reached)
         if phase == "queries":
             return PhaseResult(sample_id=sample_id, queries=tuple(queries))

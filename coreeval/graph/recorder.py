@@ -12,6 +12,7 @@ from typing import Protocol
 from coreeval.graph.node_context import collect_details
 from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.activity import CallRef, record_calls
+from coreeval.models.running_steps import track_step
 from coreeval.schema import Result, TrainEnd, Verdict
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.heartbeat import Wait
@@ -115,7 +116,7 @@ def build_recorder(
             in_flight.enter(state["sample_id"], name)
             started, clock = now(), time.perf_counter()
             update, error = SampleUpdate(), ""
-            with record_calls() as calls, collect_details() as notes:
+            with track_step() as running, record_calls() as calls, collect_details() as notes:
                 try:
                     update = await node(state)
                 except BaseException as failure:
@@ -133,8 +134,9 @@ def build_recorder(
                         calls=tuple(build_call_row(call, payer, before) for call in calls),
                         verdicts=_verdicts(update),
                     )
-                    observer.on_step(step, calls)
-                    store.history.record(step)
+                    if not running.is_blocked:  # else it runs again once its batch has come
+                        observer.on_step(step, calls)
+                        store.history.record(step)
             return update
 
         return recorded

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from coreeval.agents.events import Similarity
 from coreeval.agents.team import TeamInputs, build_team
 from coreeval.errors import KnowledgeError, ReleaseError
+from coreeval.graph.batch_rounds import BatchRunner
 from coreeval.graph.event_offers import EventOffers
 from coreeval.graph.inputs import FILE_INPUTS, NewsSources, describe_news, open_embedder
 from coreeval.graph.label_batches import LabelBatches
@@ -55,6 +56,8 @@ async def refresh_samples(run: RunContext) -> None:
         pending, counts = await asyncio.to_thread(_open_samples, run)
         opening = _open_workers if run.config.run.has_workers else _open_in_process
         retrieve, runner = await opening(run, stack)
+        if run.batching:
+            runner = BatchRunner(run, runner)
         if isinstance(retrieve, EventOffers):
             await find_news(run, retrieve, runner, pending)
             if run.config.knowledge.text == "article" and not run.stop.asked:
@@ -174,6 +177,7 @@ def build_node_context(
             trusted=load_trusted_endpoints(run.workspace),
             active_calls=run.active_calls,
             patience_s=SHARED_PATIENCE_S if run.is_worker else 0.0,
+            batching=run.batching,
         ),
         names=knowledge.names(window) if run.config.models.rule_based_roles else (),
         train=run.inputs.train(run),

@@ -332,6 +332,7 @@ def build_manifest(
         source=source,
         workspace=str(workspace.root),
         limit=limit,
+        batching=setup.config.run.batch is not None,
         parent=parent,
     )
 

@@ -17,6 +17,7 @@ from coreeval.graph.pool import Stop
 from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
 from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.activity import ActiveCalls
+from coreeval.models.batch_dispatch import Batching
 from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
@@ -77,6 +78,8 @@ class RunContext:
     """The pass that writes the control arm; None if there is none."""
     before: RunStore | None = None
     """In the control pass, the store of the run itself; None otherwise."""
+    batching: Batching | None = None
+    """What is asked through batches; None if nothing is."""
     is_worker: bool = False
     """Whether this process is one of several that refresh the samples of the run."""
     stage: str = "refresh"

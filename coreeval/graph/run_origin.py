@@ -27,6 +27,7 @@ FREE_KEYS = (
     "engine",
     "workers",
     "ray",
+    "batch",
     "timeout_s",
     "sample_timeout_s",
 )

@@ -33,6 +33,7 @@ from coreeval.evaluation.targets import (
     make_predictor,
     questions_about,
 )
+from coreeval.graph.batch_rounds import work_in_rounds
 from coreeval.graph.campaign import Campaign, ModelConnection, open_campaign
 from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
@@ -84,12 +85,18 @@ async def put_to_targets(
 ) -> dict[str, list[str]]:
     """Ask one target after the other, and note that the stage is done unless told to stop."""
     asked = list[str]()
-    for target in targets:
-        if not run.stop.asked:
-            await put_to_target(run, target, lambda: chunks(run), stage=stage)
-        if run.stop.asked:
-            return {"targets": asked}
-        asked.append(target.model)
+
+    async def one_pass() -> None:
+        asked.clear()
+        for target in targets:
+            if not run.stop.asked:
+                await put_to_target(run, target, lambda: chunks(run), stage=stage)
+            if not run.stop.asked:
+                asked.append(target.model)
+
+    await work_in_rounds(run, one_pass)
+    if run.stop.asked:
+        return {"targets": asked}
     done = {"targets": asked}
     await asyncio.to_thread(run.store.finish_stage, stage, done)
     return done
@@ -164,6 +171,7 @@ async def open_run_campaign(run: RunContext, stage: str) -> AsyncIterator[Campai
         watch=run.watch,
         stop=run.stop,
         active_calls=run.active_calls,
+        batching=run.batching,
     )
     try:
         async with campaign as opened:

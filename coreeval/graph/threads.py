@@ -20,7 +20,9 @@ from coreeval.graph.pool import Stop
 from coreeval.graph.recorder import NULL_OBSERVER, InFlight, RunObserver
 from coreeval.graph.state import SampleInput, SampleState, build_result, start_sample
 from coreeval.models.activity import limit_sample_time
+from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.rate_limit import RANK
+from coreeval.models.running_steps import track_steps
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.run_store import RunStore
@@ -58,7 +60,9 @@ class SampleThreads:
     """Targets with whose dates the evidence of each sample is compared."""
 
     async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
-        """Run one sample and commit its result; return None if it was drained and stays open.
+        """Run one sample and commit its result; return None if it stays open.
+
+        It does if it was drained, or waits for a batch.
 
         Args:
             sample_id: The sample.
@@ -73,7 +77,7 @@ class SampleThreads:
     async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
         """Run one sample up to where it looks for news, where its thread waits.
 
-        Returns its state there, its result if it ended before, or None if it was drained.
+        Returns its state there, its result if it ended before, or None if it stays open.
 
         Raises:
             CoreEvalError: something that no other sample could survive either.
@@ -88,7 +92,7 @@ class SampleThreads:
         RANK.set(rank)
         try:
             reached = await self._finish(sample_id, thread_id, before)
-        except GraphDrained:
+        except (GraphDrained, CallQueued):
             await self._store_place(thread_id)
             return None
         except CoreEvalError:
@@ -130,7 +134,7 @@ class SampleThreads:
         try:
             with report_damage(self.checkpoints):
                 return await self._result(sample_id, thread_id, before)
-        except (GraphDrained, CoreEvalError):
+        except (GraphDrained, CallQueued, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
             return await self._build_failure(sample_id, thread_id, error)
@@ -140,7 +144,8 @@ class SampleThreads:
     ) -> Result | SampleState:
         with self.stop.control() as control:
             async with limit_sample_time(self.timeout_s):
-                state = await self._go_on(sample_id, thread_id, control, before)
+                with track_steps():
+                    state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state
         facts = _parse_facts(sample_id, state)

@@ -17,6 +17,7 @@ from pydantic import BaseModel, FailFast, SecretStr, ValidationError
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
+from coreeval.models.batches import BatchEndpoint
 from coreeval.models.chat import (
     SdkChatModel,
     add_counts,
@@ -367,11 +368,21 @@ class AnthropicChat(SdkChatModel):
         kind = (_AnthropicClient, self.settings.base_url, secret, self.settings.ca_file)
         return share_client(kind, lambda: _AnthropicClient(self.settings, secret))
 
+    def encode_request(self, messages: list[dict[str, str]], options: RequestOptions) -> bytes:
+        """Return the body of a request as `answer` sends it."""
+        return encode_body(request_body(self.settings, messages, options))
+
+    def open_batches(self) -> BatchEndpoint:
+        """Return the endpoint's batches, to be used in the running loop."""
+        from coreeval.models.anthropic_batches import AnthropicBatches  # which imports this module
+
+        return AnthropicBatches(self.key.get_secret_value(), self.settings)
+
     async def _send(
         self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
         secret = self.key.get_secret_value()
-        body = encode_body(request_body(self.settings, messages, options))
+        body = self.encode_request(messages, options)
         try:
             response = await self._share_client(secret).send_message(body, self.settings.timeout_s)
         except anthropic.AnthropicError as error:

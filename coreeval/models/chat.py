@@ -9,7 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -35,6 +35,9 @@ from coreeval.models.model import (
     mask_key,
     request_parameters,
 )
+
+if TYPE_CHECKING:
+    from coreeval.models.batches import BatchEndpoint
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 _LIMIT_HEADERS = (b"x-ratelimit-", b"anthropic-ratelimit-")
@@ -82,6 +85,19 @@ class ChatModel(BaseChatModel):
         Raises:
             CallFailure: the request failed.
         """
+
+    def encode_request(self, messages: list[dict[str, str]], options: RequestOptions) -> bytes:
+        """Return the body of a request as `answer` sends it.
+
+        Raises:
+            NotImplementedError: the model sends no requests.
+            UnicodeError: a text cannot be sent.
+        """
+        raise NotImplementedError(f"{self.settings.model} sends no requests")
+
+    def open_batches(self) -> "BatchEndpoint | None":
+        """Return the endpoint's batches, to be used in the running loop; None if it has none."""
+        return None
 
     @property
     def _llm_type(self) -> str:
@@ -151,9 +167,14 @@ def answer_or_raise(outcome: AIMessage | CallFailure, key: SecretStr) -> AIMessa
     """
     if isinstance(outcome, CallFailure):
         raise outcome
-    said = {"content": outcome.content, "response_metadata": outcome.response_metadata}
-    safe = {name: mask_key(part, key.get_secret_value()) for name, part in said.items()}
-    return outcome if safe == said else outcome.model_copy(update=safe)
+    return mask_answer(outcome, key.get_secret_value())
+
+
+def mask_answer(answer: AIMessage, secret: str) -> AIMessage:
+    """Return an answer without the key, if the server repeated it."""
+    said = {"content": answer.content, "response_metadata": answer.response_metadata}
+    safe = {name: mask_key(part, secret) for name, part in said.items()}
+    return answer if safe == said else answer.model_copy(update=safe)
 
 
 def to_message_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:

@@ -26,9 +26,11 @@ from typing_extensions import TypedDict
 from coreeval.errors import NotRecorded, NoValidAnswer
 from coreeval.models.activity import CallRef, add_call, pause_sample_clock
 from coreeval.models.answers import InvalidAnswer, OutputSchema, dump_first_tokens
+from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
+from coreeval.models.running_steps import wait_for_other_steps
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import CallStore
 
@@ -196,6 +198,7 @@ class ModelClient:
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
             BudgetSpent: the budget does not allow another call.
+            CallQueued: the question waits for a batch; no step of the sample can go on.
         """
         first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
         draw, final = first, self._settles
@@ -206,6 +209,9 @@ class ModelClient:
             try:
                 with self._pause_if_sent(key):
                     record, origin = await self._store.answer(key, send, request)
+            except CallQueued:
+                await wait_for_other_steps()
+                raise
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise
@@ -277,7 +283,7 @@ class ModelClient:
         if output_schema.schema and draw.is_plain and error != "refusal":
             self._capabilities.record_outcome(self.model, result.method, valid=not error)
         record = replace(record, valid=not error, error=error)
-        return await self._store.put(record, result.reservation)
+        return await self._store.put(record, result.reservation, result.also)
 
     def _serialize(self, draw: Draw, output_schema: OutputSchema[T]) -> str:
         """Return the request as it is stored; its hash is the key of the call."""

@@ -24,6 +24,7 @@ from coreeval.models.failures import CallFailure, FinalError, to_final_error
 from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions, find_impossible_count
 from coreeval.models.rate_limit import Permit, RateLimiter
 from coreeval.models.retry import Retry
+from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.call_ledger import Reservation
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class DispatchResult:
     """What the answer cost; None if that is not known."""
     reservation: Reservation | None
     """To be settled by the record of the call, in the same transaction."""
+    also: Sequence[Write] = ()
+    """What is to be written in that transaction too."""
 
 
 class Dispatcher(Protocol):
@@ -87,6 +90,7 @@ class Dispatcher(Protocol):
             ModelCallError: the request was rejected, or given up after all tries.
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
+            CallQueued: the request waits for a batch, and whoever asks again later gets the answer.
         """
         ...
 
@@ -126,7 +130,7 @@ class LiveDispatcher:
                 attempt = partial(self._attempt, request, tries, call)
                 result = await self.retry.run(attempt, rest)
         except CallFailure as failure:
-            final = self._to_error(failure)
+            final = self.to_error(failure)
         else:
             await self.budget.settle(result.reservation, result.usd)
             return result
@@ -137,7 +141,7 @@ class LiveDispatcher:
     ) -> DispatchResult:
         """Send a request once, with options that the endpoint supports."""
         while True:
-            options = self._choose_options(request)
+            options = self.choose_options(request)
             call.move_to("turn")
             try:
                 async with self.limiter.acquire(request.size // CHARACTERS_A_TOKEN) as permit:
@@ -154,7 +158,7 @@ class LiveDispatcher:
                         answer = await self.model.chat.ask(messages, options)
                     answer = self._record_answer(answer, request, permit)
             except CallFailure as failure:
-                if not self._fall_back(failure, options):
+                if not self.fall_back(failure, options):
                     raise
                 tries.append(failure.message)
             else:
@@ -166,7 +170,7 @@ class LiveDispatcher:
                     reservation=reservation,
                 )
 
-    def _choose_options(self, request: ModelRequest) -> RequestOptions:
+    def choose_options(self, request: ModelRequest) -> RequestOptions:
         """Return the options with the best way of asking that the endpoint is known to support."""
         method: Method = "text"
         if request.options.schema:
@@ -174,7 +178,7 @@ class LiveDispatcher:
         plain_limit = self.capabilities.plain_limit(self.model)
         return replace(request.options, method=method, plain_limit=plain_limit)
 
-    def _fall_back(self, failure: CallFailure, options: RequestOptions) -> bool:
+    def fall_back(self, failure: CallFailure, options: RequestOptions) -> bool:
         """Drop the option that the endpoint refused; return whether another one is left."""
         if failure.refused == "method" and options.schema:
             return self.capabilities.drop_method(self.model, options.method)
@@ -205,7 +209,9 @@ class LiveDispatcher:
         self, answer: "AIMessage", request: ModelRequest, permit: Permit
     ) -> "AIMessage":
         """Record an answer; return it without tokens that its request cannot have had."""
-        answer = _drop_impossible_count(answer, request)
+        answer = drop_impossible_count(
+            answer, prompt_bytes=request.size, max_tokens=request.options.max_tokens
+        )
         if told := answer.response_metadata.get(IMPOSSIBLE_COUNT):
             self.active_calls.record_impossible_count(self.model.name, str(told))
         usage = answer.usage_metadata
@@ -213,7 +219,7 @@ class LiveDispatcher:
         permit.record_answer(answer.response_metadata["limits"], tokens)
         return answer
 
-    def _to_error(self, failure: CallFailure) -> FinalError:
+    def to_error(self, failure: CallFailure) -> FinalError:
         """Return the error that a failure is when nothing more is tried."""
         endpoint = self.model.identity.endpoint
         if failure.retryable:
@@ -233,12 +239,18 @@ class LiveDispatcher:
         )
 
 
-def _drop_impossible_count(answer: "AIMessage", request: ModelRequest) -> "AIMessage":
-    """Return an answer with its tokens; without them if its request cannot have had so many."""
+def drop_impossible_count(
+    answer: "AIMessage", *, prompt_bytes: int, max_tokens: int
+) -> "AIMessage":
+    """Return an answer with its tokens; without them if its request cannot have had so many.
+
+    Args:
+        answer: The answer.
+        prompt_bytes: Bytes of messages and schema of the request.
+        max_tokens: The longest answer that was asked for.
+    """
     usage = answer.usage_metadata
-    told = usage and find_impossible_count(
-        usage, prompt_bytes=request.size, max_tokens=request.options.max_tokens
-    )
+    told = usage and find_impossible_count(usage, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
     if not told:
         return answer
     metadata = {**answer.response_metadata, IMPOSSIBLE_COUNT: str(told)}

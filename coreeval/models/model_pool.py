@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from coreeval.config import ROLES, AnyConfig, ModelConfig, ModelsConfig
 from coreeval.models.activity import ActiveCalls
+from coreeval.models.batch_dispatch import BatchDispatcher, Batching
 from coreeval.models.budget import Budget
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.client import MAX_DRAWS, ModelClient
-from coreeval.models.dispatch import LiveDispatcher
+from coreeval.models.dispatch import Dispatcher, LiveDispatcher
 from coreeval.models.model import Model
 from coreeval.models.providers import open_model
 from coreeval.models.rate_limit import RateLimiter
@@ -31,6 +32,7 @@ class ModelPool:
         env: Where keys come from; the environment where it is not given.
         active_calls: Receives the stage of each call.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
+        batching: What is asked through batches; None: nothing.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class ModelPool:
         env: Mapping[str, str] | None = None,
         active_calls: ActiveCalls | None = None,
         trusted: Pairs = (),
+        batching: Batching | None = None,
     ) -> None:
         self.calls = calls
+        self.batching = batching
         self._budget = budget
         self._in_flight = in_flight
         self._retry = retry or Retry()
@@ -79,7 +83,7 @@ class ModelPool:
             from coreeval.models.completions import open_text_scorer  # the SDK takes 0.7 s
 
             model = open_text_scorer(model)
-        dispatcher = LiveDispatcher(
+        live = LiveDispatcher(
             model=model,
             limiter=self._find_limiter(model),
             budget=self._budget,
@@ -90,7 +94,7 @@ class ModelPool:
         )
         return ModelClient(
             model,
-            dispatcher,
+            self._choose_dispatcher(live),
             self.calls,
             self._capabilities,
             role=role,
@@ -98,6 +102,13 @@ class ModelPool:
             settle=settle,
             logprobs=logprobs,
         )
+
+    def _choose_dispatcher(self, live: LiveDispatcher) -> Dispatcher:
+        """Return a dispatcher that waits for batches if the model is asked through them."""
+        batching = self.batching
+        if batching is None or not batching.covers(live.model):
+            return live
+        return BatchDispatcher(live=live, batches=self.calls.batches, batching=batching)
 
     def role_clients(self, models: ModelsConfig) -> dict[RoleName, ModelClient]:
         """Return a client for each role that a model plays; roles played by rules have none."""
@@ -126,6 +137,7 @@ def open_model_pool(
     limited: bool = True,
     active_calls: ActiveCalls | None = None,
     patience_s: float = 0.0,
+    batching: Batching | None = None,
 ) -> ModelPool:
     """Return the model pool of a run or a trial.
 
@@ -136,6 +148,7 @@ def open_model_pool(
         limited: Whether the run's budget applies.
         active_calls: Receives the stage of each call.
         patience_s: How long to wait for other processes that share the budget, in seconds.
+        batching: What is asked through batches; None: nothing.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -148,4 +161,5 @@ def open_model_pool(
         in_flight=config.run.concurrency,
         active_calls=active_calls,
         trusted=trusted,
+        batching=batching,
     )

@@ -19,6 +19,7 @@ from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from coreeval.config import ModelConfig
+from coreeval.models.batches import BatchEndpoint
 from coreeval.models.chat import SdkChatModel, append_schema, check_usage, make_ai_message
 from coreeval.models.failures import (
     DECLINED,
@@ -345,16 +346,25 @@ class OpenAIChat(SdkChatModel):
             (openai.AsyncOpenAI, url, secret, ca_file), lambda: _make_client(url, secret, ca_file)
         )
 
+    def encode_request(self, messages: list[dict[str, str]], options: RequestOptions) -> bytes:
+        """Return the body of a request as `answer` sends it."""
+        return encode_body(request_body(self.settings, messages, options))
+
+    def open_batches(self) -> BatchEndpoint:
+        """Return the endpoint's batches, to be used in the running loop."""
+        from coreeval.models.openai_batches import OpenAIBatches  # which imports this module
+
+        return OpenAIBatches(self._url, self.key.get_secret_value(), self.settings)
+
     async def _send(
         self, messages: list[dict[str, str]], options: RequestOptions
     ) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        body = request_body(self.settings, messages, options)
         try:
             response = await self._share_client(secret).post(
                 f"{self._url.rstrip('/')}/chat/completions",  # whole: the SDK would parse it twice
                 cast_to=httpx2.Response,
-                content=encode_body(body),
+                content=self.encode_request(messages, options),
                 options={"timeout": openai.Timeout(seconds, connect=min(_CONNECT_S, seconds))},
             )
         except REQUEST_ERRORS as error:

@@ -16,7 +16,7 @@ from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
 from coreeval.tools.workspace import find_workspace, name_payer
 
-Status = Literal["running", "interrupted", "stopped", "complete"]
+Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _MANIFEST_HINT = "restore the file from a copy, or start a new run"
 
@@ -178,6 +178,8 @@ class Manifest(Value):
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
+    batching: bool = False
+    """Whether calls wait for batches."""
     evaluation: Evaluation | None = None
     """The questions to targets after the run; None if only the config states them."""
     parent: FollowedRelease | None = None

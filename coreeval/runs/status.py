@@ -15,6 +15,7 @@ from typing import Any
 
 from coreeval.errors import RunStateError
 from coreeval.meanings import OUTCOMES
+from coreeval.runs.batches import BatchSummary, read_batches
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import MOST_INTEGER, is_locked
 from coreeval.tools.stores.heartbeat import (
@@ -40,7 +41,7 @@ seconds."""
 STUCK_AFTER_S = 660.0
 """Seconds in one step after which a sample is reported as stuck: the retries of a model call end
 after ten minutes."""
-STATUSES = ("running", "interrupted", "stopped", "complete")
+STATUSES = ("running", "interrupted", "stopped", "waiting", "complete")
 """Valid statuses of a run in its manifest."""
 _TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
 _MAYBE_TEXTS = ("cassette",)
@@ -104,7 +105,7 @@ class RunStatus:
     run: Path
     task: str
     status: str
-    """`running`, `interrupted`, `stopped`, `killed` or `complete`."""
+    """`running`, `interrupted`, `stopped`, `waiting`, `killed` or `complete`."""
     created_at: str
     ended_at: str
     """End time; empty while a process works on the run."""
@@ -122,6 +123,8 @@ class RunStatus:
     """Seconds since the last progress; 0 if no process works on the run."""
     sign: LifeSign | None
     stuck: tuple[StuckSample, ...]
+    batches: BatchSummary | None
+    """The batches that the run's calls wait for or waited for; None if they were sent at once."""
 
     @property
     def ended(self) -> int:
@@ -218,6 +221,7 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
         idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
         sign=sign,
         stuck=_find_stuck(beat, now) if beat and works else (),
+        batches=_read_batches(manifest, run, now) if manifest.get("batching") else None,
     )
 
 
@@ -379,9 +383,8 @@ def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
     """Return the ledger's sums for a live or killed run, else the manifest's sums."""
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
-        payer = name_payer(manifest["run"], manifest["now"], manifest.get("cassette", ""))
-        workspace = find_workspace(Path(manifest["workspace"]), run.resolve(), payer)
-        return SpendingReader(Workspace(workspace).calls, payer, cost["budget_usd"]).now()
+        calls, payer = _find_calls(manifest, run)
+        return SpendingReader(calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(
         billed_usd=round(sum(row["usd"] or 0.0 for row in paid), DIGITS),
@@ -389,6 +392,18 @@ def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
         unpriced=sum(row["calls"] - row["priced"] for row in paid),
         budget_usd=cost["budget_usd"],
     )
+
+
+def _find_calls(manifest: Json, run: Path) -> tuple[Path, str]:
+    """Return the call store of a run, and the run's name there."""
+    payer = name_payer(manifest["run"], manifest["now"], manifest.get("cassette", ""))
+    workspace = find_workspace(Path(manifest["workspace"]), run.resolve(), payer)
+    return Workspace(workspace).calls, payer
+
+
+def _read_batches(manifest: Json, run: Path, now: Clock) -> BatchSummary:
+    calls, payer = _find_calls(manifest, run)
+    return read_batches(calls, payer, now=now)
 
 
 def _read_life_sign(beat: Json, now: Clock) -> LifeSign:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from coreeval.config.schedule import HookConfig, format_version, is_version
 from coreeval.errors import (
@@ -31,7 +31,11 @@ from coreeval.schedule.steps import StepResult, StepRunner
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.workspace import RunFiles
 
-Ending = Literal["released", "failed", "gate", "interrupted", "held", "nothing", "clock_back"]
+Ending = Literal[
+    "released", "failed", "gate", "interrupted", "waiting", "held", "nothing", "clock_back"
+]
+WAITING: Final = 5
+"""The exit code of a run that waits for batches (design.md §7)."""
 IDLE_ENDINGS: frozenset[Ending] = frozenset({"nothing", "held"})
 """The endings of checks that had nothing to do."""
 HookCaller = Callable[[Sequence[HookConfig], HookEvent, Path], tuple[HookResult, ...]]
@@ -181,7 +185,7 @@ class ScheduleCheck:
         if state.begun and newest and state.begun.due_at < newest:
             done = self._try_period(state.begun)
             yield done
-            if done.ending in ("interrupted", "held"):
+            if done.ending in ("interrupted", "waiting", "held"):
                 return
         idle = self._idle_result(self.plan.state_file.read())
         yield idle or self._try_period(self._open_period())
@@ -276,7 +280,8 @@ class ScheduleCheck:
         if release is None:
             ran = self._run_steps(begun)
             if not ran.finished:
-                return self._record_interrupt(begun)
+                stop = self._record_waiting if ran.waiting else self._record_interrupt
+                return stop(begun)
             ran.refuse_failed(self.plan.schedule.max_failed)
             release = self.dependencies.steps.release(
                 ran.run,
@@ -335,6 +340,11 @@ class ScheduleCheck:
     def _record_interrupt(self, begun: OpenPeriod) -> ScheduleResult:
         self._save(begun.model_copy(update={"outcome": "interrupted"}))
         return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
+
+    def _record_waiting(self, begun: OpenPeriod) -> ScheduleResult:
+        """Record that the run waits for batches; the next look collects them."""
+        self._save(begun.model_copy(update={"outcome": "waiting"}))
+        return self._make_result("waiting", begun, exit_code=WAITING)
 
     def _record_failure(self, begun: OpenPeriod, error: Exception) -> ScheduleResult:
         """Record an error, and run the hooks that have not taken it yet."""

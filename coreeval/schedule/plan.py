@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from coreeval.releases.gates.limits import Gates
 
 
-TryOutcome = Literal["running", "interrupted", "failed", "gate"]
+TryOutcome = Literal["running", "interrupted", "waiting", "failed", "gate"]
 
 
 class ErrorRecord(Value):

@@ -32,12 +32,15 @@ class StepResult:
     """The counts of the manifest: total, outcomes and pending."""
     control: Mapping[str, int] | None = None
     """The same counts of the pass that writes the control arm; None without one."""
+    waiting: bool = False
+    """Whether it waits for batches."""
 
     @classmethod
     def from_manifest(cls, run: Path, manifest: "Manifest") -> "StepResult":
         """Return the state of a run as its manifest has it."""
         control = manifest.control.counts if manifest.control else None
-        return cls(run, manifest.status == "complete", manifest.counts, control)
+        waiting = manifest.status == "waiting"
+        return cls(run, manifest.status == "complete", manifest.counts, control, waiting)
 
     @property
     def failed(self) -> int:

@@ -137,6 +137,17 @@ def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -
     return ((prompt_bytes + FRAMING_BYTES) * dearest + max_tokens * price.output) / MILLION
 
 
+def find_batch_price(price: PriceConfig) -> PriceConfig | None:
+    """Return what a model charges in a batch; None if that is not known.
+
+    What is known of cached prompts in batches differs: they count as any other prompt there, which
+    is the most that they can cost.
+    """
+    if price.batch_input is None or price.batch_output is None:
+        return None
+    return PriceConfig(input=price.batch_input, output=price.batch_output)
+
+
 FREE = PriceConfig(input=0, output=0)
 """The price of answers from this machine."""
 Prices = Mapping[str, Price]

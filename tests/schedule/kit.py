@@ -37,6 +37,8 @@ class FakeSchedule:
     changed: list[str] = field(default_factory=list)
     """What differs from what the last run began with."""
     finishes: bool = True
+    waits: bool = False
+    """Whether the run waits for batches where it does not finish."""
     error: Exception | None = None
     """What the next run ends with."""
     refused: CoreEvalError | None = None
@@ -121,7 +123,8 @@ class FakeSchedule:
         self.meanwhile()
         if self.error:
             raise self.error
-        return StepResult(run, self.finishes, self.counts, self.control)
+        waits = self.waits and not self.finishes
+        return StepResult(run, self.finishes, self.counts, self.control, waits)
 
     def release(
         self, run: Path, version: str, *, require_review: bool, gates: Gates | None

@@ -268,6 +268,32 @@ def test_an_interrupted_run_stops_everything_and_goes_on_later(
     assert office.did == ["resume", "release 2026.47"]
 
 
+def test_a_run_that_waits_for_batches_is_no_failure_and_holds_up_no_other_config(
+    office: FakeSchedule, tmp_path: Path
+) -> None:
+    office.finishes, office.waits = False, True
+    other = FakeSchedule(tmp_path, name="other")
+    first, second = run_due([office.config, other.config], office.dependencies())
+    assert (first.ending, first.exit_code, office.told) == ("waiting", 5, [])
+    assert second.ending == "waiting"
+    assert office.state.begun and office.state.begun.outcome == "waiting"
+    office.finishes = True
+    assert office.check_once().ending == "released"
+    assert office.did == ["resume", "release 2026.47"]
+
+
+def test_a_period_whose_run_waits_for_batches_is_finished_before_the_next(
+    office: FakeSchedule,
+) -> None:
+    office.finishes, office.waits = False, True
+    office.check_once()
+    office.now += WEEK
+    assert [each.ending for each in office.check()] == ["waiting"]
+    office.finishes = True
+    assert [each.ending for each in office.check()] == ["released", "released"]
+    assert office.releases == ["2026.47", "2026.48"]
+
+
 def test_only_one_is_at_work(office: FakeSchedule) -> None:
     seen = list[ScheduleResult]()
     office.meanwhile = lambda: seen.extend(run_due([office.config], office.dependencies()))

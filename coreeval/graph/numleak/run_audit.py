@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.replies import read_replies
-from coreeval.graph.campaign import Campaign, CampaignStopped, file_names
+from coreeval.graph.batch_rounds import work_in_rounds
+from coreeval.graph.campaign import Campaign, CampaignQueued, CampaignStopped, file_names
 from coreeval.graph.numleak.defence_trials import ask_utility
 from coreeval.graph.numleak.plan import (
     SeriesSet,
@@ -43,10 +44,12 @@ async def audit_series(run: RunContext) -> list[str]:
     done = await asyncio.to_thread(run.store.stage, AUDIT_STAGE)
     if done is None:
         try:
-            done = await _ask_targets(run)
+            await work_in_rounds(run, lambda: _ask_targets(run))
         except CampaignStopped:
             return []
-        await asyncio.to_thread(run.store.finish_stage, AUDIT_STAGE, done)
+        if run.stop.asked:
+            return []
+        done = await asyncio.to_thread(_finish_audit, run)
     return list(done["targets"])
 
 
@@ -119,22 +122,33 @@ def audit_answers(run: RunContext) -> dict[str, Any] | None:
     }
 
 
-async def _ask_targets(run: RunContext) -> dict[str, list[str]]:
+async def _ask_targets(run: RunContext) -> None:
+    """Ask each target once; what waits for a batch is asked again in the next pass."""
     universe, audits = await asyncio.to_thread(list_run_audits, run)
     files = list_reply_files(run, run.config.models.targets)
     async with open_run_campaign(run, AUDIT_STAGE) as campaign:
         for audit in audits:
             file = files[audit.target.model]
             if not file.exists():
-                await _audit_target(run, campaign, audit, universe, file)
+                with suppress(CampaignQueued):
+                    await _audit_target(run, campaign, audit, universe, file)
             if audit.judged and not _utility_file(file).exists():
-                await _judge_target(run, campaign, audit, _utility_file(file))
+                with suppress(CampaignQueued):
+                    await _judge_target(run, campaign, audit, _utility_file(file))
+
+
+def _finish_audit(run: RunContext) -> dict[str, Any]:
+    """Note that the stage is done, and what it found out; return that."""
+    universe, audits = list_run_audits(run)
+    files = list_reply_files(run, run.config.models.targets)
     asked = [files[audit.target.model] for audit in audits]
     replies = [reply for file in asked for reply in read_replies(file).good]
-    return {
+    done = {
         "targets": [audit.target.model for audit in audits],
         "notes": [*iter_notes(universe, audits), *missing_logprobs_notes(audits, replies)],
     }
+    run.store.finish_stage(AUDIT_STAGE, done)
+    return done
 
 
 async def _audit_target(

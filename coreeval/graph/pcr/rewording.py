@@ -14,6 +14,7 @@ from typing import cast
 from langgraph.errors import GraphDrained
 
 from coreeval.errors import CoreEvalError
+from coreeval.graph.batch_rounds import work_in_rounds
 from coreeval.graph.build import build_rewording_graph
 from coreeval.graph.monitor import Progress
 from coreeval.graph.nodes import SampleNodes
@@ -26,7 +27,9 @@ from coreeval.graph.state import SampleState, start_sample
 from coreeval.graph.threads import SampleApp, describe_error
 from coreeval.graph.train_split import draw_train, max_train_items
 from coreeval.models import close_models
+from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.rate_limit import RANK
+from coreeval.models.running_steps import track_steps
 from coreeval.schema import TrainEnd
 
 REWORD_STAGE = "reword"
@@ -52,14 +55,21 @@ async def reword_train(run: RunContext) -> None:
         runner = _ItemThreads(run, app, in_flight)
         total, ranks = len(pending) + counts.total(), itertools.count()
 
+        left = list(pending)
+
         async def work(item_id: str) -> None:
             end = await runner.reword(item_id, next(ranks))
+            left.extend([] if end else [item_id])
             counts.update([end.status] if end else [])
             done = counts.total()
             run.watch(Progress(stage=REWORD_STAGE, done=done, total=total, counts=dict(counts)))
 
-        at_once = run.config.run.concurrency
-        await run_pool(pending, work, concurrency=at_once, stop=run.stop, context=run.context)
+        async def one_pass() -> None:
+            ids, at_once = list(left), run.config.run.concurrency
+            left.clear()
+            await run_pool(ids, work, concurrency=at_once, stop=run.stop, context=run.context)
+
+        await work_in_rounds(run, one_pass)
 
 
 def _open_items(run: RunContext) -> tuple[list[str], Counter[str]]:
@@ -82,11 +92,11 @@ class _ItemThreads:
     in_flight: InFlight
 
     async def reword(self, item_id: str, rank: int) -> TrainEnd | None:
-        """Run one item and commit its end; return None if it was drained and stays open."""
+        """Run one item and commit its end; return None if it stays open."""
         RANK.set(rank)
         try:
             end = await self._end(item_id)
-        except GraphDrained:
+        except (GraphDrained, CallQueued):
             return None
         finally:
             self.in_flight.leave(item_id)
@@ -99,10 +109,11 @@ class _ItemThreads:
         try:
             with self.run.stop.control() as control:
                 async with asyncio.timeout(seconds):
-                    state = await self.app.ainvoke(
-                        start_sample(item_id), {"run_name": TRACED_AS}, control=control
-                    )
-        except (GraphDrained, CoreEvalError):
+                    with track_steps():
+                        state = await self.app.ainvoke(
+                            start_sample(item_id), {"run_name": TRACED_AS}, control=control
+                        )
+        except (GraphDrained, CallQueued, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one item's trouble must not end the run
             return TrainEnd(status="failed", reason=describe_error(error, seconds))

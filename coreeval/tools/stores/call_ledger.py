@@ -25,7 +25,7 @@ from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.heartbeat import DIGITS
 from coreeval.tools.stores.prepared_statements import DeleteStatement
-from coreeval.tools.stores.sqlite import is_postgresql
+from coreeval.tools.stores.sqlite import Row, is_postgresql
 
 MOST_USD = 1000.0
 """A limit above the cost of any call, twenty million tokens at the highest price in prices.yaml: a
@@ -161,8 +161,15 @@ class Ledger:
             newest, billed = connection.execute(self._add, about).one()
             return newest, billed
 
-    async def _insert(self, reservation: Reservation, key: str, budget_usd: float) -> bool:
-        row = {
+    async def reserve_writes(
+        self, reservation: Reservation, key: str, budget_usd: float
+    ) -> list[Write]:
+        """Return the statements that make a reservation if the budget covers it."""
+        await self._add_up(0, 0.0)
+        return [(self._reserve, [self._reservation_row(reservation, key, budget_usd)])]
+
+    def _reservation_row(self, reservation: Reservation, key: str, budget_usd: float) -> Row:
+        return {
             "id": reservation.id,
             "payer": self._payer,
             "key": key,
@@ -171,6 +178,9 @@ class Ledger:
             "seen": self._seen,
             "budget": budget_usd + 10**-DIGITS,
         }
+
+    async def _insert(self, reservation: Reservation, key: str, budget_usd: float) -> bool:
+        row = self._reservation_row(reservation, key, budget_usd)
         try:
             written = self._writer.submit([(self._reserve, [row])], lasting=True)
             return await asyncio.wrap_future(written) > 0

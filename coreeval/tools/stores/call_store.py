@@ -25,6 +25,7 @@ from sqlalchemy.exc import IntegrityError
 from coreeval.errors import RunError, RunStateError
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
+from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_ledger import Ledger, Reservation, insert_lasting_reservation
 from coreeval.tools.stores.call_records import (
     CallRecord,
@@ -105,6 +106,7 @@ class CallStore:
             engine.dispose()
             raise
         self.ledger = Ledger(engine, self._writer, payer)
+        self.batches = CallBatches(engine, self._writer, self.ledger, payer)
         self._add = InsertStatement(engine, t.calls, twice="fails")
         self._add_text = InsertStatement(engine, t.texts, twice="replaces")
         self._add_ability = InsertStatement(engine, t.abilities, twice="replaces")
@@ -185,11 +187,21 @@ class CallStore:
             keys = list(connection.scalars(query))
         yield from filter(None, map(self._find_or_note_damage, keys))
 
-    async def put(self, record: CallRecord, reservation: Reservation | None = None) -> CallRecord:
+    async def put(
+        self,
+        record: CallRecord,
+        reservation: Reservation | None = None,
+        also: Sequence[Write] = (),
+    ) -> CallRecord:
         """Commit a call in the payer's name and return the call stored under its key.
 
         If another process stored one first, that record is returned and kept, since somebody may
         have used it. The reservation is settled either way.
+
+        Args:
+            record: The call.
+            reservation: What was put aside for it.
+            also: What is committed in the same transaction.
         """
         record = replace(record, paid_by=self._payer)
         row, texts = encode_record(record)
@@ -200,7 +212,7 @@ class CallStore:
         if record.key in self._damaged:
             damaged = delete(t.calls).where(t.calls.c.key == record.key)
             repair = [(insert_lasting_reservation(record.key), None), (damaged, None)]
-        writes = [*settled, *repair, (self._add_text, rows), (self._add, [row])]
+        writes = [*settled, *repair, *also, (self._add_text, rows), (self._add, [row])]
         try:
             await asyncio.wrap_future(self._writer.submit(writes))
         except IntegrityError:
@@ -277,6 +289,7 @@ class CallStore:
             self._writer.close()
         finally:
             self._find.close()
+            self.batches.close()
             self._engine.dispose()
 
     def _decode(self, row: Row, request: str = "") -> CallRecord | None:

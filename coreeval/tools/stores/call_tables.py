@@ -58,6 +58,50 @@ reservations = Table(
     Column("usd", Float, nullable=False),
 )
 """The worst case of each request that was sent and not settled."""
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("payer", Text, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("provider_id", Text, nullable=False, server_default=""),
+    Column("status", Text, nullable=False, server_default=""),
+    Column("problem", Text, nullable=False, server_default=""),
+    Column("total", WIDE_INTEGER, nullable=False),
+    Column("succeeded", WIDE_INTEGER, nullable=False, server_default="0"),
+    Column("failed", WIDE_INTEGER, nullable=False, server_default="0"),
+    Column("most_usd", Float, nullable=True),
+    Column("usd", Float, nullable=True),
+    Column("live_usd", Float, nullable=True),
+    Column("files", Text, nullable=False, server_default=""),
+    Column("made_at", String(40), nullable=False),
+    Column("sent_at", String(40), nullable=False, server_default=""),
+    Column("ended_at", String(40), nullable=False, server_default=""),
+)
+"""The batches of questions that were sent to providers."""
+batch_requests = Table(
+    "batch_requests",
+    metadata,
+    Column("payer", Text, primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("batch", String(32), nullable=False),
+    Column("process", String(32), nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("size", WIDE_INTEGER, nullable=False),
+    Column("max_tokens", WIDE_INTEGER, nullable=False),
+    Column("method", String(32), nullable=False),
+    Column("plain_limit", Boolean, nullable=False),
+    Column("tries", Text, nullable=False),
+    Column("reservation", String(32), nullable=False),
+    Column("most_usd", Float, nullable=True),
+    Column("answer", LargeBinary, nullable=True),
+    Column("usd", Float, nullable=True),
+)
+"""The questions that wait for a batch, or for their answer to be stored as a call."""
 abilities = Table(
     "abilities",
     metadata,
@@ -67,6 +111,7 @@ abilities = Table(
     Column("value", Text, nullable=False),
 )
 """What is known about models."""
+Index("requests_by_batch", batch_requests.c.batch)
 Index("calls_by_payer", calls.c.paid_by, calls.c.usd)
 """Holds all that the sum of a run is made of: the rows are large, and are left alone."""
 
@@ -82,6 +127,6 @@ def _create_postgresql(connection: Connection) -> None:
 
 
 CALL_SCHEMA: Final = Schema(
-    version=7, create=metadata.create_all, create_postgresql=_create_postgresql
+    version=8, create=metadata.create_all, create_postgresql=_create_postgresql
 )
 """The schema of calls.db."""

@@ -1,0 +1,52 @@
+"""The batches of a run, as commands print them."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from coreeval.cli.output import Document, one_line
+from coreeval.tools.formatting import describe_price, format_span
+
+if TYPE_CHECKING:
+    from coreeval.runs.batches import BatchStatus, BatchSummary
+
+SHOWN = 10
+"""Most open batches listed; `--json` has them all."""
+
+
+def batch_document(found: "BatchSummary | None") -> Document | None:
+    """Return the batches of a run for `--json`; None if its calls were sent at once."""
+    if found is None:
+        return None
+    return {
+        "open": len(found.open),
+        "open_calls": found.open_calls,
+        "saved_usd": found.saved_usd,
+        "expected_usd": found.expected_usd,
+        "batches": [asdict(each) for each in found.batches],
+    }
+
+
+def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
+    """Yield what a run waits for, and what its batches saved."""
+    if found is None or not found.batches:
+        return
+    done = sum(each.state == "collected" for each in found.batches)
+    saved = f", saved {describe_price(found.saved_usd)}" if found.saved_usd else ""
+    more = f", may save {describe_price(found.expected_usd)} more" if found.expected_usd else ""
+    opened = f"{len(found.open)} open with {found.open_calls} calls"
+    yield f"batches: {opened}, {done} ended{saved}{more}"
+    yield from (f"  {_describe_batch(each)}" for each in found.open[:SHOWN])
+    if len(found.open) > SHOWN:
+        yield f"  and {len(found.open) - SHOWN} more; --json lists them all"
+
+
+def _describe_batch(batch: "BatchStatus") -> str:
+    word = batch.status or "not known to have been sent"
+    ended = batch.succeeded + batch.failed
+    failed = f", {batch.failed} failed" if batch.failed else ""
+    name = f" ({one_line(batch.provider_id)})" if batch.provider_id else ""
+    return (
+        f"{one_line(batch.model)}: {ended} of {batch.total} calls done{failed}, "
+        f"{one_line(word)}, {format_span(batch.age_s)} old{name}"
+    )

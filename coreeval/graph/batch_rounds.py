@@ -1,0 +1,161 @@
+"""Rounds of batches: what waits is sent, what has come is collected, and the run goes on.
+
+In each round every open question is asked over stored answers. Those without an answer wait for a
+batch. When nothing moves any more, what waits is sent, and the run either ends here, to be resumed
+once the batches have come, or waits for them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from coreeval.errors import RunError
+from coreeval.graph.batch_sender import BatchSender
+from coreeval.graph.monitor import Progress
+from coreeval.graph.phases import OnResult, Phase, PhaseResult, PhaseRunner
+from coreeval.graph.run_context import RunContext
+from coreeval.models.batch_dispatch import Batching
+from coreeval.tools.stores.batch_records import Batch
+from coreeval.tools.stores.call_store import open_calls
+
+LONGEST_LOOK_S = 60.0
+"""Most seconds between two looks at batches that a process waits for."""
+BATCH_STAGE = "batches"
+
+
+async def work_in_rounds(run: RunContext, one_pass: Callable[[], Awaitable[None]]) -> None:
+    """Repeat a pass until none of its questions waits for a batch.
+
+    Returns early if the run is told to stop; it is if it ends here and waits for batches.
+
+    Args:
+        run: The run.
+        one_pass: Asks all that is open.
+
+    Raises:
+        CoreEvalError: something that no question could survive, such as a refused batch.
+    """
+    batching = run.batching
+    if batching is None:
+        await one_pass()
+        return
+    async with _open_rounds(run, batching) as rounds:
+        moves = await rounds.start()
+        while moves and not run.stop.asked:
+            batching.queued = 0
+            await one_pass()
+            if not batching.queued:
+                return
+            moves = not run.stop.asked and await rounds.advance()
+
+
+class BatchRunner:
+    """Takes samples through a phase in rounds of batches.
+
+    Args:
+        run: The run.
+        inner: Takes samples through a phase once; those that wait for a batch stay open.
+    """
+
+    def __init__(self, run: RunContext, inner: PhaseRunner) -> None:
+        self._run, self._inner = run, inner
+
+    async def run(self, phase: Phase, ids: Sequence[str], on_result: OnResult) -> None:
+        """Take samples through a phase; see `PhaseRunner`."""
+        left = list(ids)
+
+        async def one_pass() -> None:
+            nonlocal left
+            still_open = list[str]()
+
+            def note(result: PhaseResult) -> None:
+                if result.is_open:
+                    still_open.append(result.sample_id)
+                else:
+                    on_result(result)
+
+            await self._inner.run(phase, left, note)
+            left = still_open
+
+        await work_in_rounds(self._run, one_pass)
+
+
+@asynccontextmanager
+async def _open_rounds(run: RunContext, batching: Batching) -> AsyncIterator["_Rounds"]:
+    calls = await asyncio.to_thread(open_calls, run.workspace.calls, run.payer)
+    try:
+        async with BatchSender.open(run, batching, calls.batches) as sender:
+            yield _Rounds(run, batching, sender)
+    finally:
+        await asyncio.to_thread(calls.close)
+
+
+class _Rounds:
+    """The rounds of one stage of a run."""
+
+    def __init__(self, run: RunContext, batching: Batching, sender: BatchSender) -> None:
+        self._run, self._batching, self._sender = run, batching, sender
+
+    async def start(self) -> bool:
+        """Collect what has come; return whether a pass can do anything now."""
+        batching = self._batching
+        was_waiting, batching.was_waiting = batching.was_waiting, False
+        batching.live = batching.always_live
+        await self._sender.settle_sending()
+        has_come = await self._sender.collect()
+        if batching.always_live and await self._sender.cancel_all():
+            return await self._wait()
+        if was_waiting and not has_come and self._sender.open_batches():
+            return await self._wait_or_leave()
+        return True
+
+    async def advance(self) -> bool:
+        """Send what waits, unless too little is left; return whether another pass can go on now."""
+        batching, sender = self._batching, self._sender
+        if await sender.collect():
+            return True
+        lengths = await asyncio.to_thread(sender.queue_lengths)
+        waiting = sum(each.requests for each in lengths)
+        opened = sender.open_batches()
+        left = waiting + sum(each.total for each in opened)
+        calls = await asyncio.to_thread(sender.count_calls)
+        if waiting and left <= batching.config.live_below * (calls + left):
+            self._run.tell(self._run.stage, note=f"{waiting} calls are left: they are asked live")
+            batching.live = True
+            return True
+        if await sender.send(lengths, hold_small=bool(opened)):
+            return True
+        if not sender.open_batches():
+            raise RunError(
+                "questions wait for a batch, and there is none",
+                where=str(self._run.workspace.calls),
+                hint="coreeval resume RUN --live asks them without batches",
+            )
+        return await self._wait_or_leave()
+
+    async def _wait_or_leave(self) -> bool:
+        """Wait for batches if this process is to; otherwise end the run here."""
+        if self._batching.waits:
+            return await self._wait()
+        if not self._run.stop.asked:
+            self._batching.waiting = True
+            self._run.stop.ask("batches")
+        return False
+
+    async def _wait(self) -> bool:
+        """Wait until a batch has come; return False if the run is told to stop."""
+        stopped, pause = asyncio.Event(), self._batching.first_look_s
+        with self._run.stop.notify(lambda _reason: stopped.set()):
+            while not self._run.stop.asked:
+                self._tell(self._sender.open_batches())
+                if await self._sender.collect() or not self._sender.open_batches():
+                    return True
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopped.wait(), pause)
+                pause = min(pause * 1.5, LONGEST_LOOK_S)
+        return False
+
+    def _tell(self, opened: Sequence[Batch]) -> None:
+        done = sum(each.succeeded + each.failed for each in opened)
+        total = sum(each.total for each in opened)
+        self._run.watch(Progress(stage=BATCH_STAGE, done=done, total=total))

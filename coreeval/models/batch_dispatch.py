@@ -1,0 +1,208 @@
+"""The way of a request through a batch: queued now, answered when the question is asked again.
+
+A question without an answer is queued and given up for now, with `CallQueued`. Once its batch has
+been collected, whoever asks it again gets the answer as if it had just been sent. What is given up
+comes to its place again over stored answers, so nothing has to wait in memory.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from coreeval.config import Method, PriceConfig
+from coreeval.config.run import BatchConfig
+from coreeval.models.dispatch import DispatchResult, LiveDispatcher, ModelRequest
+from coreeval.models.failures import CallFailure
+from coreeval.models.model import Model
+from coreeval.models.retry import Retry
+from coreeval.tools.catalogs import find_batch_price, worst_case_cost
+from coreeval.tools.stores.batch_records import LIVE, BatchedRequest, QueuedRequest
+from coreeval.tools.stores.call_batches import CallBatches
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+
+
+BATCH_TRIES = 3
+"""How often a question whose request failed in a batch is sent in one; then it is asked live."""
+
+
+class CallQueued(Exception):
+    """A question waits for a batch: whoever asked it gives up for now and asks again later."""
+
+
+@dataclass
+class Batching:
+    """What a process asks through batches, and what it gave up for now.
+
+    Args:
+        config: The settings of the run's config.
+    """
+
+    config: BatchConfig
+    live: bool = False
+    """Whether questions that are in no batch are asked at once: those that are left at the end."""
+    queued: int = 0
+    """How many calls were given up for now since this was last set to 0."""
+    always_live: bool = False
+    """Whether open batches are cancelled and all that is left is asked at once."""
+    waits: bool = False
+    """Whether the process waits for batches; if not, the run ends and is resumed later."""
+    was_waiting: bool = False
+    """Whether the run ended waiting for batches and no pass has been made since."""
+    waiting: bool = False
+    """Whether the run ends here and waits for batches."""
+    first_look_s: float = 5.0
+    """Seconds until the first look at a batch that is waited for; later ones are rarer."""
+    retry: Retry = field(default_factory=Retry)
+    """How often a question about a batch is sent again."""
+    without_batches: set[str] = field(default_factory=set)
+    """Endpoints that turned out to have no batches."""
+
+    def covers(self, model: Model) -> bool:
+        """Return whether a model is to be asked through batches."""
+        named = not self.config.models or model.name in self.config.models
+        return named and (self.config.files is not None or model.chat.open_batches() is not None)
+
+
+def find_batch_charge(price: PriceConfig | None) -> PriceConfig | None:
+    """Return what a request in a batch is charged with: the ordinary price if none is known."""
+    return price and (find_batch_price(price) or price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchDispatcher:
+    """Queues requests for batches, and returns what batches have answered.
+
+    Args:
+        live: Sends what is not to wait; knows the model and how it is asked.
+        batches: The queue.
+        batching: What the process asks through batches.
+    """
+
+    live: LiveDispatcher
+    batches: CallBatches
+    batching: Batching
+
+    async def send(self, request: ModelRequest) -> DispatchResult:
+        """Return the answer to one request; see `Dispatcher.send`.
+
+        Raises:
+            CallQueued: it waits for a batch.
+        """
+        found = await asyncio.to_thread(self.batches.find, request.key)
+        if found is not None and found.answer is not None:
+            return await self._use_answer(request, found, found.answer)
+        if found is not None and (found.is_sent or self._waits_here(found)):
+            raise self._give_up()
+        return await self._queue_or_send(request, found.tries if found else (), found)
+
+    def _waits_here(self, found: BatchedRequest) -> bool:
+        return self.batches.is_queued_here(found) and not self._asks_live
+
+    @property
+    def _asks_live(self) -> bool:
+        endpoint = self.live.model.identity.endpoint
+        return self.batching.live or endpoint in self.batching.without_batches
+
+    async def _use_answer(
+        self, request: ModelRequest, found: BatchedRequest, answer: bytes
+    ) -> DispatchResult:
+        """Return what a batch answered; a failure is tried again if that may help."""
+        outcome = load_outcome(answer)
+        if not isinstance(outcome, CallFailure):
+            return DispatchResult(
+                answer=outcome,
+                method=cast(Method, found.method),
+                tries=found.tries,
+                usd=found.usd,
+                reservation=found.reservation,
+                also=self.batches.forget_writes(request.key),
+            )
+        tries = [*found.tries, outcome.message]
+        options = self.live.choose_options(request)
+        sent = replace(options, method=cast(Method, found.method), plain_limit=found.plain_limit)
+        if self.live.fall_back(outcome, sent):
+            return await self._queue_or_send(request, tries, found)
+        if not outcome.retryable:
+            await self.batches.forget(request.key)
+            raise self.live.to_error(outcome)
+        if len(tries) < BATCH_TRIES:
+            return await self._queue_or_send(request, tries, found)
+        return await self._send_live(request, tries)
+
+    async def _queue_or_send(
+        self, request: ModelRequest, tries: Sequence[str], found: BatchedRequest | None
+    ) -> DispatchResult:
+        model = self.live.model
+        if self._asks_live or (found is not None and found.batch == LIVE):
+            return await self._send_live(request, tries)
+        options = self.live.choose_options(request)
+        try:
+            body = model.chat.encode_request([dict(one) for one in request.messages], options)
+        except UnicodeError:  # it says so when it is sent
+            return await self._send_live(request, tries)
+        charge = find_batch_charge(self.live.budget.find_price(model))
+        await self.batches.queue(
+            QueuedRequest(
+                key=request.key,
+                endpoint=model.identity.endpoint,
+                model=model.name,
+                body=body,
+                size=request.size,
+                max_tokens=options.max_tokens,
+                method=options.method,
+                plain_limit=options.plain_limit,
+                most_usd=None
+                if charge is None
+                else worst_case_cost(
+                    charge, prompt_bytes=request.size, max_tokens=options.max_tokens
+                ),
+                tries=tries,
+            )
+        )
+        raise self._give_up()
+
+    async def _send_live(self, request: ModelRequest, tries: Sequence[str]) -> DispatchResult:
+        result = await self.live.send(request)
+        also = self.batches.forget_writes(request.key)
+        return replace(result, tries=[*tries, *result.tries], also=also)
+
+    def _give_up(self) -> CallQueued:
+        self.batching.queued += 1
+        return CallQueued("this question waits for a batch")
+
+
+# -- answers as they are kept -------------------------------------------------------------------
+
+
+def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
+    """Return what became of a request in a batch, as JSON."""
+    if isinstance(outcome, CallFailure):
+        names = ("kind", "message", "billed", "refused")
+        return orjson.dumps({"failure": {name: getattr(outcome, name) for name in names}})
+    return orjson.dumps(
+        {
+            "content": str(outcome.text),
+            "response_metadata": outcome.response_metadata,
+            "usage_metadata": outcome.usage_metadata,
+        }
+    )
+
+
+def load_outcome(kept: bytes) -> "AIMessage | CallFailure":
+    """Return what `dump_outcome` kept."""
+    from langchain_core.messages import AIMessage
+
+    values: dict[str, Any] = orjson.loads(kept)
+    if failure := values.get("failure"):
+        return CallFailure(
+            failure["kind"],
+            failure["message"],
+            billed=failure["billed"],
+            refused=failure["refused"],
+        )
+    return AIMessage(**values)

@@ -1,0 +1,196 @@
+"""Batches as files in a folder, for inference that a user runs with vLLM's `run-batch`.
+
+    vllm run-batch -i FOLDER/ID.jsonl -o FOLDER/ID.results.jsonl --model NAME
+
+Both are OpenAI's JSON lines; the results come line by line, errors among them
+(https://docs.vllm.ai/en/latest/examples/offline_inference/openai_batch).
+"""
+
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from langchain_core.messages import AIMessage
+
+from coreeval.config import ModelConfig
+from coreeval.models.batch_http import iter_answers
+from coreeval.models.batches import (
+    MOST_BATCH_BYTES,
+    MOST_BATCH_REQUESTS,
+    BatchAnswer,
+    BatchPhase,
+    BatchRequest,
+    BatchState,
+    check_batch_id,
+    check_requests,
+)
+from coreeval.models.failures import CallFailure
+from coreeval.models.openai_batches import encode_batch_file, read_result
+from coreeval.tools.files import replacing
+
+T = TypeVar("T")
+
+
+class BatchFolder:
+    """Batches in a folder; see `BatchEndpoint`. The provider's id of a batch is our own.
+
+    Args:
+        folder: Where the files are; made if it is not there.
+        config: The model's config.
+    """
+
+    most_requests = MOST_BATCH_REQUESTS
+    most_bytes = MOST_BATCH_BYTES
+
+    def __init__(self, folder: Path, config: ModelConfig) -> None:
+        self._folder, self._config = folder, config
+
+    async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
+        """Write the requests to `FOLDER/ID.jsonl`, whole or not at all.
+
+        Raises:
+            CallFailure: it cannot be written (`unusable`).
+        """
+        check_requests(self, batch_id, requests)
+        content = encode_batch_file(requests)
+
+        def write() -> None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with replacing(self._requests(batch_id)) as draft:
+                draft.write_bytes(content)
+
+        _use_disk(write)
+        return await self.look(batch_id)
+
+    async def find(
+        self, batch_id: str, requests: Collection[str], *, since: datetime
+    ) -> BatchState | None:
+        """Return the batch of our id, if its file is there."""
+        state = await self.look(batch_id)
+        return None if state.phase == "lost" else state
+
+    async def look(self, provider_id: str) -> BatchState:
+        """Return where a batch stands: it has ended when each request has its line of results."""
+        check_batch_id(provider_id)
+        return _use_disk(lambda: self._look(provider_id))
+
+    def _look(self, batch_id: str) -> BatchState:
+        asked, results = self._requests(batch_id), self._results(batch_id)
+        total, done = _count_lines(asked), _count_lines(results)
+        if total is None:
+            return _make_state(batch_id, "lost", f"{asked.name} is not there")
+        made = datetime.fromtimestamp(asked.stat().st_mtime, UTC)
+        if done is None or done < total:
+            status = f"{done or 0:,} of {total:,} lines are in {results.name}"
+            return _make_state(batch_id, "running", status, total=total, created_at=made)
+        with results.open("rb") as file:
+            outcomes = [_is_answer(one) for one in iter_answers(file, _read, "")]
+        return _make_state(
+            batch_id,
+            "ended",
+            "completed",
+            total=total,
+            succeeded=sum(outcomes),
+            failed=len(outcomes) - sum(outcomes),
+            input_file=asked.name,
+            result_files=(results.name,),
+            created_at=made,
+        )
+
+    async def cancel(self, provider_id: str) -> BatchState:
+        """Remove the file of requests; what has a whole line of results keeps it."""
+        state = await self.look(provider_id)
+        if state.phase != "running":
+            return state
+        _use_disk(lambda: self._requests(provider_id).unlink(missing_ok=True))
+        results = self._results(provider_id)
+        files = (results.name,) if results.exists() else ()
+        return _make_state(provider_id, "ended", "cancelled", total=state.total, result_files=files)
+
+    async def read_answers(self, state: BatchState) -> AsyncGenerator[BatchAnswer, None]:
+        """Yield the answers; of a cancelled batch those whose lines are whole."""
+        if not state.result_files:
+            return
+        with _use_disk(lambda: self._results(state.provider_id).open("rb")) as file:
+            answers = iter_answers(file, _read, "")
+            while True:
+                try:
+                    answer = next(answers, None)
+                except CallFailure:
+                    if state.status == "cancelled":
+                        return  # vLLM was writing it
+                    raise
+                if answer is None:
+                    return
+                yield answer
+
+    async def delete_files(self, state: BatchState) -> None:
+        """Delete the files of requests and results."""
+
+        def delete() -> None:
+            self._requests(state.provider_id).unlink(missing_ok=True)
+            self._results(state.provider_id).unlink(missing_ok=True)
+
+        _use_disk(delete)
+
+    def _requests(self, batch_id: str) -> Path:
+        return self._folder / f"{batch_id}.jsonl"
+
+    def _results(self, batch_id: str) -> Path:
+        return self._folder / f"{batch_id}.results.jsonl"
+
+
+def _read(fields: dict[str, object]) -> AIMessage | CallFailure | None:
+    return read_result(fields, "")
+
+
+def _is_answer(answer: BatchAnswer) -> bool:
+    return isinstance(answer.outcome, AIMessage)
+
+
+def _count_lines(path: Path) -> int | None:
+    """Return how many lines with their ends a file has; None if it is not there."""
+    try:
+        with path.open("rb") as file:
+            return sum(line.endswith(b"\n") and bool(line.strip()) for line in file)
+    except FileNotFoundError:
+        return None
+
+
+def _use_disk(act: Callable[[], T]) -> T:
+    """Return what an act on the disk returns.
+
+    Raises:
+        CallFailure: the disk cannot be used.
+    """
+    try:
+        return act()
+    except OSError as error:
+        told = f"the folder of batches cannot be used: {error.strerror}: {error.filename}"
+    raise CallFailure("unusable", told)
+
+
+def _make_state(
+    batch_id: str,
+    phase: BatchPhase,
+    status: str,
+    *,
+    total: int = 0,
+    succeeded: int = 0,
+    failed: int = 0,
+    input_file: str = "",
+    result_files: tuple[str, ...] = (),
+    created_at: datetime | None = None,
+) -> BatchState:
+    return BatchState(
+        provider_id=batch_id,
+        phase=phase,
+        status=status,
+        total=total,
+        succeeded=succeeded,
+        failed=failed,
+        input_file=input_file,
+        result_files=result_files,
+        created_at=created_at,
+    )

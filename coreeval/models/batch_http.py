@@ -1,0 +1,360 @@
+"""Batches over HTTP: a client for their files, what each failure means, and results line by line.
+
+The SDKs are given an ordinary client of httpx2, since they upload forms and read long responses
+piece by piece.
+"""
+
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import IO, Annotated, Any, Final, Protocol, TypeVar
+
+import anthropic
+import httpx2
+import openai
+from langchain_core.messages import AIMessage
+from pydantic import BaseModel, Field, ValidationError
+
+from coreeval.models.batches import NO_BATCHES, BatchAnswer
+from coreeval.models.chat import mask_answer
+from coreeval.models.failures import CallFailure, clean_message
+from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
+from coreeval.tools.http import MOST_BODY_BYTES, MOST_PARTS, read_bounded, to_same_host
+
+TRANSFER_S: Final = 600.0
+"""Longest time to send a batch or to fetch its results: 32 MiB at 0.5 Mbit/s (own choice)."""
+MOST_RESULT_BYTES: Final = 2 << 30
+"""Most bytes of a file of results: 2 GiB on the disk (own choice), 80 KiB for each of 25,000."""
+MOST_PAGES: Final = 1_000
+"""Most pages of a list that are read, of 100 entries or more (own choice)."""
+CLOCK_SLACK: Final = timedelta(minutes=10)
+"""How far a provider's clock may be behind ours (own choice)."""
+_CONNECT_S: Final = 10.0
+NO_PATH: Final = (404, 405, 501)
+"""How an endpoint says that it has no such path."""
+
+FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$")]
+"""What a provider calls a file or a batch; it becomes part of a path."""
+Outcome = AIMessage | CallFailure | None
+Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
+
+
+class BatchHttpClient(httpx2.AsyncClient):
+    """Sends requests to one origin, follows no redirect, and reads responses up to a limit.
+
+    Args:
+        url: The endpoint.
+        ca_file: PEM file of the authorities that are trusted; None for the system's.
+
+    Raises:
+        ConfigError: the proxy or the certificates that are named cannot be used.
+    """
+
+    def __init__(self, url: str, ca_file: str | None) -> None:
+        super().__init__(
+            verify=load_trusted_certificates(ca_file), proxy=find_proxy(url), trust_env=False
+        )
+        self._check_origin = to_same_host(url)
+
+    async def send(
+        self, request: httpx2.Request, *, stream: bool = False, **_options: object
+    ) -> httpx2.Response:
+        """Return a response; with its body, unless it is a good one that is to be streamed.
+
+        Raises:
+            httpx2.RequestError: there is no response, or its body is broken or too long.
+        """
+        self._check_origin(request)
+        response = await super().send(request, stream=True, follow_redirects=False)
+        return response if stream and response.is_success else await read_bounded(response)
+
+
+class Listed(Protocol):
+    """An entry of a provider's list."""
+
+    @property
+    def id(self) -> str:
+        """What the provider calls it."""
+        ...
+
+    @property
+    def made_at(self) -> datetime | None:
+        """When it was made."""
+        ...
+
+
+Entry = TypeVar("Entry", bound=Listed)
+FetchPage = Callable[[str | None], Awaitable[tuple[Sequence[Entry], bool]]]
+"""Returns the entries after the one of an id, and whether there may be more."""
+
+
+class BatchWire:
+    """Sends an SDK's requests once each, and turns what goes wrong into failures.
+
+    Args:
+        client: The SDK's client.
+        secret: The key, which no message repeats.
+        to_failure: Returns the failure of an SDK's error.
+        seconds: Longest time of a request that carries no batch.
+    """
+
+    def __init__(
+        self,
+        client: openai.AsyncOpenAI | anthropic.AsyncAnthropic,
+        secret: str,
+        to_failure: Callable[[Any, str], CallFailure],
+        seconds: float,
+    ) -> None:
+        self._client, self._secret, self._to_failure = client, secret, to_failure
+        self.seconds = seconds
+
+    async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
+        """Return the response of a request that costs nothing.
+
+        Raises:
+            CallFailure: it failed; never `billed`.
+        """
+        outcome = await self._attempt(request, seconds or self.seconds)
+        if isinstance(outcome, CallFailure):
+            raise _as_billed(outcome, billed=False)
+        return outcome
+
+    async def create(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
+        """Return the response of a request that makes a batch.
+
+        Raises:
+            CallFailure: it failed; `billed` if the batch may have been made all the same, and
+                `unsupported` if the endpoint has no batches.
+        """
+        outcome = await self._attempt(request, seconds or self.seconds)
+        if isinstance(outcome, CallFailure):
+            raise _as_creation(outcome)
+        return outcome
+
+    async def _attempt(self, request: Awaitable[T], seconds: float) -> T | CallFailure:
+        """Return the response or the failure, with no reference to the SDK's error."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await request
+        except TimeoutError:
+            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
+        except (openai.APIStatusError, anthropic.APIStatusError) as error:
+            return _StatusFailure(error.status_code, self._to_failure(error, self._secret))
+        except (openai.OpenAIError, anthropic.AnthropicError) as error:
+            return self._to_failure(error, self._secret)
+        except (httpx2.HTTPError, UnicodeError) as error:
+            return to_connection_failure(error, self._secret)
+
+    def parse(self, model: type[Model], body: bytes, *, billed: bool = False) -> Model:
+        """Return a response's body as a model.
+
+        Raises:
+            CallFailure: it is something else.
+        """
+        with suppress(ValidationError):
+            return model.model_validate_json(body)
+        start = clean_message(body[:400].decode(errors="replace"), self._secret)[:80]
+        told = f"what came back is no {model.__name__.strip('_').lower()}: {start!r}"
+        raise CallFailure("transient", told, billed=billed)
+
+    async def list_back_to(
+        self, since: datetime, fetch: FetchPage[Entry], what: str
+    ) -> AsyncIterator[Entry]:
+        """Yield the entries of a list, back to a time or to its end.
+
+        It ends at that time only if the list was seen to have the newest entries first.
+
+        Raises:
+            CallFailure: a request failed, or the list does not end.
+        """
+        after, last, falls, rises = None, None, False, False
+        for _ in range(MOST_PAGES):
+            entries, more = await fetch(after)
+            for entry in entries:
+                made = entry.made_at
+                if last and made:
+                    falls, rises = falls or made < last, rises or made > last
+                last = made or last
+                yield entry
+            passed = last is not None and last < since - CLOCK_SLACK
+            if not entries or not more or (passed and falls and not rises):
+                return
+            if entries[-1].id == after:
+                break
+            after = entries[-1].id
+        raise CallFailure("transient", f"the list of {what} does not end")
+
+    async def read_answers(
+        self, path: str, read: Callable[[dict[str, object]], Outcome]
+    ) -> AsyncGenerator[BatchAnswer, None]:
+        """Yield the answers in a file of results, which is fetched to the disk first.
+
+        Args:
+            path: Its path below the client's base_url.
+            read: Returns what became of a request, from its line.
+
+        Raises:
+            CallFailure: it cannot be fetched; or it ends in the middle, after what came was
+                yielded.
+        """
+        with tempfile.TemporaryFile() as file:
+            broken = await self._download(path, file)
+            file.seek(0)
+            for answer in iter_answers(file, read, self._secret):
+                yield answer
+        if broken is not None:
+            told = f"the file of results ends in the middle: {broken.message}"
+            raise CallFailure("transient", clean_message(told, self._secret))
+
+    async def _download(self, path: str, file: IO[bytes]) -> CallFailure | None:
+        """Write a response to a file; return the failure if it ends in the middle."""
+        response = await self.call(
+            self._client.get(
+                path,
+                cast_to=httpx2.Response,
+                options={
+                    "headers": {"X-Stainless-Raw-Response": "stream", "Accept": "*/*"},
+                    "timeout": make_timeout(TRANSFER_S),
+                },
+            ),
+            seconds=TRANSFER_S,
+        )
+        try:
+            return await self._attempt(_copy(response, file), TRANSFER_S)
+        finally:
+            await response.aclose()
+
+
+class _StatusFailure(CallFailure):
+    """A failure that came with a status."""
+
+    def __init__(self, status: int, failure: CallFailure) -> None:
+        super().__init__(
+            failure.kind,
+            failure.message,
+            retry_after=failure.retry_after,
+            billed=failure.billed,
+            refused=failure.refused,
+        )
+        self.status = status
+
+
+def has_status(failure: CallFailure, *statuses: int) -> bool:
+    """Return whether a failure came with one of some statuses."""
+    return isinstance(failure, _StatusFailure) and failure.status in statuses
+
+
+def _as_billed(failure: CallFailure, *, billed: bool) -> CallFailure:
+    if not isinstance(failure, _StatusFailure):
+        return CallFailure(
+            failure.kind, failure.message, retry_after=failure.retry_after, billed=billed
+        )
+    failure.billed = billed
+    return failure
+
+
+def _as_creation(failure: CallFailure) -> CallFailure:
+    if has_status(failure, *NO_PATH):
+        return CallFailure("unsupported", NO_BATCHES)
+    if isinstance(failure, _StatusFailure):
+        return _as_billed(failure, billed=failure.status >= 500 or failure.status == 408)
+    return failure
+
+
+async def _copy(response: httpx2.Response, file: IO[bytes]) -> None:
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > MOST_RESULT_BYTES:
+            told = f"it has more than {MOST_RESULT_BYTES >> 30} GiB"
+            raise httpx2.TransportError(told, request=response.request)
+        file.write(piece)
+
+
+def make_timeout(seconds: float) -> httpx2.Timeout:
+    """Return the timeout of each step of a request that takes so long at most."""
+    return httpx2.Timeout(seconds, connect=min(_CONNECT_S, seconds))
+
+
+def parse_unix_time(told: object) -> datetime | None:
+    """Return a time that is told in seconds since 1970; None if it is none."""
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        return None
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(told, UTC)
+    return None
+
+
+_CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"([^"\\]{1,200})"')
+
+
+def iter_answers(
+    file: IO[bytes], read: Callable[[dict[str, object]], Outcome], secret: str
+) -> Iterator[BatchAnswer]:
+    """Yield what became of the requests of a batch, from the JSON lines of its results.
+
+    Args:
+        file: The lines.
+        read: Returns what became of a request, from its line.
+        secret: The key, which is masked in answers.
+
+    Raises:
+        CallFailure: a line is no JSON, as the last one of a file that was cut.
+    """
+    for number in count(1):
+        line = file.readline(MOST_LINE_BYTES + 1)
+        if not line:
+            return
+        if len(line) > MOST_LINE_BYTES or line.count(b",") > MOST_PARTS:
+            _skip_line(file, line)
+            yield _too_long(line)
+        elif line.strip():
+            fields = _parse_line(line, number)
+            custom_id = fields.get("custom_id")
+            outcome = read(fields)
+            if isinstance(outcome, AIMessage):
+                outcome = mask_answer(outcome, secret)
+            yield BatchAnswer(
+                custom_id=custom_id[:200] if isinstance(custom_id, str) else "", outcome=outcome
+            )
+
+
+MOST_LINE_BYTES: Final = MOST_BODY_BYTES
+"""Most bytes of one result, as of a live answer."""
+
+
+def _parse_line(line: bytes, number: int) -> dict[str, object]:
+    """Return the object in a line; bytes that are no UTF-8 stay what no answer may hold."""
+    with suppress(ValueError, RecursionError):
+        fields = json.loads(line.decode(errors="surrogateescape"))
+        return fields if isinstance(fields, dict) else {}
+    if line.endswith(b"\n"):
+        raise CallFailure("transient", f"line {number} of the results is no JSON")
+    told = f"the file of results ends in the middle of line {number}"
+    raise CallFailure("transient", told)
+
+
+def _skip_line(file: IO[bytes], line: bytes) -> None:
+    while line and not line.endswith(b"\n"):
+        line = file.readline(MOST_LINE_BYTES)
+
+
+def _too_long(line: bytes) -> BatchAnswer:
+    found = _CUSTOM_ID.search(line[:2000])
+    told = f"the result has more than {MOST_LINE_BYTES >> 20} MiB or {MOST_PARTS:,} parts"
+    return BatchAnswer(
+        custom_id=found.group(1).decode(errors="replace") if found else "",
+        outcome=CallFailure("transient", told, billed=True),
+    )
+
+
+def unknown_result(told: object, secret: str) -> CallFailure:
+    """Return the failure of a result of a kind that is not known."""
+    start = clean_message(str(told)[:400], secret)[:80]
+    return CallFailure("transient", f"the result is of an unknown kind: {start!r}", billed=True)

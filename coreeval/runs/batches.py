@@ -1,0 +1,106 @@
+"""The batches of a run, as `coreeval status` and the pages show them; read without SQLAlchemy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.places import has_store
+
+_BATCHES = """
+    SELECT id, model, state, provider_id, status, problem, total, succeeded, failed, usd, live_usd,
+        made_at, ended_at
+    FROM batches WHERE payer = :payer ORDER BY made_at, id
+"""
+_OPEN = ("sending", "sent")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchStatus:
+    """Where a batch stands."""
+
+    id: str
+    model: str
+    state: str
+    """`sending`, `sent`, `collected`, `refused` or `lost`."""
+    provider_id: str
+    status: str
+    """The provider's own word, when it was last asked."""
+    problem: str
+    total: int
+    """The number of calls in it."""
+    succeeded: int
+    failed: int
+    usd: float | None
+    """What its answers cost, in US dollars; None before it is collected."""
+    live_usd: float | None
+    """What the same answers would have cost without a batch."""
+    made_at: str
+    ended_at: str
+    age_s: float
+    """Seconds since it was made, until it was collected."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether answers may still come."""
+        return self.state in _OPEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSummary:
+    """The batches of a run."""
+
+    batches: tuple[BatchStatus, ...]
+
+    @property
+    def open(self) -> list[BatchStatus]:
+        """Return the batches that answers may still come from."""
+        return [each for each in self.batches if each.is_open]
+
+    @property
+    def open_calls(self) -> int:
+        """Return the number of calls in them."""
+        return sum(each.total for each in self.open)
+
+    @property
+    def saved_usd(self) -> float:
+        """Return what the collected answers would have cost more without batches."""
+        return sum((each.live_usd or 0.0) - (each.usd or 0.0) for each in self.batches)
+
+    @property
+    def expected_usd(self) -> float | None:
+        """Return what the open batches may save, at the rate of those collected; None without."""
+        done = sum(each.succeeded for each in self.batches if each.state == "collected")
+        return self.saved_usd / done * self.open_calls if done else None
+
+
+def read_batches(calls: Path, payer: str, *, now: Clock = utc_now) -> BatchSummary:
+    """Return the batches that a run has made.
+
+    Args:
+        calls: The call store of its workspace.
+        payer: The run's name there.
+        now: The clock.
+
+    Raises:
+        RunCorrupt: the store is damaged.
+        RunError: it cannot be read now.
+    """
+    if not has_store(calls):
+        return BatchSummary(batches=())
+    with open_readonly(calls, what="the call store") as store:
+        rows = [dict(row) for row in store.execute(_BATCHES, {"payer": payer})]
+    moment = now()
+
+    def age_s(row: dict[str, str]) -> float:
+        end = datetime.fromisoformat(row["ended_at"]) if row["ended_at"] else moment
+        return round(max(0.0, (end - datetime.fromisoformat(row["made_at"])).total_seconds()), 1)
+
+    return BatchSummary(batches=tuple(BatchStatus(**row, age_s=age_s(row)) for row in rows))
+
+
+def names_of(batches: Sequence[BatchStatus]) -> list[str]:
+    """Return the models of some batches, each once."""
+    return list(dict.fromkeys(each.model for each in batches))

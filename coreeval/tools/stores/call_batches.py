@@ -1,0 +1,369 @@
+"""The batches of the call store: questions that wait for one, and those that were sent.
+
+A question is queued, becomes part of a batch, and gets its answer when the batch is collected. The
+answer stays here until whoever asks the question again stores it as a call. What a batch may cost
+is reserved, and its questions are noted as being sent, in one transaction before it is sent.
+"""
+
+import asyncio
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Engine, bindparam, delete, func, select, text, update
+
+from coreeval.tools.stores import call_tables as t
+from coreeval.tools.stores.batch_records import (
+    LIVE,
+    OPEN_STAGES,
+    Batch,
+    BatchedRequest,
+    CollectedAnswer,
+    QueuedRequest,
+    QueueLength,
+    SentRequest,
+)
+from coreeval.tools.stores.batch_writer import BatchWriter, Write
+from coreeval.tools.stores.call_ledger import Ledger, Reservation
+from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
+from coreeval.tools.stores.sqlite import Row
+
+PROCESS = uuid.uuid4().hex
+"""This process: only what it has queued itself is sent, since somebody asks it now."""
+_LEVEL = 1
+_ROWS_AT_ONCE = 500
+_CREATE = text(
+    "INSERT INTO batches (id, payer, endpoint, model, state, total, most_usd, made_at) "
+    "SELECT :id, :payer, :endpoint, :model, 'sending', :total, :most_usd, :made_at "
+    "WHERE :free = 1 OR EXISTS (SELECT 1 FROM reservations WHERE id = :id) "
+    "ON CONFLICT (id) DO NOTHING"
+)
+_TAKE = text(
+    "UPDATE batch_requests SET batch = :id WHERE payer = :payer AND key = :key AND batch = '' "
+    "AND EXISTS (SELECT 1 FROM batches WHERE id = :id)"
+)
+_RESERVE_EACH = text(
+    "INSERT INTO reservations (id, payer, key, usd) SELECT reservation, payer, key, most_usd "
+    "FROM batch_requests WHERE batch = :id AND most_usd IS NOT NULL "
+    "AND EXISTS (SELECT 1 FROM reservations WHERE id = :id) ON CONFLICT (id) DO NOTHING"
+)
+_DIVIDED = text("DELETE FROM reservations WHERE id = :id")
+_KEEP_ANSWER = text(
+    "UPDATE batch_requests SET answer = :answer, usd = :usd "
+    "WHERE payer = :payer AND key = :key AND batch = :id"
+)
+_KEEP_COST = text("UPDATE reservations SET usd = :usd WHERE id = :reservation")
+_RELEASE = text("DELETE FROM reservations WHERE id = :reservation")
+_PUT_BACK = text(
+    "UPDATE batch_requests SET batch = :to, process = '', tries = :tries "
+    "WHERE payer = :payer AND key = :key AND batch = :id AND answer IS NULL"
+)
+_FORGET = text("DELETE FROM batch_requests WHERE payer = :payer AND key = :key")
+
+
+class CallBatches:
+    """The batches and queued questions of one payer.
+
+    Args:
+        engine: The call store's database.
+        writer: Its writer.
+        ledger: Its ledger.
+        payer: Whose questions they are.
+    """
+
+    def __init__(self, engine: Engine, writer: BatchWriter, ledger: Ledger, payer: str) -> None:
+        self._engine, self._writer, self._ledger, self._payer = engine, writer, ledger, payer
+        self._add = InsertStatement(engine, t.batch_requests, twice="replaces")
+        self._find: LookupStatement | None = None
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def find(self, key: str) -> BatchedRequest | None:
+        """Return where a question stands; None if it is in no batch and waits for none."""
+        if self._find is None:
+            wanted = select(*(column for column in t.batch_requests.c if column.name != "body"))
+            self._find = LookupStatement(
+                self._engine,
+                wanted.where(
+                    t.batch_requests.c.payer == bindparam("p"),
+                    t.batch_requests.c.key == bindparam("k"),
+                ),
+            )
+        row = self._find.one(self._payer, key)
+        if row is None:
+            return None
+        known = row["most_usd"] is not None and row["batch"] not in ("", LIVE)
+        return BatchedRequest(
+            batch=row["batch"],
+            process=row["process"],
+            method=row["method"],
+            plain_limit=bool(row["plain_limit"]),
+            tries=row["tries"].splitlines(),
+            reservation=Reservation(id=row["reservation"], usd=row["most_usd"]) if known else None,
+            answer=row["answer"] and zlib.decompress(row["answer"]),
+            usd=row["usd"],
+        )
+
+    def is_queued_here(self, found: BatchedRequest) -> bool:
+        """Return whether this process has queued a question, so that it will be sent."""
+        return not found.batch and found.process == PROCESS
+
+    async def queue(self, request: QueuedRequest) -> None:
+        """Queue a question for the next batch of its model."""
+        values = {each.name: getattr(request, each.name) for each in fields(request)}
+        row = values | {
+            "payer": self._payer,
+            "batch": "",
+            "process": PROCESS,
+            "body": zlib.compress(request.body, _LEVEL),
+            "tries": "\n".join(request.tries),
+            "reservation": uuid.uuid4().hex,
+            "answer": None,
+            "usd": None,
+        }
+        await asyncio.wrap_future(self._writer.submit([(self._add, [row])]))
+
+    def forget_writes(self, key: str) -> list[Write]:
+        """Return the statements that forget a question, to be written with its call."""
+        return [(_FORGET, [{"payer": self._payer, "key": key}])]
+
+    async def forget(self, key: str) -> None:
+        """Forget a question."""
+        await self._write(self.forget_writes(key))
+
+    def queue_lengths(self) -> list[QueueLength]:
+        """Return how many questions wait, by model; those that were queued by this process."""
+        c = t.batch_requests.c
+        query = (
+            select(c.endpoint, c.model, func.count())
+            .where(c.payer == self._payer, c.batch == "", c.process == PROCESS)
+            .group_by(c.endpoint, c.model)
+            .order_by(c.endpoint, c.model)
+        )
+        with self._engine.connect() as connection:
+            return [
+                QueueLength(endpoint=endpoint, model=model, requests=number)
+                for endpoint, model, number in connection.execute(query)
+            ]
+
+    def read_queue(
+        self, queue: QueueLength, *, most: int, most_bytes: int
+    ) -> list[tuple[str, bytes]]:
+        """Return the first questions of a queue, as keys and bodies, within both limits."""
+        c, taken, size = t.batch_requests.c, list[tuple[str, bytes]](), 0
+        query = (
+            select(c.key, c.body)
+            .where(
+                c.payer == self._payer,
+                c.batch == "",
+                c.process == PROCESS,
+                c.endpoint == queue.endpoint,
+                c.model == queue.model,
+            )
+            .order_by(c.key)
+            .limit(most)
+        )
+        with self._engine.connect() as connection:
+            for key, packed in connection.execution_options(yield_per=100).execute(query):
+                body = zlib.decompress(packed)
+                size += len(body)
+                if taken and size > most_bytes:
+                    break
+                taken.append((key, body))
+        return taken
+
+    def most_usd(self, keys: Sequence[str]) -> float | None:
+        """Return the most that queued questions can cost together; None if that is not known."""
+        c, total = t.batch_requests.c, None
+        for some in _chunks(keys):
+            query = select(func.sum(c.most_usd)).where(c.payer == self._payer, c.key.in_(some))
+            with self._engine.connect() as connection:
+                found = connection.scalar(query)
+            total = total if found is None else (total or 0.0) + found
+        return total
+
+    async def leave_queue(self, queue: QueueLength) -> None:
+        """Mark the questions of a queue as to be asked without a batch."""
+        c = t.batch_requests.c
+        here = update(t.batch_requests).where(
+            c.payer == self._payer,
+            c.batch == "",
+            c.endpoint == queue.endpoint,
+            c.model == queue.model,
+        )
+        await self._write([(here.values(batch=LIVE), None)])
+
+    async def drop_stale(self) -> None:
+        """Forget what earlier processes queued and this one has not: nobody asks it any more."""
+        c = t.batch_requests.c
+        stale = delete(t.batch_requests).where(
+            c.payer == self._payer, c.batch == "", c.process != PROCESS
+        )
+        await self._write([(stale, None)])
+
+    def count_calls(self) -> int:
+        """Return how many calls the payer has stored."""
+        query = select(func.count()).where(t.calls.c.paid_by == self._payer)
+        with self._engine.connect() as connection:
+            return connection.scalar(query) or 0
+
+    # -- batches ------------------------------------------------------------------------------
+
+    async def begin(
+        self,
+        queue: QueueLength,
+        keys: Sequence[str],
+        *,
+        made_at: datetime,
+        budget_usd: float | None,
+    ) -> Batch | None:
+        """Make a batch of queued questions, as being sent, and reserve what it can cost.
+
+        Returns:
+            The batch; None if the budget does not cover it: the questions stay queued.
+        """
+        most = self.most_usd(keys)
+        reservation = Reservation(id=uuid.uuid4().hex, usd=most or 0.0)
+        about: Row = {
+            "id": reservation.id,
+            "payer": self._payer,
+            "endpoint": queue.endpoint,
+            "model": queue.model,
+            "total": len(keys),
+            "most_usd": most,
+            "made_at": made_at.isoformat(timespec="milliseconds"),
+        }
+        is_free = budget_usd is None or most is None
+        writes: list[Write] = []
+        if budget_usd is not None and most is not None:
+            writes = await self._ledger.reserve_writes(reservation, "", budget_usd)
+        writes += [
+            (_CREATE, [about | {"free": int(is_free)}]),
+            (_TAKE, [{"id": reservation.id, "payer": self._payer, "key": key} for key in keys]),
+            (_RESERVE_EACH, [{"id": reservation.id}]),
+            (_DIVIDED, [{"id": reservation.id}]),
+        ]
+        await self._write(writes)
+        return self.batch(reservation.id)
+
+    def batch(self, batch_id: str) -> Batch | None:
+        """Return a batch; None if there is none."""
+        return next(iter(self._select(t.batches.c.id == batch_id)), None)
+
+    def open_batches(self) -> list[Batch]:
+        """Return the batches that answers may still come from, the oldest first."""
+        return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
+
+    def batches(self) -> list[Batch]:
+        """Return all batches, the oldest first."""
+        return self._select(t.batches.c.payer == self._payer)
+
+    def with_files(self) -> list[Batch]:
+        """Return the collected batches whose files are still with the provider."""
+        return self._select(
+            t.batches.c.payer == self._payer,
+            t.batches.c.files != "",
+            t.batches.c.state.not_in(OPEN_STAGES),
+        )
+
+    def requests_of(self, batch: Batch) -> dict[str, SentRequest]:
+        """Return the questions of a batch by key, those included that have an answer."""
+        c = t.batch_requests.c
+        query = select(
+            c.key, c.reservation, c.size, c.max_tokens, c.tries, c.answer.is_not(None)
+        ).where(c.payer == self._payer, c.batch == batch.id)
+        with self._engine.connect() as connection:
+            return {
+                key: SentRequest(
+                    reservation=reservation,
+                    size=size,
+                    max_tokens=max_tokens,
+                    tries=tries,
+                    has_answer=bool(has_answer),
+                )
+                for key, reservation, size, max_tokens, tries, has_answer in connection.execute(
+                    query
+                )
+            }
+
+    async def update(self, batch: Batch, changes: Row) -> Batch:
+        """Change what is known about a batch, and return it as it is now."""
+        ours = update(t.batches).where(t.batches.c.id == batch.id).values(changes)
+        await self._write([(ours, None)])
+        return Batch(**vars(batch) | changes)
+
+    async def keep(self, batch: Batch, answers: Sequence[CollectedAnswer], changes: Row) -> Batch:
+        """Keep answers of a batch until their questions are asked again, with what they cost.
+
+        Args:
+            batch: The batch.
+            answers: The answers.
+            changes: What changes of the batch.
+
+        Returns:
+            The batch as it is now.
+        """
+        rows: list[Row] = [
+            {
+                "id": batch.id,
+                "payer": self._payer,
+                "key": each.key,
+                "answer": zlib.compress(each.answer, _LEVEL),
+                "usd": each.usd,
+            }
+            for each in answers
+        ]
+        costs = [{"usd": each.usd, "reservation": each.reservation} for each in answers if each.usd]
+        free = [{"reservation": each.reservation} for each in answers if each.usd == 0]
+        ours = update(t.batches).where(t.batches.c.id == batch.id).values(changes)
+        await self._write(
+            [(_KEEP_ANSWER, rows), (_KEEP_COST, costs), (_RELEASE, free), (ours, None)]
+        )
+        return Batch(**vars(batch) | changes)
+
+    async def put_back(
+        self,
+        batch: Batch,
+        requests: Mapping[str, SentRequest],
+        *,
+        reason: str,
+        to: str = "",
+        is_billed: bool = False,
+    ) -> None:
+        """Take questions out of a batch that did not answer them.
+
+        Args:
+            batch: The batch.
+            requests: The questions, by key; those with an answer stay as they are.
+            reason: Why they have no answer.
+            to: `LIVE` if they are to be asked without a batch, "" if they wait for the next one.
+            is_billed: Whether they may have cost something: their reservations then stay spent.
+        """
+        rows, released = list[Row](), list[Row]()
+        for key, each in requests.items():
+            if not each.has_answer:
+                tries = "\n".join([*each.tries.splitlines(), reason])
+                about = {"id": batch.id, "payer": self._payer, "key": key}
+                rows.append(about | {"to": to, "tries": tries})
+                released += [] if is_billed else [{"reservation": each.reservation}]
+        await self._write([(_PUT_BACK, rows), (_RELEASE, released)])
+
+    def close(self) -> None:
+        """Close the connection for look-ups."""
+        if self._find is not None:
+            self._find.close()
+
+    def _select(self, *conditions: ColumnElement[bool]) -> list[Batch]:
+        query = select(t.batches).where(*conditions).order_by(t.batches.c.made_at, t.batches.c.id)
+        with self._engine.connect() as connection:
+            return [Batch(**row) for row in connection.execute(query).mappings()]
+
+    async def _write(self, writes: list[Write]) -> None:
+        await asyncio.wrap_future(self._writer.submit(writes, lasting=True))
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(keys), _ROWS_AT_ONCE):
+        yield keys[first : first + _ROWS_AT_ONCE]

@@ -1,0 +1,286 @@
+"""A run through batches: the same outcomes, nothing paid twice, and every ending of a batch."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.errors import BudgetSpent, CoreEvalError, ModelUnusable
+from coreeval.graph import batch_rounds
+from coreeval.graph.execute import RunHooks, RunSummary
+from coreeval.graph.monitor import Progress
+from coreeval.graph.run import refresh, resume
+from coreeval.models.failures import CallFailure
+from coreeval.models.openai import OpenAIChat
+from coreeval.runs.status import read_status
+from coreeval.tools.clock import utc_now
+from tests.graph.kit import Lab, Undisturbed
+from tests.support.fake_batches import FakeBatches, FakeProvider
+
+FEW = 3
+PRICE = {"input": 2.0, "output": 8.0, "batch_input": 1.0, "batch_output": 4.0}
+
+
+@pytest.fixture
+def provider(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
+    found = FakeProvider(lab.server.url)
+    monkeypatch.setattr(OpenAIChat, "open_batches", lambda _chat: FakeBatches(found))
+    monkeypatch.setattr(batch_rounds, "LONGEST_LOOK_S", 0.01)
+    lab.write(run={"concurrency": 4, "batch": {"live_below": 0}})
+    return found
+
+
+def begin(lab: Lab, *, waits: bool = False, notes: list[str] | None = None) -> RunSummary:
+    """Refresh a few samples."""
+    kept = notes if notes is not None else list[str]()
+    around = RunHooks(waits=waits, first_look_s=0.01, watch=lambda told: kept.append(told.note))
+    return refresh(lab.config, limit=FEW, run_dir=lab.files.root, around=around)
+
+
+def go_on(lab: Lab, **hooks: object) -> RunSummary:
+    around = RunHooks(first_look_s=0.01, **hooks)  # type: ignore[arg-type]
+    return resume(lab.files.root, around=around)
+
+
+def assert_as_live(lab: Lab, undisturbed: Undisturbed) -> None:
+    assert lab.manifest.status == "complete"
+    assert lab.results() == {name: undisturbed.results[name] for name in lab.results()}
+
+
+def priced(lab: Lab, **run: object) -> None:
+    model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICE}
+    lab.write(
+        models={"default": model},
+        run={"concurrency": 4, "batch": {"live_below": 0}, "budget_usd": 50.0, **run},
+    )
+
+
+def test_each_round_ends_the_run_and_the_end_is_that_of_a_live_run(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    assert begin(lab).manifest.status == "waiting"
+    now = read_status(lab.files.root)
+    assert now.status == "waiting" and now.batches and now.batches.open_calls == FEW
+    assert lab.manifest.cost.unknown_usd > 0
+    while go_on(lab).manifest.status != "complete":
+        assert len(provider.sizes) < 15
+
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1}
+    assert len(provider.deleted) == len(provider.sizes)
+    cost, batches = lab.manifest.cost, read_status(lab.files.root).batches
+    assert batches and cost.billed_usd == pytest.approx(
+        sum(each.usd or 0 for each in batches.batches)
+    )
+    assert cost.billed_usd == pytest.approx(sum(each.live_usd or 0 for each in batches.batches) / 2)
+    assert (cost.unknown_usd, cost.cached_calls) == (0, 0)
+
+
+def test_a_process_that_waits_goes_through_all_rounds(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    assert begin(lab, waits=True).manifest.status == "complete"
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1}
+
+
+def test_an_endpoint_without_batches_is_asked_live_and_said_so(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.has_batches = False
+    notes = list[str]()
+    assert begin(lab, notes=notes).manifest.status == "complete"
+    assert_as_live(lab, undisturbed)
+    assert any("has no batches; it is asked live" in note for note in notes)
+
+
+def test_what_is_left_of_few_is_asked_live(lab: Lab, provider: FakeProvider) -> None:
+    lab.write(run={"concurrency": 4, "batch": {"live_below": 1}})
+    assert begin(lab).manifest.status == "complete"
+    assert provider.sizes == []
+
+
+def test_only_the_named_models_wait(lab: Lab, provider: FakeProvider) -> None:
+    lab.write(run={"concurrency": 4, "batch": {"models": ["openai:another"]}})
+    assert begin(lab).manifest.status == "complete"
+    assert provider.sizes == []
+
+
+def test_a_refused_batch_costs_nothing_and_the_run_says_why(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    begin(lab)
+    provider.refuses = "line 2: no such model"
+    with pytest.raises(ModelUnusable, match="line 2: no such model"):
+        go_on(lab)
+    assert (lab.manifest.status, lab.manifest.cost.unknown_usd) == ("stopped", 0)
+    provider.refuses = ""
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+
+
+def test_a_batch_whose_creation_was_not_confirmed_is_adopted(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.breaks_after_create = 1
+    begin(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1}
+
+
+def test_the_calls_of_a_lost_batch_are_sent_again_and_stay_spent(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    begin(lab)
+    reserved, provider.loses = lab.manifest.cost.unknown_usd, True
+    assert go_on(lab).manifest.status == "waiting"
+    provider.loses = False
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert lab.manifest.cost.unknown_usd == pytest.approx(reserved)
+
+
+def test_results_that_are_cut_off_are_read_again(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.cuts_results = 1
+    begin(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+
+
+@pytest.mark.parametrize(
+    "failure", [CallFailure("throttled", "too much"), None], ids=["fails", "not processed"]
+)
+def test_questions_that_get_no_answer_in_batches_cost_nothing(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed, failure: CallFailure | None
+) -> None:
+    priced(lab)
+    provider.failures["*"] = failure
+    begin(lab)
+    assert go_on(lab).manifest.status == "waiting"  # sent again
+    provider.failures.clear()
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert lab.manifest.cost.unknown_usd == 0
+
+
+def test_what_fails_in_three_batches_is_asked_live(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.failures["*"] = CallFailure("transient", "an error of theirs")
+    begin(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert not provider.paid
+
+
+def test_an_option_that_the_endpoint_lacks_is_dropped(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    refused = CallFailure("unsupported", "no response_format here", refused="method")
+    provider.failures["*"] = refused
+    begin(lab)
+    go_on(lab)
+    provider.failures.clear()
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    second = list(provider.requests.values())[1]
+    assert all(b'"tools"' in each.body for each in second)
+
+
+def test_a_run_that_waits_does_nothing_until_a_batch_has_come(
+    lab: Lab, provider: FakeProvider
+) -> None:
+    provider.ends = False
+    begin(lab)
+    seen = list[Progress]()
+    assert go_on(lab, watch=seen.append).manifest.status == "waiting"
+    assert provider.sizes == [FEW] and not any(each.done for each in seen)
+
+
+def test_live_cancels_what_is_open_and_keeps_what_was_answered(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.ends = False
+    begin(lab)
+    go_on(lab, live=True)
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1} and len(provider.sizes) == 1
+
+
+def test_a_batch_that_takes_too_long_is_cancelled_and_its_rest_asked_live(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.ends, provider.failures["*"] = False, None
+    begin(lab)
+    later = utc_now() + timedelta(hours=25)
+    go_on(lab, now=lambda: later)  # cancels
+    go_on(lab, now=lambda: later)
+    assert provider.sizes[0] == FEW and not provider.paid
+    provider.ends = True
+    provider.failures.clear()
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+
+
+def test_a_config_without_batches_collects_those_that_are_open(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    begin(lab)
+    lab.write(run={"concurrency": 4})
+    go_on(lab)
+    assert_as_live(lab, undisturbed)
+    assert provider.sizes == [FEW] and set(provider.paid.values()) == {1}
+
+
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab, budget_usd=0.02)
+    with pytest.raises(BudgetSpent, match="in a batch"):
+        begin(lab, waits=True)
+    cost = lab.manifest.cost
+    assert cost.billed_usd is not None and 0 < cost.billed_usd + cost.unknown_usd <= 0.02
+    resume(lab.files.root, budget_usd=50.0, around=RunHooks(waits=True, first_look_s=0.01))
+    assert_as_live(lab, undisturbed)
+
+
+def test_a_budget_that_covers_some_calls_sends_these_first(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab, budget_usd=0.06)
+    begin(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert min(provider.sizes) == 1
+    cost = lab.manifest.cost
+    assert cost.billed_usd is not None and cost.billed_usd + cost.unknown_usd <= 0.06
+
+
+def test_targets_are_asked_through_batches(lab: Lab, provider: FakeProvider) -> None:
+    config = yaml.safe_load(lab.config.read_text())
+    targets = [{"model": f"openai:{name}", "base_url": lab.server.url} for name in ("one", "two")]
+    lab.write(
+        models=config["models"] | {"targets": targets},
+        run={"concurrency": 4, "batch": {"live_below": 0, "models": [t["model"] for t in targets]}},
+        detect={"evaluate": True},
+    )
+    assert begin(lab).manifest.status == "waiting"
+    assert len(provider.sizes) == 2, "both targets are asked in one round"
+    assert go_on(lab).manifest.status == "complete"
+    assert set(provider.paid.values()) == {1}
+
+
+def test_workers_and_batches_exclude_each_other(lab: Lab, provider: FakeProvider) -> None:
+    lab.write(run={"concurrency": 4, "batch": True, "workers": 2})
+    with pytest.raises(CoreEvalError, match=r"remove run\.workers"):
+        begin(lab)
+
+
+def test_files_of_a_folder_are_batches_too(lab: Lab, tmp_path: Path) -> None:
+    lab.write(run={"concurrency": 4, "batch": {"files": str(tmp_path / "out"), "live_below": 0}})
+    assert begin(lab).manifest.status == "waiting"
+    [written] = (tmp_path / "out").glob("*.jsonl")
+    assert len(written.read_text().splitlines()) == FEW

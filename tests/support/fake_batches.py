@@ -1,0 +1,120 @@
+"""Batches of a provider within the test's own process, which does as the test says."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from urllib.request import Request, urlopen
+
+from langchain_core.messages import AIMessage
+
+from coreeval.models.batches import BatchAnswer, BatchRequest, BatchState
+from coreeval.models.failures import CallFailure
+from coreeval.models.openai import read_answer
+
+
+@dataclass
+class FakeProvider:
+    """A provider whose batches end at once, unless the test says otherwise.
+
+    Args:
+        url: The server that answers the requests of a batch.
+    """
+
+    url: str
+    ends: bool = True
+    """Whether batches end when they are looked at."""
+    refuses: str = ""
+    """Why batches fail their validation."""
+    has_batches: bool = True
+    loses: bool = False
+    failures: dict[str, CallFailure | None] = field(default_factory=dict)
+    """What requests come to in place of an answer, by custom id; "*" for all."""
+    breaks_after_create: int = 0
+    """How many of the next creations are made, and then the connection breaks."""
+    cuts_results: int = 0
+    """How many of the next reads end in the middle."""
+    states: dict[str, BatchState] = field(default_factory=dict)
+    requests: dict[str, list[BatchRequest]] = field(default_factory=dict)
+    paid: Counter[str] = field(default_factory=Counter)
+    """How often each request was answered in a batch."""
+    deleted: list[str] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many requests each batch had, in order."""
+        return [len(each) for each in self.requests.values()]
+
+    def answer(self, request: BatchRequest) -> "AIMessage | CallFailure | None":
+        """Answer one request of a batch."""
+        for name in (request.custom_id, "*"):
+            if name in self.failures:
+                return self.failures[name]
+        self.paid[request.custom_id] += 1
+        headers = {"Content-Type": "application/json"}
+        live = Request(f"{self.url}/chat/completions", data=request.body, headers=headers)
+        with urlopen(live) as response:
+            return read_answer(response.read(), (), "")
+
+
+@dataclass
+class FakeBatches:
+    """The endpoint of a model at a provider."""
+
+    provider: FakeProvider
+    most_requests: int = 1000
+    most_bytes: int = 1 << 20
+
+    async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
+        provider = self.provider
+        if not provider.has_batches:
+            raise CallFailure("unsupported", "the endpoint has no batches")
+        state = BatchState(
+            provider_id=f"at-provider-{batch_id}",
+            phase="running",
+            status="in_progress",
+            total=len(requests),
+            succeeded=0,
+            failed=0,
+            input_file=f"file-{batch_id}",
+            created_at=datetime.now(UTC),
+        )
+        provider.states[state.provider_id] = state
+        provider.requests[state.provider_id] = list(requests)
+        if provider.breaks_after_create:
+            provider.breaks_after_create -= 1
+            raise CallFailure("transient", "the connection broke", billed=True)
+        return state
+
+    async def find(
+        self, batch_id: str, requests: Collection[str], *, since: datetime
+    ) -> BatchState | None:
+        return self.provider.states.get(f"at-provider-{batch_id}")
+
+    async def look(self, provider_id: str) -> BatchState:
+        provider, state = self.provider, self.provider.states[provider_id]
+        if provider.loses:
+            return replace(state, phase="lost", status="not found")
+        if provider.refuses:
+            return replace(state, phase="failed", status="failed", problem=provider.refuses)
+        if provider.ends and state.phase == "running":
+            state = replace(state, phase="ended", status="completed", succeeded=state.total)
+            provider.states[provider_id] = state
+        return state
+
+    async def cancel(self, provider_id: str) -> BatchState:
+        state = replace(self.provider.states[provider_id], phase="ended", status="cancelled")
+        self.provider.states[provider_id] = state
+        return state
+
+    async def read_answers(self, state: BatchState) -> AsyncIterator[BatchAnswer]:
+        requests = self.provider.requests[state.provider_id]
+        cut = self.provider.cuts_results > 0
+        self.provider.cuts_results -= cut
+        for request in requests[: len(requests) // 2] if cut else requests[::-1]:
+            yield BatchAnswer(custom_id=request.custom_id, outcome=self.provider.answer(request))
+        if cut:
+            raise CallFailure("transient", "the file of results ends in the middle")
+
+    async def delete_files(self, state: BatchState) -> None:
+        self.provider.deleted.append(state.input_file)
