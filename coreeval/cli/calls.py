@@ -355,6 +355,7 @@ def gc_document(
         "damaged": len(waste.damaged),
         "texts": len(waste.texts),
         "reservations": sum(waste.payers.values()),
+        "batches": sum(waste.batches.values()),
         "payers": waste.by_payer,
         "bytes_before": before,
         "bytes_after": after,
@@ -381,3 +382,5 @@ def waste_lines(waste: "Garbage") -> Iterator[str]:
     yield f"  {len(waste.damaged):>9,} damaged rows"
     yield f"  {len(waste.texts):>9,} shared texts that no call refers to"
     yield f"  {sum(waste.payers.values()):>9,} reservations of runs that are gone"
+    if waste.batches:
+        yield f"  {sum(waste.batches.values()):>9,} batches of runs that are gone"

@@ -36,6 +36,7 @@ from coreeval.models.batches import (
     BatchRequest,
     BatchState,
     check_requests,
+    lost_batch,
 )
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.model import is_count, share_client
@@ -184,7 +185,7 @@ class AnthropicBatches:
         except CallFailure as failure:
             if not has_status(failure, 404):
                 raise
-            return _lost(provider_id, failure.message)
+            return lost_batch(provider_id, failure.message)
         return self._to_state(self._wire.parse(_Batch, told.http_response.content))
 
     async def cancel(self, provider_id: str) -> BatchState:
@@ -194,7 +195,7 @@ class AnthropicBatches:
             told = await self._wire.call(batches.cancel(provider_id, timeout=self._timeout))
         except CallFailure as failure:
             if has_status(failure, 404):
-                return _lost(provider_id, failure.message)
+                return lost_batch(provider_id, failure.message)
             if failure.kind in ("rejected", "transient"):  # it has ended already
                 state = await self.look(provider_id)
                 if state.phase != "running":
@@ -251,7 +252,9 @@ class AnthropicBatches:
     def _to_state(self, batch: _Batch) -> BatchState:
         status = clean_message(batch.processing_status, self._secret)
         if batch.archived_at is not None:
-            return _lost(batch.id, "the provider has archived the batch and deleted its results")
+            return lost_batch(
+                batch.id, "the provider has archived the batch and deleted its results"
+            )
         return BatchState(
             provider_id=batch.id,
             phase="ended" if status == "ended" else "running",
@@ -261,15 +264,3 @@ class AnthropicBatches:
             failed=batch.count("errored", "canceled", "expired"),
             created_at=batch.made_at,
         )
-
-
-def _lost(provider_id: str, problem: str) -> BatchState:
-    return BatchState(
-        provider_id=provider_id,
-        phase="lost",
-        status="not found",
-        total=0,
-        succeeded=0,
-        failed=0,
-        problem=problem,
-    )

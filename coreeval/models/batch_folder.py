@@ -19,11 +19,11 @@ from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
     BatchAnswer,
-    BatchPhase,
     BatchRequest,
     BatchState,
     check_batch_id,
     check_requests,
+    lost_batch,
 )
 from coreeval.models.failures import CallFailure
 from coreeval.models.openai_batches import encode_batch_file, read_result
@@ -79,17 +79,28 @@ class BatchFolder:
         asked, results = self._requests(batch_id), self._results(batch_id)
         total, done = _count_lines(asked), _count_lines(results)
         if total is None:
-            return _make_state(batch_id, "lost", f"{asked.name} is not there")
+            return lost_batch(batch_id, f"{asked.name} is not there")
         made = datetime.fromtimestamp(asked.stat().st_mtime, UTC)
         if done is None or done < total:
             status = f"{done or 0:,} of {total:,} lines are in {results.name}"
-            return _make_state(batch_id, "running", status, total=total, created_at=made)
+            if done is None:
+                status = (
+                    f"waits for vllm run-batch -i {asked} -o {results} --model {self._config.name}"
+                )
+            return BatchState(
+                provider_id=batch_id,
+                phase="running",
+                status=status,
+                total=total,
+                input_file=asked.name,
+                created_at=made,
+            )
         with results.open("rb") as file:
             outcomes = [_is_answer(one) for one in iter_answers(file, _read, "")]
-        return _make_state(
-            batch_id,
-            "ended",
-            "completed",
+        return BatchState(
+            provider_id=batch_id,
+            phase="ended",
+            status="completed",
             total=total,
             succeeded=sum(outcomes),
             failed=len(outcomes) - sum(outcomes),
@@ -106,7 +117,13 @@ class BatchFolder:
         _use_disk(lambda: self._requests(provider_id).unlink(missing_ok=True))
         results = self._results(provider_id)
         files = (results.name,) if results.exists() else ()
-        return _make_state(provider_id, "ended", "cancelled", total=state.total, result_files=files)
+        return BatchState(
+            provider_id=provider_id,
+            phase="ended",
+            status="cancelled",
+            total=state.total,
+            result_files=files,
+        )
 
     async def read_answers(self, state: BatchState) -> AsyncGenerator[BatchAnswer, None]:
         """Yield the answers; of a cancelled batch those whose lines are whole."""
@@ -169,28 +186,3 @@ def _use_disk(act: Callable[[], T]) -> T:
     except OSError as error:
         told = f"the folder of batches cannot be used: {error.strerror}: {error.filename}"
     raise CallFailure("unusable", told)
-
-
-def _make_state(
-    batch_id: str,
-    phase: BatchPhase,
-    status: str,
-    *,
-    total: int = 0,
-    succeeded: int = 0,
-    failed: int = 0,
-    input_file: str = "",
-    result_files: tuple[str, ...] = (),
-    created_at: datetime | None = None,
-) -> BatchState:
-    return BatchState(
-        provider_id=batch_id,
-        phase=phase,
-        status=status,
-        total=total,
-        succeeded=succeeded,
-        failed=failed,
-        input_file=input_file,
-        result_files=result_files,
-        created_at=created_at,
-    )

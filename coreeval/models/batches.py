@@ -48,16 +48,21 @@ class BatchState:
     phase: BatchPhase
     status: str
     """The provider's own word for it."""
-    total: int
+    total: int = 0
     """Requests in the batch; 0 while the provider has not counted them."""
-    succeeded: int
-    failed: int
+    succeeded: int = 0
+    failed: int = 0
     """Requests that ended without an answer: with an error, or by expiry or cancellation."""
     input_file: str = ""
     result_files: tuple[str, ...] = ()
     problem: str = ""
     """Why it failed: every error of the validation with its line, as far as there is room."""
     created_at: datetime | None = None
+
+
+def lost_batch(provider_id: str, problem: str) -> BatchState:
+    """Return the state of a batch that the provider does not know."""
+    return BatchState(provider_id=provider_id, phase="lost", status="not found", problem=problem)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,7 @@ from coreeval.models.batches import (
     BatchRequest,
     BatchState,
     check_requests,
+    lost_batch,
 )
 from coreeval.models.failures import CallFailure, clean_message, kind_from_codes
 from coreeval.models.model import is_count, share_client
@@ -88,8 +89,11 @@ def _read_response(status: int, body: bytes, secret: str) -> Outcome:
     request = httpx2.Request("POST", f"https://batch{_ENDPOINT}")
     response = httpx2.Response(status, content=body, request=request)
     said = json.loads(body)
-    told = f"Error code: {status} - {said}"
     detail = said.get("error", said) if isinstance(said, dict) else said
+    message = detail.get("message") if isinstance(detail, dict) else None
+    told = f"Error code: {status}"  # the words that the SDK has for it
+    if isinstance(message, str) and message:
+        told += f" - {message}"
     return to_failure(openai.APIStatusError(told, response=response, body=detail), secret)
 
 
@@ -243,7 +247,7 @@ class OpenAIBatches:
         except CallFailure as failure:
             if not has_status(failure, 404):
                 raise
-            return _lost(provider_id, failure)
+            return lost_batch(provider_id, failure.message)
         return self._to_state(self._wire.parse(_Batch, told.content))
 
     async def cancel(self, provider_id: str) -> BatchState:
@@ -253,7 +257,7 @@ class OpenAIBatches:
             told = await self._wire.call(batches.cancel(provider_id, timeout=self._timeout))
         except CallFailure as failure:
             if has_status(failure, 404):
-                return _lost(provider_id, failure)
+                return lost_batch(provider_id, failure.message)
             if failure.kind in ("rejected", "transient"):  # 409, 400: it has ended already
                 state = await self.look(provider_id)
                 if state.phase != "running":
@@ -319,18 +323,6 @@ def _find_phase(status: str, files: tuple[str, ...]) -> BatchPhase:
     if status in _ENDED or (status == "failed" and files):
         return "ended"
     return "failed" if status == "failed" else "running"
-
-
-def _lost(provider_id: str, failure: CallFailure) -> BatchState:
-    return BatchState(
-        provider_id=provider_id,
-        phase="lost",
-        status="not found",
-        total=0,
-        succeeded=0,
-        failed=0,
-        problem=failure.message,
-    )
 
 
 def _describe_errors(errors: object, secret: str) -> str:

@@ -137,6 +137,7 @@ class LLMServer:
         app.router.add_post("/v1/messages", self._complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/counts", self._counts)
+        self.add_routes(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls)
@@ -146,6 +147,9 @@ class LLMServer:
             yield self
         finally:
             await runner.cleanup()
+
+    def add_routes(self, app: web.Application) -> None:
+        """Add what a server answers besides."""
 
     @contextmanager
     def in_thread(self, tls: ssl.SSLContext | None = None) -> Iterator["LLMServer"]:
@@ -162,15 +166,24 @@ class LLMServer:
         self.requests.append(request)
         self.keys.append(http.headers.get("authorization", ""))
         self.headers.append({name.lower(): value for name, value in http.headers.items()})
-        answer = self.answers(request)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        reply = Reply(content=answer) if isinstance(answer, str) else answer
+        reply = await self.reply_to(request)
         if reply.is_failure:
             self._seen.discard(digest)
+        else:
+            self.record_paid(request)
         with self._being_answered():
             await asyncio.sleep(self.latency_s + reply.delay_s)
             return await _respond(http, request, reply)
+
+    async def reply_to(self, request: Request) -> Reply:
+        """Return how a request is answered."""
+        answer = self.answers(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return Reply(content=answer) if isinstance(answer, str) else answer
+
+    def record_paid(self, request: Request) -> None:
+        """Count an answer that a provider would have paid for."""
 
     @contextmanager
     def _being_answered(self) -> Iterator[None]:
@@ -189,12 +202,15 @@ class LLMServer:
         return web.json_response({"object": "list", "data": listed})
 
     async def _counts(self, _http: web.Request) -> web.Response:
-        told = {
+        return web.json_response(self.counts() | getattr(self.answers, "counts", {}))
+
+    def counts(self) -> dict[str, object]:
+        """Return what GET /counts tells."""
+        return {
             "requests": len(self.requests),
             "repeats": self.repeats,
             "most_open": self.most_open,
         }
-        return web.json_response(told | getattr(self.answers, "counts", {}))
 
 
 async def _respond(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
@@ -202,7 +218,7 @@ async def _respond(http: web.Request, request: Request, reply: Reply) -> web.Str
         await _silence(http)
     if reply.drop or reply.raw is not None:
         return _cut_off(http, reply.raw or b"")
-    body = _body(http, request, reply)
+    body = response_body(request, reply, messages=http.path.endswith("/v1/messages"))
     if reply.cut or reply.close or reply.drip_s:
         return await _piecemeal(http, reply, body)
     return web.Response(
@@ -224,12 +240,13 @@ def _cut_off(http: web.Request, said: bytes = b"") -> web.Response:
     return web.Response()
 
 
-def _body(http: web.Request, request: Request, reply: Reply) -> bytes:
+def response_body(request: Request, reply: Reply, *, messages: bool) -> bytes:
+    """Return the body of a reply, as Anthropic's messages or as a chat completion."""
     if reply.body is not None:
         return reply.body.encode()
     if reply.error:
         content: dict[str, object] = {"type": "error", "error": reply.error}
-    elif http.path.endswith("/v1/messages"):
+    elif messages:
         content = _said(request, reply)
     else:
         content = _completion(request, reply)

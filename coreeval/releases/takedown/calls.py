@@ -286,8 +286,17 @@ _BATCH = 200
 _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")
 _KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
-    "payers": {"calls": ("paid_by",), "reservations": ("payer",)},
-    "models": {"calls": ("model_returned",), "abilities": ("endpoint", "model", "value")},
+    "payers": {
+        "calls": ("paid_by",),
+        "reservations": ("payer",),
+        "batches": ("payer",),
+        "batch_requests": ("payer",),
+    },
+    "models": {
+        "calls": ("model_returned",),
+        "abilities": ("endpoint", "model", "value"),
+        "batches": ("endpoint", "model", "status", "problem"),
+    },
 }
 """For each kind of name that the user chose, where it is kept."""
 _KEPT_NOTES = {
@@ -298,6 +307,12 @@ _KEPT_NOTES = {
     ),
     "models": "the name of a model is yours and stays: delete the file if it must go",
 }
+
+
+_AT_PROVIDER = (
+    "what was sent in an open batch is with its provider until the batch ends; coreeval resume RUN "
+    "--live cancels it"
+)
 
 
 def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -320,6 +335,13 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
             for row in database.execute("SELECT * FROM calls")
             if _call_names(row, finder, texts)
         ]
+        waiting = [
+            (row["payer"], row["key"])
+            for row in database.execute(
+                "SELECT payer, key, body, answer, tries FROM batch_requests"
+            )
+            if _request_names(row, finder)
+        ]
         kept = {kind: _count_kept(database, kind, finder) for kind in _KEPT_COLUMNS}
         if not dry:
             for start in range(0, len(keys), _BATCH):
@@ -328,15 +350,27 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
                         _blank_call(database, key)
             with transaction(database):
                 database.executemany("DELETE FROM texts WHERE sha256 = ?", [(t,) for t in texts])
-    if keys:
-        yield TextMatches(kind="calls", path=path, count=len(keys), action="blanked")
-    if texts:
-        yield TextMatches(kind="instructions", path=path, count=len(texts), action="deleted")
-    for kind, count in kept.items():
-        if count:
-            yield TextMatches(
+                database.executemany(
+                    "DELETE FROM batch_requests WHERE payer = ? AND key = ?", waiting
+                )
+    found = [
+        TextMatches(kind="calls", path=path, count=len(keys), action="blanked"),
+        TextMatches(kind="instructions", path=path, count=len(texts), action="deleted"),
+        TextMatches(
+            kind="questions of batches",
+            path=path,
+            count=len(waiting),
+            action="deleted",
+            to_do=_AT_PROVIDER,
+        ),
+        *(
+            TextMatches(
                 kind=kind, path=path, count=count, action="reported", to_do=_KEPT_NOTES[kind]
             )
+            for kind, count in kept.items()
+        ),
+    ]
+    yield from (each for each in found if each.count)
 
 
 def _count_kept(database: StoreDatabase, kind: str, finder: NameFinder) -> int:
@@ -352,6 +386,12 @@ def _call_names(row: Mapping[str, Any], finder: NameFinder, texts: Collection[st
     if any(map(finder.finds, bodies)) or any(finder.finds(row[name] or "") for name in _WORDS):
         return True
     return any(sha in bodies[0] for sha in texts)
+
+
+def _request_names(row: Mapping[str, Any], finder: NameFinder) -> bool:
+    """Return whether a question of a batch, or its answer, names somebody."""
+    bodies = [_unpack(row[name]) for name in ("body", "answer") if row[name]]
+    return any(map(finder.finds, bodies)) or finder.finds(row["tries"])
 
 
 def _text_of(body: bytes) -> str:

@@ -140,9 +140,11 @@ class Garbage:
     """The hashes of shared texts that no call refers to."""
     payers: Mapping[str, int]
     """The number of reservations to delete, by payer."""
+    batches: Mapping[str, int]
+    """The number of batches to delete, by payer."""
 
     def __bool__(self) -> bool:
-        return bool(self.calls or self.damaged or self.texts or self.payers)
+        return bool(self.calls or self.damaged or self.texts or self.payers or self.batches)
 
     @property
     def by_payer(self) -> dict[str, int]:
@@ -231,7 +233,8 @@ def find_garbage(connection: Connection, keep: RetentionRule) -> Garbage:
         calls=calls,
         damaged=damaged,
         texts=[sha for sha in there if sha not in needed],
-        payers=_payers(connection, keep),
+        payers=_count_rows(connection, t.reservations.c.payer, keep),
+        batches=_count_rows(connection, t.batches.c.payer, keep),
     )
 
 
@@ -248,8 +251,11 @@ def _texts(connection: Connection) -> dict[str, str]:
     return found
 
 
-def _payers(connection: Connection, keep: RetentionRule) -> dict[str, int]:
-    query = select(t.reservations.c.payer, func.count()).group_by(t.reservations.c.payer)
+def _count_rows(
+    connection: Connection, payer: "Column[str]", keep: RetentionRule
+) -> dict[str, int]:
+    """Return the number of rows of a table by payer, for payers that are not kept."""
+    query = select(payer, func.count()).group_by(payer)
     return {payer: n for payer, n in connection.execute(query) if not keep.payer(payer)}
 
 
@@ -267,6 +273,8 @@ def delete_garbage(connection: Connection, waste: Garbage) -> None:
     _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
     _delete(connection, t.texts.c.sha256, waste.texts)
     _delete(connection, t.reservations.c.payer, list(waste.payers))
+    _delete(connection, t.batches.c.payer, list(waste.batches))
+    _delete(connection, t.batch_requests.c.payer, list(waste.batches))
     if there:  # which returns the space to the disk by itself
         connection.commit()
         return

@@ -27,6 +27,7 @@ from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 from tests.cli.kit import DEMO
 from tests.tools.gdelt.sync.test_facts import fact_line
+from tests.tools.stores.test_call_batches import question
 
 FINDER = NameFinder(["Taco Bell"])
 WHOLE = {"start": "2025-08-01", "end": "2026-10-01"}
@@ -50,6 +51,19 @@ def stored(path: Path, *records: CallRecord) -> None:
     for record in records:
         asyncio.run(store.put(record))
     store.close()
+
+
+def test_questions_of_batches_that_name_somebody_are_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    bodies = {"a": b'"about Taco Bell"', "b": b'"about nobody"'}
+    with closing(open_calls(path, "run@now")) as calls:
+        for key, body in bodies.items():
+            asyncio.run(calls.batches.queue(replace(question(key), body=body)))
+    assert [(each.kind, each.count) for each in erase_calls(path, FINDER, dry=False)] == [
+        ("questions of batches", 1)
+    ]
+    with closing(open_calls(path, "run@now")) as calls:
+        assert [calls.batches.find(key) is None for key in bodies] == [True, False]
 
 
 def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:

@@ -1,0 +1,487 @@
+"""Batches through the real SDKs: what both APIs have in common, and what goes wrong with both."""
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from coreeval.models import close_models
+from coreeval.models.batches import MOST_BATCH_BYTES, MOST_BATCH_REQUESTS, BatchRequest
+from coreeval.models.failures import CallFailure
+from tests.models.batch_kit import (
+    OPTIONS,
+    answers_of,
+    asked,
+    custom_id,
+    ids_of,
+    just_now,
+    live_outcome,
+    open_batches,
+    open_chat,
+    read_until_failure,
+    requests_of,
+    run,
+    told_of,
+)
+from tests.models.conftest import KEY
+from tests.support.batch_server import BatchServer, named_error
+from tests.support.llm_server import Reply, Request
+
+SPEECHES = ["openai", "anthropic"]
+both = pytest.mark.parametrize("speech", SPEECHES)
+
+
+def text_of(request: Request) -> str:
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    return str(messages[-1]["content"])
+
+
+def echo(request: Request) -> str | Reply:
+    """Answer with the text; some texts have errors, as both providers have them."""
+    text = text_of(request)
+    if text == "unsupported":
+        return named_error(400, "response_format json_schema is not supported")
+    if text == "throttled":
+        return named_error(429)
+    if text == "overdue":
+        return named_error(504, "it took too long")
+    if text == "key":
+        return f'{{"label": "{KEY}"}}'
+    return json.dumps({"label": text})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BatchServer]:
+    async with BatchServer(echo).running() as server:
+        assert isinstance(server, BatchServer)
+        yield server
+        await close_models()
+
+
+@both
+async def test_a_batch_runs_and_its_answers_come_out_of_order(
+    server: BatchServer, speech: str
+) -> None:
+    server.looks = 2
+    batches, requests = open_batches(server, speech), requests_of(server, speech, 1, 2, 3)
+    made = await batches.create("b-1", requests)
+    assert made.phase == "running" and made.created_at is not None
+    looked = await batches.look(made.provider_id)
+    assert (looked.phase, looked.total, looked.succeeded) == ("running", 3, 0)
+    ended = await batches.look(made.provider_id)
+    assert (ended.phase, ended.total, ended.succeeded, ended.failed) == ("ended", 3, 3, 0)
+    read, failure = await read_until_failure(batches, ended)
+    assert failure is None
+    assert [one.custom_id for one in read] == [custom_id(n) for n in (3, 2, 1)]
+    assert [one.outcome.text for one in read if isinstance(one.outcome, AIMessage)] == [
+        f'{{"label": "{n}"}}' for n in (3, 2, 1)
+    ]
+    assert server.counts()["most_paid_id"] == 1
+
+
+@both
+async def test_an_outcome_in_a_batch_is_what_it_is_live(server: BatchServer, speech: str) -> None:
+    texts = ["a", "unsupported", "throttled", "overdue", "key"]
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, *texts))
+    assert (state.succeeded, state.failed) == (2, 3)
+    read = await answers_of(batches, state)
+    chat = open_chat(server, speech)
+    for text in texts:
+        live = await live_outcome(chat, text)
+        assert told_of(read[custom_id(text)]) == told_of(live), text
+    assert read[custom_id("unsupported")].refused == "method"
+    assert read[custom_id("overdue")].billed
+    assert KEY not in read[custom_id("key")].text
+
+
+@both
+async def test_the_body_in_a_batch_is_the_body_sent_live(server: BatchServer, speech: str) -> None:
+    await run(open_batches(server, speech), requests_of(server, speech, "same"))
+    await open_chat(server, speech).answer(asked("same"), OPTIONS)
+    assert list(server.paid_bodies.values()) == [2]
+
+
+# -- what a caller has to see to ----------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("batch_id", ["", "a/b", "..", "x" * 65, "a b"])
+async def test_an_id_has_plain_signs(server: BatchServer, speech: str, batch_id: str) -> None:
+    with pytest.raises(ValueError, match="no id of a batch"):
+        await open_batches(server, speech).create(batch_id, requests_of(server, speech, 1))
+
+
+@both
+async def test_limits_are_the_callers_to_keep(server: BatchServer, speech: str) -> None:
+    batches = open_batches(server, speech)
+    assert (batches.most_requests, batches.most_bytes) == (MOST_BATCH_REQUESTS, MOST_BATCH_BYTES)
+    one = requests_of(server, speech, 1)[0]
+    batches.most_requests = 1
+    for requests in ([], requests_of(server, speech, 1, 2)):
+        with pytest.raises(ValueError, match="are no batch"):
+            await batches.create("b-1", requests)
+    batches.most_requests = 2
+    with pytest.raises(ValueError, match="same custom id"):
+        await batches.create("b-1", [one, one])
+    batches.most_bytes = len(one.body) - 1
+    with pytest.raises(ValueError, match="are no batch"):
+        await batches.create("b-1", [one])
+    assert not server.seen_paths
+
+
+@both
+async def test_a_batch_of_many_megabytes_is_sent_and_read(server: BatchServer, speech: str) -> None:
+    batches = open_batches(server, speech)
+    body = open_chat(server, speech).encode_request(asked("x" * 40_000), OPTIONS)
+    requests = [BatchRequest(custom_id=custom_id(n), body=body) for n in range(500)]
+    state = await run(batches, requests)
+    assert state.succeeded == 500
+    assert set(await answers_of(batches, state)) == ids_of(requests)
+
+
+# -- nobody knows whether it was made -----------------------------------------------------------
+
+
+@both
+async def test_a_batch_that_was_made_unseen_is_found_and_paid_once(
+    server: BatchServer, speech: str
+) -> None:
+    server.faults.die_after_create = 1
+    batches, requests = open_batches(server, speech), requests_of(server, speech, 1, 2)
+    with pytest.raises(CallFailure) as caught:
+        await batches.create("b-1", requests)
+    assert caught.value.billed and caught.value.retryable
+    (made,) = server.batches
+    await batches.look(made)
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == made
+    assert set(await answers_of(batches, found)) == ids_of(requests)
+    assert server.counts()["most_paid_id"] == 1
+
+
+@both
+async def test_a_batch_that_was_not_made_is_proved_absent(server: BatchServer, speech: str) -> None:
+    batches, requests = open_batches(server, speech), requests_of(server, speech, 1, 2)
+    for number in range(5):
+        others = requests_of(server, speech, f"{number}a", f"{number}b")
+        state = await batches.create(f"other-{number}", others)
+        await batches.look(state.provider_id)
+    server.faults.die_before_create, server.faults.most_listed = 1, 2
+    with pytest.raises(CallFailure) as caught:
+        await batches.create("b-1", requests)
+    assert caught.value.billed
+    kept = len(server.files)
+    assert await batches.find("b-1", ids_of(requests), since=just_now()) is None
+    assert await batches.find("other-9", {"x"}, since=just_now()) is None
+    if speech == "openai":
+        assert len(server.files) == kept - 1, "the file without a batch was left"
+    assert len(server.batches) == 5
+
+
+@both
+@pytest.mark.parametrize("oldest_first", [False, True])
+async def test_no_older_batch_is_read_than_need_be_and_none_is_overlooked(
+    server: BatchServer, speech: str, oldest_first: bool
+) -> None:
+    batches, requests = open_batches(server, speech), requests_of(server, speech, 1, 2)
+    now = server.clock()
+    for age in range(20, 0, -1):
+        server.clock = lambda age=age: now - 3600 * age  # type: ignore[misc]
+        old = await batches.create(f"old-{age}", requests_of(server, speech, f"{age}"))
+        await batches.look(old.provider_id)
+    server.clock = lambda: now
+    made = await batches.create("b-1", requests)
+    await batches.look(made.provider_id)
+    server.faults.most_listed, server.faults.oldest_first = 3, oldest_first
+    server.seen_paths.clear()
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == made.provider_id
+    server.seen_paths.clear()
+    assert await batches.find("b-2", {"x"}, since=just_now()) is None
+    path = "GET /v1/batches" if speech == "openai" else "GET /v1/messages/batches"
+    assert server.seen_paths.count(path) == (7 if oldest_first else 1)
+
+
+@both
+@pytest.mark.parametrize("status", [400, 401, 413, 429])
+async def test_a_refused_batch_was_not_made(server: BatchServer, speech: str, status: int) -> None:
+    server.faults.create_status = [status]
+    with pytest.raises(CallFailure) as caught:
+        await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
+    assert not caught.value.billed
+    assert not server.batches and not server.files
+
+
+@both
+@pytest.mark.parametrize("status", [500, 502, 503, 408])
+async def test_after_a_servers_error_nobody_knows(
+    server: BatchServer, speech: str, status: int
+) -> None:
+    server.faults.create_status = [status]
+    with pytest.raises(CallFailure) as caught:
+        await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
+    assert caught.value.billed and caught.value.retryable
+
+
+@both
+async def test_an_endpoint_may_have_no_batches(server: BatchServer, speech: str) -> None:
+    server.faults.no_batches = True
+    with pytest.raises(CallFailure, match="the endpoint has no batches") as caught:
+        await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
+    assert (caught.value.kind, caught.value.billed) == ("unsupported", False)
+
+
+@both
+async def test_an_endpoint_may_not_be_there(server: BatchServer, speech: str) -> None:
+    requests = requests_of(server, speech, 1)
+    batches = open_batches(server, speech, base_url="http://127.0.0.1:9")
+    with pytest.raises(CallFailure) as caught:
+        await batches.create("b-1", requests)
+    assert (caught.value.kind, caught.value.billed) == ("unreachable", False)
+
+
+# -- how a batch may end --------------------------------------------------------------------------
+
+
+@both
+async def test_a_batch_may_never_end(server: BatchServer, speech: str) -> None:
+    server.faults.never_ends = True
+    state = await run(open_batches(server, speech), requests_of(server, speech, 1), looks=5)
+    assert state.phase == "running"
+
+
+@both
+async def test_an_expired_batch_has_what_was_processed(server: BatchServer, speech: str) -> None:
+    server.faults.expires_after = 1
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, 1, 2, 3))
+    assert (state.phase, state.succeeded, state.failed) == ("ended", 1, 2)
+    read = await answers_of(batches, state)
+    assert read[custom_id(1)].text == '{"label": "1"}'
+    assert (read[custom_id(2)], read[custom_id(3)]) == (None, None)
+    assert server.paid_ids == {custom_id(1): 1}
+
+
+@both
+async def test_a_cancelled_batch_has_what_was_processed(server: BatchServer, speech: str) -> None:
+    server.faults.cancels_after, server.faults.never_ends = 2, True
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, 1, 2, 3))
+    cancelled = await batches.cancel(state.provider_id)
+    assert cancelled.phase == "running"
+    ended = await batches.look(state.provider_id)
+    assert (ended.phase, ended.succeeded, ended.failed) == ("ended", 2, 1)
+    read = await answers_of(batches, ended)
+    assert [key for key, outcome in read.items() if outcome is None] == [custom_id(3)]
+    again = await batches.cancel(state.provider_id)
+    assert again == ended, "what has ended is not cancelled"
+
+
+@both
+async def test_a_batch_may_be_lost(server: BatchServer, speech: str) -> None:
+    batches = open_batches(server, speech)
+    state = await batches.create("b-1", requests_of(server, speech, 1))
+    server.faults.lost = True
+    assert (await batches.look(state.provider_id)).phase == "lost"
+    assert (await batches.cancel(state.provider_id)).phase == "lost"
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "kind"), [(429, "throttled"), (500, "transient"), (401, "credential")]
+)
+async def test_a_look_may_fail(server: BatchServer, speech: str, status: int, kind: str) -> None:
+    batches = open_batches(server, speech)
+    state = await batches.create("b-1", requests_of(server, speech, 1))
+    server.faults.look_status = [status]
+    with pytest.raises(CallFailure) as caught:
+        await batches.look(state.provider_id)
+    assert (caught.value.kind, caught.value.billed) == (kind, False)
+    assert caught.value.retry_after == 3
+    assert server.seen_looks == 1, "it was tried again"
+    assert (await batches.look(state.provider_id)).phase == "ended"
+
+
+@both
+async def test_what_is_no_batch_is_told(server: BatchServer, speech: str) -> None:
+    batches = open_batches(server, speech, base_url=f"{server.anthropic_url}/elsewhere")
+    with pytest.raises(CallFailure, match="the endpoint has no batches"):
+        await batches.create("b-1", requests_of(server, speech, 1))
+
+
+# -- where the key goes ---------------------------------------------------------------------------
+
+
+@both
+async def test_no_redirect_is_followed(server: BatchServer, speech: str) -> None:
+    batches = open_batches(server, speech)
+    state = await batches.create("b-1", requests_of(server, speech, 1))
+    async with BatchServer(echo).running() as elsewhere:
+        assert isinstance(elsewhere, BatchServer)
+        server.faults.redirect = elsewhere.anthropic_url
+        with pytest.raises(CallFailure, match="it redirects") as caught:
+            await batches.look(state.provider_id)
+        assert caught.value.kind == "unknown"
+        assert not elsewhere.seen_paths
+
+
+@both
+async def test_no_failure_holds_the_key(
+    server: BatchServer, speech: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.faults.create_status = [401]
+    with pytest.raises(CallFailure) as caught:
+        await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
+    failure = caught.value
+    assert failure.__cause__ is None
+    assert "APIStatusError" not in "".join(traceback.format_exception(failure))
+    assert KEY not in caplog.text
+    assert set(server.keys) == {f"Bearer {KEY}"}
+
+
+# -- results that are not as they should be -------------------------------------------------------
+
+
+@both
+async def test_unknown_and_doubled_ids_are_handed_on(server: BatchServer, speech: str) -> None:
+    server.faults.unknown_ids = server.faults.doubled_ids = True
+    batches = open_batches(server, speech)
+    read, failure = await read_until_failure(
+        batches, await run(batches, requests_of(server, speech, 1, 2))
+    )
+    assert failure is None
+    assert [one.custom_id for one in read] == ["f" * 64, *map(custom_id, (1, 2, 1))]
+
+
+@both
+@pytest.mark.parametrize("cut", ["connection", "quiet"])
+async def test_of_cut_results_the_whole_lines_come(
+    server: BatchServer, speech: str, cut: str
+) -> None:
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, *range(9)))
+    server.set_faults({"cut": cut})
+    read, failure = await read_until_failure(batches, state)
+    assert [one.custom_id for one in read] == [custom_id(n) for n in (8, 7, 6, 5)]
+    assert failure is not None and failure.retryable and not failure.billed
+    assert "the file of results ends in the middle" in failure.message
+    server.set_faults({"cut": ""})
+    assert len(await answers_of(batches, state)) == 9
+
+
+@both
+async def test_results_that_are_fewer_than_counted_are_cut(
+    server: BatchServer, speech: str
+) -> None:
+    server.faults.missing_ids = 1
+    batches = open_batches(server, speech)
+    read, failure = await read_until_failure(
+        batches, await run(batches, requests_of(server, speech, 1, 2, 3))
+    )
+    assert len(read) == 2
+    assert failure is not None and "2 of 3 answers" in failure.message
+
+
+@both
+async def test_the_last_line_needs_no_end(server: BatchServer, speech: str) -> None:
+    server.faults.no_last_end = True
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, 1, 2))
+    assert len(await answers_of(batches, state)) == 2
+
+
+@both
+@pytest.mark.parametrize("status", [404, 429, 500])
+async def test_results_may_not_come(server: BatchServer, speech: str, status: int) -> None:
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, 1))
+    server.faults.results_status = status
+    read, failure = await read_until_failure(batches, state)
+    assert not read and failure is not None and not failure.billed
+
+
+ODD = [
+    '{"custom_id": "odd"}',
+    '{"custom_id": "odd", "response": 1, "error": null, "result": {"type": "new"}}',
+    '{"custom_id": "odd", "response": {"status_code": "x"}, "result": []}',
+    '{"custom_id": "odd", "response": {"status_code": 200, "body": []}, "result": '
+    '{"type": "succeeded", "message": []}}',
+    '{"custom_id": "odd", "response": {"status_code": 200}, "result": {"type": "errored"}}',
+    '{"custom_id": "odd", "response": {"body": {"choices": [{"message": {"content": "\\ud800"}}]}},'
+    ' "result": {"type": "succeeded", "message": {"content": [{"type": "text", "text": "\\ud800"}]'
+    "}}}",
+]
+
+
+@both
+@pytest.mark.parametrize("line", ODD)
+async def test_an_unknown_kind_of_result_is_a_failure_of_its_id(
+    server: BatchServer, speech: str, line: str
+) -> None:
+    server.faults.odd_lines = [line, "", "[1]", '{"no": "id"}']
+    batches = open_batches(server, speech)
+    read = await answers_of(batches, await run(batches, requests_of(server, speech, 1)))
+    assert set(read) == {"odd", "", custom_id(1)}
+    assert (read["odd"].kind, read["odd"].billed) == ("transient", True)
+    assert read[custom_id(1)].text == '{"label": "1"}'
+
+
+@both
+async def test_a_result_that_is_too_long_is_a_failure_of_its_id(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.models.batch_http.MOST_LINE_BYTES", 2000)
+    server.faults.odd_lines = [f'{{"custom_id": "long", "x": "{"y" * 9000}"}}']
+    batches = open_batches(server, speech)
+    read = await answers_of(batches, await run(batches, requests_of(server, speech, 1)))
+    assert read["long"].billed and "more than" in read["long"].message
+    assert read[custom_id(1)].text == '{"label": "1"}'
+
+
+@both
+async def test_results_have_a_limit(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.models.batch_http.MOST_RESULT_BYTES", 700)
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, *range(9)))
+    _, failure = await read_until_failure(batches, state)
+    assert failure is not None and "more than 0 GiB" in failure.message
+
+
+@both
+async def test_a_response_takes_no_longer_than_it_may(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = open_batches(server, speech, timeout_s=0.2)
+    state = await run(batches, requests_of(server, speech, 1))
+
+    async def slow(*_args: object) -> None:
+        await asyncio.sleep(5)
+
+    monkeypatch.setattr(server, "advance", slow)
+    with pytest.raises(CallFailure, match=r"no answer within 0\.2 s|connection failed") as caught:
+        await batches.look(state.provider_id)
+    assert caught.value.kind == "transient"
+
+
+@both
+async def test_a_list_that_does_not_end_proves_nothing(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.models.batch_http.MOST_PAGES", 3)
+    batches = open_batches(server, speech)
+    for number in range(8):
+        state = await batches.create(f"o-{number}", requests_of(server, speech, number))
+        await batches.look(state.provider_id)
+    server.faults.most_listed = 2
+    with pytest.raises(CallFailure, match="does not end"):
+        await batches.find("b-1", {"x"}, since=just_now() - timedelta(hours=1))
