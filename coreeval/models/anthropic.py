@@ -53,6 +53,7 @@ from coreeval.models.model import (
     request_parameters,
     share_client,
 )
+from coreeval.models.prompt_cache import FEWEST_TOKENS_OF_ANY
 from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
@@ -62,9 +63,10 @@ _FINISH: dict[str, FinishReason] = {
     "pause_turn": "length",
     "refusal": "refusal",
 }
-FEWEST_CACHED_CHARACTERS = 3 * 1024
-"""The fewest characters of instructions that the provider may cache: it takes 1,024 tokens or more,
-by model, of at least 3 characters each (the lowest rate in graph/estimate/call_figures.py)."""
+FEWEST_CACHED_CHARACTERS = 3 * FEWEST_TOKENS_OF_ANY
+"""The fewest characters of instructions that the provider may cache: it takes 512 tokens or more,
+by model, of at least 3 characters each (the lowest rate in graph/estimate/call_figures.py). A mark
+on fewer tokens than a model caches costs nothing."""
 _BLANK = "(blank)"
 """Stands for a turn without a word, which the endpoint would not take."""
 

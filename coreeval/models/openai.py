@@ -8,7 +8,7 @@ ready-made wrapper (research: performance §7), and one retry layer instead of t
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -52,6 +52,7 @@ from coreeval.models.model import (
     request_parameters,
     share_client,
 )
+from coreeval.models.prompt_cache import wants_breakpoints
 from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
@@ -79,13 +80,34 @@ def request_body(
         "seed": config.seed,
         "reasoning_effort": config.reasoning_effort,
     }
-    body: Body = {"model": config.name, "messages": messages, limit: options.max_tokens}
+    told = options.method in ("json_mode", "text")
+    shown = append_schema(messages, options.schema) if told else messages
+    body: Body = {"model": config.name, "messages": shown, limit: options.max_tokens}
     body |= {key: value for key, value in chosen.items() if value is not None}
     if options.logprobs:
         body |= {"logprobs": True, "top_logprobs": options.logprobs}
     if config.base_url is None:
         body["prompt_cache_key"] = _cache_key(messages)
-    return body | _structure_fields(messages, options) | config.extra
+    if wants_breakpoints(config):
+        body["messages"] = _mark_instructions(shown)
+        body["prompt_cache_options"] = {"mode": "explicit"}
+    return body | _structure_fields(options) | config.extra
+
+
+def _mark_instructions(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, object]]:
+    """Return the messages with the end of the instructions marked for the prompt cache.
+
+    Messages without instructions come back as they are: what they begin with comes but once.
+    """
+    first, *rest = messages
+    if first["role"] != "system" or not first["content"]:
+        return [*messages]
+    part = {
+        "type": "text",
+        "text": first["content"],
+        "prompt_cache_breakpoint": {"mode": "explicit"},
+    }
+    return [{**first, "content": [part]}, *rest]
 
 
 def _cache_key(messages: list[dict[str, str]]) -> str:
@@ -93,7 +115,7 @@ def _cache_key(messages: list[dict[str, str]]) -> str:
     return hashlib.sha256(messages[0]["content"].encode()).hexdigest()[:32]
 
 
-def _structure_fields(messages: list[dict[str, str]], options: RequestOptions) -> Body:
+def _structure_fields(options: RequestOptions) -> Body:
     match options.method:
         case "json_schema":
             named = {"name": options.name, "strict": True, "schema": options.schema}
@@ -103,10 +125,9 @@ def _structure_fields(messages: list[dict[str, str]], options: RequestOptions) -
             choice = {"type": "function", "function": {"name": options.name}}
             return {"tools": [{"type": "function", "function": function}], "tool_choice": choice}
         case "json_mode":
-            told = append_schema(messages, options.schema)
-            return {"messages": told, "response_format": {"type": "json_object"}}
+            return {"response_format": {"type": "json_object"}}
         case "text":
-            return {"messages": append_schema(messages, options.schema)}
+            return {}
 
 
 # -- what came back -----------------------------------------------------------------------------

@@ -114,6 +114,17 @@ async def test_other_methods_tell_the_schema_in_words(
     assert not {"output_config", "tools"} & set(server.requests[0])
 
 
+@pytest.mark.parametrize(("characters", "marked"), [(1535, False), (1536, True)])
+async def test_instructions_that_some_model_may_cache_are_marked(
+    make_client: MakeClient, server: LLMServer, characters: int, marked: bool
+) -> None:
+    server.answers = script(GOOD)
+    await make_client().ask([{"role": "system", "content": "x" * characters}, TEXT], SHAPE)
+    blocks = server.requests[0]["system"]
+    assert isinstance(blocks, list)
+    assert ("cache_control" in blocks[0]) is marked
+
+
 async def test_an_answer_without_a_word_is_shown_again_as_such(
     make_client: MakeClient, server: LLMServer
 ) -> None:

@@ -97,6 +97,50 @@ def test_requests_with_the_same_instructions_share_a_place_in_the_public_cache()
     assert "prompt_cache_key" not in body(), "a server of one's own may not know it"
 
 
+@pytest.mark.parametrize(
+    "name", ["gpt-5.6-terra", "gpt-5.6", "gpt-6-sol", "ft:gpt-6.1-sol:me", "gpt-10"]
+)
+@pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode", "text"])
+def test_models_that_cache_up_to_marks_get_one_at_the_end_of_the_instructions(
+    name: str, method: Method
+) -> None:
+    config = ModelConfig(model=f"openai:{name}")
+    sent = request_body(config, ASKED, form(method))
+    told = request_body(ModelConfig(model="openai:gpt-5.5"), ASKED, form(method))["messages"]
+    assert isinstance(told, list)
+    mark = {"mode": "explicit"}
+    part = {"type": "text", "text": told[0]["content"], "prompt_cache_breakpoint": mark}
+    assert sent["messages"] == [{"role": "system", "content": [part]}, *ASKED[1:]]
+    assert sent["prompt_cache_options"] == mark, "the end of the sample's own turn is written too"
+    own = ModelConfig(model=f"openai:{name}", base_url="http://127.0.0.1:1/v1")
+    assert request_body(own, ASKED, form(method))["messages"] == told
+
+
+def test_questions_without_instructions_are_not_written_to_the_cache() -> None:
+    config = ModelConfig(model="openai:gpt-6-sol")
+    sent = request_body(config, ASKED[1:], form("text"))
+    assert sent["messages"][0]["role"] == "user"  # type: ignore[index]
+    assert isinstance(sent["messages"][0]["content"], str)  # type: ignore[index]
+    assert sent["prompt_cache_options"] == {"mode": "explicit"}
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt-5.5", "gpt-5", "gpt-4o", "gpt-4.1-mini", "o3", "ft:gpt-4.1:me", "gpt-oss-120b"]
+)
+def test_models_that_find_what_they_have_seen_get_no_mark(name: str) -> None:
+    sent = request_body(ModelConfig(model=f"openai:{name}"), ASKED, form())
+    assert sent["messages"] == ASKED
+    assert "prompt_cache_options" not in sent
+
+
+def test_options_of_the_cache_that_a_config_names_are_kept() -> None:
+    extra = {"prompt_cache_options": {"mode": "implicit", "ttl": "30m"}}
+    config = ModelConfig(model="openai:gpt-6-sol", extra=extra)
+    assert request_body(config, ASKED, form())["prompt_cache_options"] == {
+        "mode": "implicit", "ttl": "30m",
+    }  # fmt: skip
+
+
 # -- what is answered ---------------------------------------------------------------------------
 
 

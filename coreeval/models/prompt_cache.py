@@ -1,0 +1,51 @@
+"""What providers keep of prompts in their caches, and whose models want its end to be marked.
+
+Their rules as of 2026-10-08, by provider:
+https://developers.openai.com/api/docs/guides/prompt-caching and
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
+"""
+
+import re
+
+from coreeval.config import ModelConfig
+
+FEWEST_TOKENS = 1024
+"""Fewest tokens of a prefix that OpenAI caches, and Anthropic for most of its models."""
+FEWEST_TOKENS_OF_ANY = 512
+"""The same for the models that cache the shortest prefixes."""
+_FEWEST_TOKENS_OF_CLAUDE = (
+    (re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-[5-9]-[1-9]\b"), 512),
+    (re.compile(r"claude-(?:opus|fable|mythos)-5\b"), 512),
+    (re.compile(r"claude-opus-4-7\b|claude-mythos-preview|claude-3-5-haiku"), 2048),
+    (re.compile(r"claude-(?:opus-4-[56]|haiku-4-5)\b"), 4096),
+)
+_GPT = re.compile(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?(?![\d.]|o)")
+_MARKS_FROM = (5, 6)
+"""The version of GPT from which a cached prefix ends only where a request marks it."""
+
+
+def find_fewest_tokens(config: ModelConfig) -> int | None:
+    """Return the fewest tokens of a prefix that a model's provider caches.
+
+    None for an endpoint whose rule is not known: one of the user's own, or of another provider.
+    """
+    if config.base_url is not None or config.provider not in ("openai", "anthropic"):
+        return None
+    if config.provider == "openai":
+        return FEWEST_TOKENS
+    fewest = (tokens for name, tokens in _FEWEST_TOKENS_OF_CLAUDE if name.match(config.name))
+    return next(fewest, FEWEST_TOKENS)
+
+
+def wants_breakpoints(config: ModelConfig) -> bool:
+    """Return whether a model behind OpenAI's own endpoint caches up to marks only.
+
+    GPT before 5.6 finds the longest prefix that it has seen, in steps of 128 tokens. Later models
+    match a prefix only where a request marked its end, and charge more for what is written there
+    than for an ordinary token. Unasked they mark the end of the last message, which never comes
+    again in our prompts.
+    """
+    if config.base_url is not None or config.provider != "openai":
+        return False
+    found = _GPT.match(config.name)
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= _MARKS_FROM
