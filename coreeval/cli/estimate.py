@@ -168,12 +168,19 @@ def _sum_lines(estimate: "CostEstimate") -> Iterator[str]:
     rows = [
         _figure_row("calls", totals.calls, "{:,.0f}".format),
         _figure_row("prompt tokens", totals.prompt_tokens, format_amount),
+        *_cached_rows(totals.cached_tokens),
         _figure_row("answer tokens", totals.completion_tokens, format_amount),
         *money,
         (*_figure_row("time", estimate.seconds, format_expected_time), at_once),
     ]
     ends = (numbers(end, 12) for end in ("low", "likely", "high"))
     yield from text_lines(Table((texts(width=22), *ends, texts(gap=3)), rows))
+
+
+def _cached_rows(cached: "Range") -> Iterator[Row]:
+    """Yield the prompt tokens from the providers' caches; nothing if they cannot have any."""
+    if cached.high:
+        yield _figure_row("  from caches", cached, format_amount)
 
 
 def _figure_row(name: str, figures: "Range | None", written: Callable[[float], str]) -> Row:
@@ -186,14 +193,19 @@ def _role_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
     names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
     role = max(13, *(len(name) + 2 for name in names))
-    heads = (numbers(head, 10) for head in ("calls", "prompt", "answers", "USD"))
+    heads = (numbers(head, 10) for head in ("calls", "prompt", "cached", "answers", "USD"))
     rows = [
         (name, line.model, f"{line.calls.likely:,.0f}", format_amount(line.prompt_tokens.likely),
+         _format_share(line.cached_tokens.likely, line.prompt_tokens.likely),
          format_amount(line.completion_tokens.likely),
          UNKNOWN if line.usd is None else format_expected_usd(line.usd.likely))
         for name, line in zip(names, lines, strict=True)
     ]  # fmt: skip
     yield from text_lines(Table((texts("likely", role), texts("model", wide), *heads), rows))
+
+
+def _format_share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}" if whole else ""
 
 
 # -- money, and what everything rests on ----------------------------------------------------------

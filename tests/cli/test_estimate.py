@@ -32,7 +32,7 @@ from coreeval.tools.workspace import Workspace
 from tests.cli.kit import CONFIG, DEMO, Said, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
-from tests.support.llm_server import LLMServer
+from tests.support.llm_server import LLMServer, Reply, Request
 
 PRICE = {"input": 2.0, "output": 8.0}
 SAMPLES = 24
@@ -255,6 +255,20 @@ def test_the_table_and_a_file_of_prices_are_named(shell: Shell) -> None:
     assert own["totals"]["usd"]["likely"] < table["totals"]["usd"]["likely"]
 
 
+def test_what_comes_from_the_provider_s_cache_is_expected_by_its_rule(shell: Shell) -> None:
+    models = {"default": "offline", "composer": "openai:gpt-5.5", "label_judge": "openai:gpt-5.5"}
+    config = shell.config({"models": models, "run.concurrency": 2})
+    document = shell("estimate", config, "--json").document
+    lines = {line["role"]: line for line in document["lines"]}
+    composer, judge = lines["composer"]["cached_tokens"], lines["label_judge"]["cached_tokens"]
+    assert (composer["low"], judge["likely"]) == (0, 0), "its instructions are too short"
+    assert composer["likely"] == document["totals"]["cached_tokens"]["likely"] > 0
+    share = composer["likely"] / lines["composer"]["prompt_tokens"]["likely"]
+    words = shell("estimate", config).out
+    assert f" {share:.0%} " in next(line for line in words.splitlines() if "composer" in line)
+    assert "  from caches" in words
+
+
 def test_rules_cost_nothing(shell: Shell) -> None:
     said = shell("estimate", shell.config(), "--json")
     document = said.document
@@ -353,6 +367,25 @@ def test_a_preview_pays_for_a_few_and_foretells_the_others(
     assert lies_inside(document["totals"]["prompt_tokens"], cost["prompt_tokens"])
     for line in document["lines"]:
         assert line["rests_on"]["answers"]["n"] == 8
+
+
+def test_a_preview_foretells_what_comes_from_caches(
+    shell: Shell, served: Path, server: LLMServer, answers: OfflineAnswers
+) -> None:
+    async def half_cached(request: Request) -> Reply:
+        said = await answers(request)
+        usage = {"prompt_tokens": 1000, "completion_tokens": 10}
+        details = {"prompt_tokens_details": {"cached_tokens": 500}}
+        return Reply(content=said, usage=usage | details) if isinstance(said, str) else said
+
+    server.answers = half_cached
+    try:
+        document = shell("estimate", served, "--preview", "4", "--json").document
+    finally:
+        server.answers = answers
+    for line in [*document["lines"], document["totals"]]:
+        half = line["prompt_tokens"]["likely"] / 2
+        assert line["cached_tokens"]["likely"] == pytest.approx(half, abs=1)
 
 
 def test_a_preview_says_what_it_spent(shell: Shell, served: Path, server: LLMServer) -> None:

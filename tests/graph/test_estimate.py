@@ -192,8 +192,8 @@ def test_another_model_s_speed_tells_nothing() -> None:
 
 def test_the_cached_share_needs_a_few_calls() -> None:
     assert estimate_cached_share(seen(cached_tokens=600), ME) == pytest.approx(0.6)
-    assert estimate_cached_share(seen(n=4, cached_tokens=600), ME) == 0
-    assert estimate_cached_share(seen(model="openai:other", cached_tokens=600), ME) == 0
+    assert estimate_cached_share(seen(n=4, cached_tokens=600), ME) is None
+    assert estimate_cached_share(seen(model="openai:other", cached_tokens=600), ME) is None
 
 
 # -- money ----------------------------------------------------------------------------------------
@@ -225,6 +225,20 @@ def test_the_recorded_share_of_cached_tokens_makes_the_likely_cost_lower() -> No
     assert plain is not None and cached is not None
     assert cached.likely == pytest.approx(plain.likely - 250_000 * 1.8e-6)
     assert cached.high == plain.high
+
+
+def test_cached_tokens_are_expected_by_the_provider_s_rule_until_some_were_recorded() -> None:
+    unknown = cost_line(asked())
+    assert unknown.cached_tokens == between(0, 0, 299 * 2000)
+    ruled = cost_line(asked(cached_from=1024, at_once=10))
+    assert ruled.cached_tokens == between(0, 190 * 2000, 299 * 2000)
+    assert ruled.usd is not None and unknown.usd is not None
+    assert ruled.usd.likely == pytest.approx(unknown.usd.likely - 190 * 2000 * 1.8e-6)
+    assert cost_line(asked(cached_from=2001)).cached_tokens.likely == 0
+    recorded = cost_line(asked(cached_from=1024, cached_share=0.1))
+    assert recorded.cached_tokens.likely == 50_000
+    assert cost_line(asked(cached_from=1024, cached_share=0.0)).cached_tokens.likely == 0
+    assert sum_lines((ruled, recorded)).cached_tokens.likely == 190 * 2000 + 50_000
 
 
 def test_at_the_high_end_every_prompt_is_written_to_the_cache_where_that_costs_more() -> None:

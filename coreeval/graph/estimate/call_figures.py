@@ -23,8 +23,6 @@ from coreeval.schema import Arm, RoleName
 
 CHARACTERS_PER_TOKEN = between(3.0, 4.0, 4.8)
 """Characters per token of English prompts with JSON, across current tokenisers."""
-CACHED_FROM = 1024
-"""Fewest tokens of a prompt prefix that providers cache."""
 REPEATED_QUESTIONS = between(1.0, 1.02, 1.15)
 """Calls per answer: answers that cannot be read are asked for again."""
 RETRY_PROMPT = between(1.0, 1.02, 1.1)
@@ -201,11 +199,11 @@ def estimate_duration(
     return KnownRange(range=assume_seconds(said), basis=STATED_BASIS)
 
 
-def estimate_cached_share(past_calls: Iterable[CallUsage], player: RoleModel) -> float:
-    """Return the share of prompt tokens that a provider read from its cache; 0 if not known."""
+def estimate_cached_share(past_calls: Iterable[CallUsage], player: RoleModel) -> float | None:
+    """Return the share of prompt tokens that a provider read from its cache; None if not known."""
     own = [one for one in past_calls if (one.role, one.model) == (player.role, player.model)]
     tokens = sum(one.prompt_tokens for one in own)
-    return sum(one.cached_tokens for one in own) / tokens if len(own) >= FEW and tokens else 0.0
+    return sum(one.cached_tokens for one in own) / tokens if len(own) >= FEW and tokens else None
 
 
 def _find_nearest(

@@ -12,7 +12,6 @@ from typing import get_args
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig, PriceConfig
 from coreeval.config.models import hide_folder
 from coreeval.graph.estimate.call_figures import (
-    CACHED_FROM,
     CallUsage,
     RoleModel,
     estimate_answer,
@@ -37,6 +36,7 @@ from coreeval.graph.estimate.model import (
 from coreeval.graph.estimate.workload import PromptSize
 from coreeval.graph.pool import max_open_samples
 from coreeval.graph.setup import Setup
+from coreeval.models.prompt_cache import FEWEST_TOKENS, find_fewest_tokens
 from coreeval.schema import RoleName
 from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
 
@@ -73,8 +73,12 @@ class RoleFigures:
     """Tokens per answer."""
     duration: KnownRange
     """Seconds per call."""
-    cached_share: float = 0.0
-    """Share of the prompt tokens that came from the provider's cache so far."""
+    cached_share: float | None = None
+    """Share of the prompt tokens that came from the provider's cache so far; None if not known."""
+    cached_from: int | None = None
+    """Fewest tokens of a prefix that the provider caches; None if its rule is not known."""
+    at_once: int = 1
+    """Calls that are sent before the first one is answered, and so find nothing in the cache."""
     priced: ModelPrice
 
 
@@ -99,6 +103,7 @@ def cost_line(asked: RoleFigures) -> EstimateLine:
         stage=asked.stage,
         calls=calls.whole(),
         prompt_tokens=prompt.whole(),
+        cached_tokens=_estimate_cached_tokens(asked, calls, prompt).whole(),
         completion_tokens=answer.whole(),
         call_seconds=calls * asked.duration.range,
         usd=_usd(asked, calls, prompt, answer),
@@ -127,18 +132,35 @@ def _usd(asked: RoleFigures, calls: Range, prompt: Range, answer: Range) -> Rang
     price = asked.priced.price
     if price is None:
         return None
-    repeated = max(0.0, calls.low - 1) * _cached_prefix(asked)
+    repeated = max(0.0, calls.low - 1) * _cached_prefix(asked, asked.density.range.high)
     low = _cost(price, prompt.low, answer.low, cached=min(repeated, prompt.low))
-    likely = _cost(price, prompt.likely, answer.likely, cached=asked.cached_share * prompt.likely)
+    cached = _estimate_cached_tokens(asked, calls, prompt).likely
+    likely = _cost(price, prompt.likely, answer.likely, cached=cached)
     dear = (price.cache_write or 0.0) > price.input
     high = _cost(price, prompt.high, answer.high, written=prompt.high if dear else 0.0)
     return between(min(low, likely), likely, max(likely, high))
 
 
-def _cached_prefix(asked: RoleFigures) -> float:
+def _estimate_cached_tokens(asked: RoleFigures, calls: Range, prompt: Range) -> Range:
+    """Return the prompt tokens that come from the provider's cache; none at the low end.
+
+    The likely number rests on recorded calls, or else on the provider's rule where it is known. At
+    the high end all calls but the first find the common prefix.
+    """
+    density = asked.density.range
+    found = max(0.0, calls.likely - asked.at_once) * _cached_prefix(asked, density.likely)
+    if asked.cached_share is not None:
+        found = asked.cached_share * prompt.likely
+    elif asked.cached_from is None:
+        found = 0.0
+    most = max(0.0, calls.high - 1) * _cached_prefix(asked, density.low)
+    return between(0.0, found, max(found, min(most, prompt.high)))
+
+
+def _cached_prefix(asked: RoleFigures, density: float) -> float:
     """Return the tokens of the prompt prefix that a provider caches; 0 if too few."""
-    tokens = asked.fixed / asked.density.range.high
-    return tokens if tokens >= CACHED_FROM else 0.0
+    tokens = asked.fixed / density
+    return tokens if tokens >= (asked.cached_from or FEWEST_TOKENS) else 0.0
 
 
 def _cost(
@@ -424,6 +446,8 @@ def estimate_line(
             answer=said,
             duration=estimate_duration(past_calls, player, said.range),
             cached_share=estimate_cached_share(past_calls, player),
+            cached_from=find_fewest_tokens(model),
+            at_once=model.max_in_flight or assignments.concurrency,
             priced=assignments.find_price(model),
         )
     )

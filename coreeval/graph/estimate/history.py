@@ -199,6 +199,7 @@ class Usage:
 
     calls: float = 0.0
     prompt_tokens: float = 0.0
+    cached_tokens: float = 0.0
     completion_tokens: float = 0.0
     call_seconds: float = 0.0
     usd: float = 0.0
@@ -318,7 +319,14 @@ class _UsageReader:
         usd = price(call.prompt_tokens, record.cached_tokens if record else 0,
                     call.completion_tokens)  # fmt: skip
         known = record.usd if record and record.usd is not None else usd
-        return Usage(1.0, call.prompt_tokens, call.completion_tokens, call.seconds, known)
+        return Usage(
+            calls=1.0,
+            prompt_tokens=call.prompt_tokens,
+            cached_tokens=call.cached_tokens,
+            completion_tokens=call.completion_tokens,
+            call_seconds=call.seconds,
+            usd=known,
+        )
 
 
 def _count_arms(ended: SampleResult) -> int:

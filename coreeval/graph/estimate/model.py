@@ -120,6 +120,8 @@ class EstimateLine(Value):
     """`control`, or a detector's node, for calls made only for that stage."""
     calls: Range
     prompt_tokens: Range
+    cached_tokens: Range = exactly(0)
+    """Prompt tokens that come from the provider's cache; none at the low end."""
     completion_tokens: Range
     call_seconds: Range
     """Total duration of all calls in sequence."""
@@ -136,6 +138,8 @@ class EstimateTotals(Value):
 
     calls: Range
     prompt_tokens: Range
+    cached_tokens: Range = exactly(0)
+    """Prompt tokens that come from the providers' caches."""
     completion_tokens: Range
     usd: Range | None
     """Total cost in US dollars; None if a model that is asked has no known price."""
@@ -205,6 +209,7 @@ def sum_lines(lines: tuple[EstimateLine, ...]) -> EstimateTotals:
     return EstimateTotals(
         calls=sum_ranges(line.calls for line in lines),
         prompt_tokens=sum_ranges(line.prompt_tokens for line in lines),
+        cached_tokens=sum_ranges(line.cached_tokens for line in lines),
         completion_tokens=sum_ranges(line.completion_tokens for line in lines),
         usd=sum_ranges(prices) if all(line.usd is not None for line in asked) else None,
         priced_usd=sum_ranges(prices),

@@ -214,12 +214,13 @@ class _Extrapolation:
         return tuple(self._line(player, priced, part) for (player, priced), part in named)
 
     def _line(self, player: RolePair, priced: ModelPrice, part: Sequence[Range]) -> EstimateLine:
-        calls, prompt, answer, seconds, usd = part
+        calls, prompt, cached, answer, seconds, usd = part
         return EstimateLine(
             role=player[0],
             model=player[1],
             calls=calls.whole(),
             prompt_tokens=prompt.whole(),
+            cached_tokens=cached.whole(),
             completion_tokens=answer.whole(),
             call_seconds=seconds,
             usd=usd if priced.price else None,
@@ -229,10 +230,11 @@ class _Extrapolation:
 
     def totals(self) -> EstimateTotals:
         """Return the sums, whose interval is narrower than the sum of the intervals."""
-        calls, prompt, answer, _, usd = self._parts[-1]
+        calls, prompt, cached, answer, _, usd = self._parts[-1]
         return EstimateTotals(
             calls=calls.whole(),
             prompt_tokens=prompt.whole(),
+            cached_tokens=cached.whole(),
             completion_tokens=answer.whole(),
             usd=usd if self.priced else None,
             priced_usd=usd,
