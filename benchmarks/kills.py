@@ -229,7 +229,12 @@ def seen(url: str, name: str, most: int, process: "subprocess.Popen[bytes]") -> 
 
 def outcome(one: Lab) -> Outcome:
     """Return how each sample ended, with its facts, and the rows of each published file."""
-    files = RunFiles(one.run_dir)
+    return outcome_of(one.run_dir)
+
+
+def outcome_of(run_dir: Path) -> Outcome:
+    """Return how each sample of a run ended, with its facts, and the rows of published files."""
+    files = RunFiles(run_dir)
     with closing(RunStore.open(files.store, now=utc_now)) as store:
         ended: Outcome = {
             each.sample.id: each.result.model_copy(

@@ -185,7 +185,8 @@ def serving(module: str, *arguments: str) -> Iterator[str]:
     )
     try:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        said = process.stdout.readline().strip()
+        yield said if said.startswith("http://") else f"http://127.0.0.1:{int(said)}"
     finally:
         process.terminate()
         process.wait()

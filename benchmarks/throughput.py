@@ -33,14 +33,14 @@ from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import Reply, Request
 
 SHARED = Path("../shared/data").resolve()
-_CONFIG = "COREEVAL_BENCH_CONFIG"
+CONFIG_VARIABLE = "COREEVAL_BENCHCONFIG_VARIABLE"
 _made: list[OfflineAnswers] = []
 
 
 async def answers(request: Request) -> str | Reply:
     """Answer as the server: what the rule-based team says, made once for each request."""
     if not _made:
-        config = Path(os.environ[_CONFIG])
+        config = Path(os.environ[CONFIG_VARIABLE])
         _made.append(OfflineAnswers(load_config(config), config.parent / "server"))
     return await _made[0](request)
 
@@ -162,7 +162,7 @@ def main() -> None:
         folder = Path(temporary)
         news = open_folder(SHARED / "gdelt", folder / "news")
         server = write_config(folder / "server", news, "http://127.0.0.1:1/v1", 1)
-        os.environ[_CONFIG] = str(server)
+        os.environ[CONFIG_VARIABLE] = str(server)
         arguments = ["--latency", str(chosen.latency), "--answers", "benchmarks.throughput:answers"]
         with serving("tests.support.llm_server", *arguments) as root:
             asyncio.run(_measure(folder, news, root, chosen))

@@ -1,0 +1,216 @@
+"""A refresh through batches beside a live one: outcomes, money, rounds, and kills.
+
+    python -m benchmarks.batches [--samples 300] [--kills 20] [--seed 7]
+
+Real tweets and news; the roles are rules behind a local server that speaks OpenAI's files and
+batches (tests/support/batch_server.py) and answers a body in a batch as it answers it live. First
+the run is made live, then through batches, one command a round. Then runs through batches are
+killed (SIGKILL) at random moments, each command once, until there were enough kills. "Paid twice"
+are questions that the server processed in more than one batch.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from benchmarks.kills import outcome_of
+from benchmarks.load import serving
+from benchmarks.throughput import CONFIG_VARIABLE, SHARED, write_config
+from coreeval.tools.gdelt.local import open_folder
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.workspace import RunFiles, Workspace
+
+PRICE = {"input": 2.0, "output": 8.0, "batch_input": 1.0, "batch_output": 4.0}
+WAITING = 5
+MOST_COMMANDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A run in a workspace of its own, whose requests are like no other run's."""
+
+    config: Path
+    samples: int
+
+    @property
+    def run_dir(self) -> Path:
+        """Where the run is."""
+        return self.config.parent / "run"
+
+    @property
+    def calls(self) -> Path:
+        """Its call store."""
+        return Workspace(self.config.parent / ".coreeval").calls
+
+    def command(self) -> list[str]:
+        """Return the command that goes on with it."""
+        start = ["refresh", str(self.config), "--run-dir", str(self.run_dir)]
+        begun = RunFiles(self.run_dir).manifest.exists()
+        words = ["resume", str(self.run_dir)] if begun else [*start, "--limit", str(self.samples)]
+        return [sys.executable, "-m", "coreeval", *words, "--json"]
+
+
+def make_trial(
+    folder: Path, news: Path, url: str, samples: int, number: int, batch: object
+) -> Trial:
+    """Write the config of a run; the number makes its requests other ones than other runs'."""
+    config = write_config(folder, news, url, 16)
+    raw = yaml.safe_load(config.read_text())
+    model = {"model": "openai:stub", "base_url": url, "seed": number, "price": PRICE}
+    raw |= {"models": {"default": model}}
+    raw["run"] |= {"batch": batch, "budget_usd": 1000.0}
+    config.write_text(yaml.safe_dump(raw))
+    return Trial(config=config, samples=samples)
+
+
+def go_on(trial: Trial) -> dict[str, Any]:
+    """Run one command to its end; return what it printed."""
+    done = subprocess.run(trial.command(), capture_output=True, text=True, check=False)
+    if done.returncode not in (0, WAITING):
+        raise SystemExit(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+    return dict(json.loads(done.stdout))
+
+
+def finish(trial: Trial) -> tuple[dict[str, Any], int]:
+    """Go on until the run is complete; return what the last command printed, and how many ran."""
+    for number in range(1, MOST_COMMANDS):
+        said = go_on(trial)
+        if said["status"] == "complete":
+            return said, number
+    raise SystemExit("the run does not end")
+
+
+def compare(folder: Path, news: Path, url: str, root: str, samples: int) -> dict[str, object]:
+    """Make a run live and one through batches, and print what each took; return the outcomes."""
+    live = make_trial(folder / "live", news, url, samples, 1, False)
+    began = time.perf_counter()
+    alone, _ = finish(live)
+    print(
+        f"live:    {alone['cost']['billed_calls']} calls, {alone['cost']['billed_usd']:.4f} USD, "
+        f"{time.perf_counter() - began:.0f} s",
+        flush=True,
+    )
+    trial = make_trial(folder / "batch", news, url, samples, 1, True)
+    before, began = paid_in_batches(root), time.perf_counter()
+    said, commands = finish(trial)
+    inside, cost = (paid_in_batches(root) - before).total(), said["cost"]
+    same = outcome_of(trial.run_dir) == outcome_of(live.run_dir)
+    print(
+        f"batches: {cost['billed_calls']} calls, {inside} in batches "
+        f"({inside / cost['billed_calls']:.1%}), {cost['billed_usd']:.4f} USD "
+        f"({cost['billed_usd'] / alone['cost']['billed_usd']:.3f} of live), {commands} commands, "
+        f"{time.perf_counter() - began:.0f} s, {'same outcomes' if same else 'OTHER OUTCOMES'}",
+        flush=True,
+    )
+    return outcome_of(live.run_dir)
+
+
+def paid_in_batches(root: str) -> Counter[str]:
+    """Return how often the server has processed each question in a batch, by its key."""
+    with urllib.request.urlopen(f"{root}/counts", timeout=30) as answer:
+        return Counter(json.load(answer)["paid_ids"])
+
+
+def kill_many(
+    folder: Path, news: Path, url: str, options: argparse.Namespace, expected: dict[str, object]
+) -> None:
+    """Kill commands at random moments until there were enough kills; print what came of it."""
+    chance, kills, runs = random.Random(options.seed), Counter[str](), 0
+    same = twice = lost = 0
+    while kills.total() < options.kills:
+        runs += 1
+        batch = {"live_below": 0.0}
+        trial = make_trial(folder / f"killed{runs}", news, url, options.samples, 1 + runs, batch)
+        usual_s = 12.0
+        for _ in range(MOST_COMMANDS):
+            if kills.total() < options.kills:
+                kills[kill_once(trial, chance.uniform(0.5, usual_s))] += 1
+            began = time.perf_counter()
+            said = go_on(trial)
+            usual_s = time.perf_counter() - began
+            if said["status"] == "complete":
+                break
+        same += outcome_of(trial.run_dir) == expected
+        paid = paid_in_batches(url.removesuffix("/v1"))
+        twice += sum(paid[key] > 1 for key in keys_of(trial))
+        lost += said["counts"]["pending"]
+        print(f"{kills.total()} kills in {runs} runs: {dict(kills)}", flush=True)
+    print(
+        f"{kills.total()} kills, {runs} runs: {same} with the same outcomes, "
+        f"{twice} questions paid twice, {lost} samples lost"
+    )
+
+
+def kill_once(trial: Trial, after_s: float) -> str:
+    """Start the next command, kill it, and return where that found its batches."""
+    process = subprocess.Popen(
+        trial.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(after_s)
+    ended = process.poll() is not None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if ended or not trial.calls.exists():
+        return "after its end" if ended else "before the first call"
+    with closing(open_calls(trial.calls, payer_of(trial))) as calls:
+        opened = calls.batches.open_batches()
+    if any(batch.state == "sending" for batch in opened):
+        return "while creating"
+    return "with a batch open" if opened else "between batches"
+
+
+def payer_of(trial: Trial) -> str:
+    """Return the name under which a run pays; "" before it has a manifest."""
+    from coreeval.runs.manifest import read_manifest
+
+    file = RunFiles(trial.run_dir).manifest
+    return read_manifest(file).payer if file.exists() else ""
+
+
+def keys_of(trial: Trial) -> list[str]:
+    """Return the keys of the calls that a run has stored."""
+    with closing(open_calls(trial.calls, payer_of(trial))) as calls:
+        return [record.key for record in calls.records()]
+
+
+def main() -> None:
+    """Print both runs, and what kills did."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--killed-samples", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    os.environ |= {"OPENAI_API_KEY": "k", "NO_COLOR": "1"}
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        news = open_folder(SHARED / "gdelt", folder / "news")
+        server = write_config(folder / "server", news, "http://127.0.0.1:1/v1", 1)
+        os.environ[CONFIG_VARIABLE] = str(server)
+        arguments = ["--answers", "benchmarks.throughput:answers", "--looks", "1"]
+        with serving("tests.support.batch_server", *arguments) as root:
+            compare(folder, news, f"{root}/v1", root, options.samples)
+            options.samples = options.killed_samples
+            if options.kills:
+                one = make_trial(folder / "one", news, f"{root}/v1", options.samples, 1, False)
+                finish(one)
+                kill_many(folder, news, f"{root}/v1", options, outcome_of(one.run_dir))
+
+
+if __name__ == "__main__":
+    os.environ.pop("COREEVAL_HOME", None)
+    main()
