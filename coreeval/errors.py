@@ -28,6 +28,7 @@ Not among them is what goes wrong with one call, which fails one sample:
   - RequestRejected         the endpoint does not take the request as it was put
   - NoValidAnswer           the model was reached, and what it said is no answer
   - NotRecorded             an answer is wanted of a recording that has none
+* SampleBudgetSpent       the sample has cost more than one may: it makes no further call
 """
 
 import errno
@@ -238,6 +239,10 @@ def to_coreeval_error(error: BaseException) -> CoreEvalError:
 
 class ModelCallError(Exception):
     """One call has no valid answer after all bounded tries; the sample fails, the run goes on."""
+
+
+class SampleBudgetSpent(Exception):
+    """The calls of one sample have cost more than its limit; the sample fails, the run goes on."""
 
 
 class RequestRejected(ModelCallError):

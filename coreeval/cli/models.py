@@ -4,6 +4,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import typer
 
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, format_date, one_line, show
+from coreeval.tools.clock import utc_now
 from coreeval.tools.formatting import describe_price, format_number
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
@@ -158,6 +160,12 @@ def _probe_document(probe: "ModelProbe | None") -> Document:
     }
 
 
+def _describe_age(day: str) -> str:
+    """Return a day with its age."""
+    age = (utc_now().date() - date.fromisoformat(day)).days
+    return f"{day}, {age} days ago" if age >= 0 else day
+
+
 def _price_document(price: "PriceConfig") -> Document:
     from coreeval.tools.catalogs import Price
 
@@ -259,7 +267,7 @@ def _known_facts(one: Document) -> str:
     price = one["price"]
     said = "price: unknown"
     if price:
-        day = f", {price['as_of']}" if price["as_of"] else ""
+        day = f", {_describe_age(price['as_of'])}" if price["as_of"] else ""
         said = f"price: {price['input']:g} in, {price['output']:g} out, USD for a million tokens"
         said = f"{said} ({price['source']}{day})"
     if "target" in one["used_by"]:

@@ -53,6 +53,7 @@ def validate(
 
 def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator[Document]:
     """Yield one check after the other; without a task and a window the others are skipped."""
+    from coreeval.graph.money import describe_sample_limit
     from coreeval.graph.setup import set_up
     from coreeval.tools.workspace import workspace_for
 
@@ -70,6 +71,7 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
     yield _check("news", lambda: _news(setup, path))
     yield _check("models", lambda: _models(setup, path))
     some = (
+        _check("sample limit", lambda: describe_sample_limit(config)),
         _check("prices", lambda: _prices(config)),
         _check("endpoints", lambda: _endpoints(config, path)),
         _check("telemetry", lambda: _telemetry(setup)),
@@ -189,17 +191,17 @@ def _models(setup: "Setup", config: Path) -> list[str]:
 
 
 def _prices(config: "Config") -> list[str]:
-    """Return which models have a price, if the config names a price file."""
-    if not config.run.prices:
-        return []
-    from coreeval.config import ROLES
+    """Return which models have a price, if the config names a price file, and which are old."""
+    from coreeval.graph.money import list_asked_models, list_price_remarks
     from coreeval.tools.catalogs import find_price, load_run_prices
 
-    prices, models = load_run_prices(config), config.models
-    asked = [*(models.for_role(role) for role in ROLES), *models.targets, *config.detect.judges]
-    names = dict.fromkeys(model.model for model in asked if not model.is_rule_based)
-    priced = {model.model for model in asked if find_price(model, prices)}
-    return [f"{name}: {'priced' if name in priced else 'no price'}" for name in names]
+    old = list_price_remarks(config, utc_now().date())
+    if not config.run.prices:
+        return old
+    prices = load_run_prices(config)
+    asked = {model.model: find_price(model, prices) for model in list_asked_models(config)}
+    return [*(f"{name}: {'priced' if price else 'no price'}" for name, price in asked.items()),
+            *old]  # fmt: skip
 
 
 def _telemetry(setup: "Setup") -> list[str]:

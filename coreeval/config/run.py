@@ -142,6 +142,9 @@ class RunConfig(Section):
     `COREEVAL_STORE_URL` names."""
     budget_usd: Annotated[float, Field(gt=0)] | None = None
     """The most that the run may cost, including all its resumes."""
+    max_usd_per_sample: Annotated[float, Field(gt=0)] | None = None
+    """The most that the calls of one sample may have cost when another one is sent; None for no
+    limit."""
     allow_unpriced: bool = False
     """Whether a model without a price may be asked under a budget; its cost is not counted."""
     prices: str | None = None

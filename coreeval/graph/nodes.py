@@ -16,6 +16,7 @@ from coreeval.agents.roles import (
 from coreeval.errors import ModelCallError
 from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
+from coreeval.models.sample_cost import share_cost
 from coreeval.schema import (
     Defect,
     EntityQuery,
@@ -93,7 +94,8 @@ class SampleNodes:
             if batch is not None:
                 place, texts = batch
                 try:
-                    return (await team.batch_label_judge(texts))[place]
+                    with share_cost(len(texts)):
+                        return (await team.batch_label_judge(texts))[place]
                 except ModelCallError as error:
                     batches.mark_failed(sample.id, str(error))
             if failure := batches.find_failure(sample.id):

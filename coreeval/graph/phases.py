@@ -127,6 +127,7 @@ async def open_sample_work(
         prefix=f"{run.manifest.run}:{run.graph_version}",
         max_attempts=run.config.run.max_attempts,
         timeout_s=run.config.run.sample_timeout_s,
+        max_usd=run.config.run.max_usd_per_sample,
         targets=run.setup.target_dates,
     )
     return SampleWork(context, threads)

@@ -13,6 +13,7 @@ from coreeval.graph.node_context import collect_details
 from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.activity import CallRef, record_calls
 from coreeval.models.running_steps import track_step
+from coreeval.models.sample_cost import count_step_cost
 from coreeval.schema import Result, TrainEnd, Verdict
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.heartbeat import Wait
@@ -116,7 +117,12 @@ def build_recorder(
             in_flight.enter(state["sample_id"], name)
             started, clock = now(), time.perf_counter()
             update, error = SampleUpdate(), ""
-            with track_step() as running, record_calls() as calls, collect_details() as notes:
+            with (
+                track_step() as running,
+                record_calls() as calls,
+                collect_details() as notes,
+                count_step_cost(state.get("spent_usd", 0.0)) as costs,
+            ):
                 try:
                     update = await node(state)
                 except BaseException as failure:
@@ -137,7 +143,7 @@ def build_recorder(
                     if not running.is_blocked:  # else it runs again once its batch has come
                         observer.on_step(step, calls)
                         store.history.record(step)
-            return update
+            return {**update, "spent_usd": sum(costs)}
 
         return recorded
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.comparability.verdict import Comparability
+from coreeval.graph.money import list_price_remarks
 from coreeval.graph.refresh import refresh_control, refresh_samples
 from coreeval.graph.report import gather_findings
 from coreeval.graph.run_context import RunContext
@@ -32,6 +33,8 @@ def plan_samples(run: RunContext) -> RunUpdate:
         _read_benchmark(run)
         for note in run.current_manifest().notes:
             run.tell("plan", note=note)
+    for note in list_price_remarks(run.config, run.now().date()):
+        run.tell("plan", note=note)
     return RunUpdate(planned=run.store.total(), bad_rows=len(run.store.bad_rows()))
 
 

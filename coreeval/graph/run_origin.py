@@ -21,6 +21,7 @@ from coreeval.tools.workspace import Workspace
 
 FREE_KEYS = (
     "budget_usd",
+    "max_usd_per_sample",
     "allow_unpriced",
     "prices",
     "concurrency",

@@ -25,6 +25,7 @@ from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.embedding_budget import refuse_uncounted_embeddings
+from coreeval.graph.money import check_money
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.graph.worker_shares import check_workers
@@ -34,13 +35,6 @@ from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
-from coreeval.tools.catalogs import (
-    Prices,
-    find_nearest_names,
-    find_price,
-    load_run_prices,
-    worst_case_cost,
-)
 from coreeval.tools.cutoffs import LatestDate, TargetDates
 from coreeval.tools.endpoints import (
     is_agreed,
@@ -309,43 +303,6 @@ def check_reachable(
         if all(is_agreed(pair, trusted) for pair in model_pairs([model], env)):
             preflight(model, trusted=trusted)
     check_money(config, models)
-
-
-def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
-    """Check that a budget can be enforced: every model has a price, and it covers one call.
-
-    Raises:
-        ConfigError: it cannot.
-    """
-    budget = config.run.budget_usd
-    if budget is None:
-        return
-    prices = load_run_prices(config)
-    for model in models:
-        price = find_price(model, prices)
-        if price is None and not config.run.allow_unpriced:
-            raise ConfigError(
-                f"the budget cannot be kept: the price of {model.model} is not known",
-                where="run.budget_usd",
-                hint=f"{_suggest_prices(model.model, prices)}give it a price in the config (price: "
-                "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
-                "--allow-unpriced, which does not count it",
-            )
-        longest = (
-            worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
-        )
-        if longest > budget:
-            raise ConfigError(
-                f"the budget of {budget:.4f} USD does not cover one call of {model.model}, which "
-                f"may cost {longest:.4f} USD for its answer alone",
-                where="run.budget_usd",
-                hint="raise the budget, or lower the model's max_tokens",
-            )
-
-
-def _suggest_prices(name: str, prices: Prices) -> str:
-    near = find_nearest_names(name, prices)
-    return f"priced are {', '.join(near)}; " if near else ""
 
 
 _FIT_PROBLEM = "an embedded target would be fitted on the split that it is tested on"

@@ -80,6 +80,8 @@ class SampleUpdate(TypedDict, total=False):
     feedback: list[Json]
     """Defects of the last attempt."""
     verdicts: Annotated[list[Json], operator.add]
+    spent_usd: Annotated[float, operator.add]
+    """What the calls of the sample have cost; see `coreeval.models.sample_cost`."""
     outcome: str
     reason: str
 

@@ -14,7 +14,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
 from coreeval.agents.edits import list_replaced_facts
-from coreeval.errors import CoreEvalError, ModelCallError
+from coreeval.errors import CoreEvalError, ModelCallError, SampleBudgetSpent
 from coreeval.graph.checkpoints import CheckpointStore, report_damage
 from coreeval.graph.pool import Stop
 from coreeval.graph.recorder import NULL_OBSERVER, InFlight, RunObserver
@@ -23,6 +23,7 @@ from coreeval.models.activity import limit_sample_time
 from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.rate_limit import RANK
 from coreeval.models.running_steps import track_steps
+from coreeval.models.sample_cost import limit_sample_cost
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.run_store import RunStore
@@ -55,6 +56,8 @@ class SampleThreads:
     """Prefix of thread ids: `run : graph version`; the sample's id follows."""
     max_attempts: int
     timeout_s: float
+    max_usd: float | None = None
+    """The most that the calls of one sample may have cost when another one is sent."""
     observer: RunObserver = NULL_OBSERVER
     targets: Sequence[TargetDates] = ()
     """Targets with whose dates the evidence of each sample is compared."""
@@ -144,7 +147,7 @@ class SampleThreads:
     ) -> Result | SampleState:
         with self.stop.control() as control:
             async with limit_sample_time(self.timeout_s):
-                with track_steps():
+                with track_steps(), limit_sample_cost(self.max_usd):
                     state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state
@@ -219,7 +222,7 @@ def describe_error(error: Exception, timeout_s: float) -> str:
     """Return the reason that a sample failed, in words for the user."""
     if isinstance(error, TimeoutError):
         return f"took longer than {timeout_s:g} s (run.sample_timeout_s)"
-    if isinstance(error, ModelCallError):
+    if isinstance(error, ModelCallError | SampleBudgetSpent):
         return str(error)
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"

@@ -31,6 +31,7 @@ from coreeval.models.capabilities import Capabilities
 from coreeval.models.dispatch import Dispatcher, ModelRequest
 from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.models.running_steps import wait_for_other_steps
+from coreeval.models.sample_cost import add_sample_cost, find_overspent
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import CallStore
 
@@ -199,6 +200,7 @@ class ModelClient:
             ModelUnusable: the model cannot be used at all, now or later.
             BudgetSpent: the budget does not allow another call.
             CallQueued: the question waits for a batch; no step of the sample can go on.
+            SampleBudgetSpent: the sample that asks has cost more than one may.
         """
         first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
         draw, final = first, self._settles
@@ -206,6 +208,7 @@ class ModelClient:
             request = self._serialize(draw, output_schema)
             key = call_key(request)
             send = partial(self._send, key, request, draw, output_schema, check)
+            await self._refuse_if_overspent(key, request)
             try:
                 with self._pause_if_sent(key):
                     record, origin = await self._store.answer(key, send, request)
@@ -217,6 +220,8 @@ class ModelClient:
                     raise
                 break  # there are no more chains
             add_call(self._to_reference(record, cached=origin != "sent"))
+            if origin == "sent" or record.paid_by == self._store.payer:
+                add_sample_cost(record.usd or 0.0)
             try:
                 value = _parse_answer(record, output_schema, check)
             except InvalidAnswer as error:
@@ -235,6 +240,18 @@ class ModelClient:
             kind=_CHAIN_ENDS.get(reason, "unparsed"),
             said=record.response,
         )
+
+    async def _refuse_if_overspent(self, key: str, request: str) -> None:
+        """Refuse to send a request for a sample that has cost more than one may.
+
+        Raises:
+            SampleBudgetSpent: it has, and nobody has sent the request yet.
+        """
+        cost = find_overspent()
+        if cost is None or self._store.is_in_flight(key):
+            return
+        if await self._store.find(key, request) is None:
+            raise cost.build_error()
 
     def _pause_if_sent(self, key: str) -> AbstractContextManager[None]:
         """Stop the sample's clock while it only waits for a call that another sample has sent."""

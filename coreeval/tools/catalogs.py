@@ -159,7 +159,7 @@ _ROW = "a price has input, output (USD for a million tokens), as_of and source"
 @cache
 def load_built_in_prices() -> Prices:
     """Return the prices that come with the package."""
-    return load_built_in_table("prices.yaml", _TABLE)
+    return load_built_in_table(BUILT_IN_FILE, _TABLE)
 
 
 def load_prices(path: Path | None = None) -> Prices:
@@ -188,3 +188,35 @@ def find_price(model: ModelConfig, prices: Prices) -> PriceConfig | None:
     """Return a model's price if it is known; the price in its own config takes precedence."""
     unlisted = FREE if model.is_on_this_machine else None
     return model.price or prices.get(model.model) or unlisted
+
+
+OLD_AFTER_DAYS = 180
+"""The age in days from which a price is told to be old: providers publish new models, and change
+prices, several times a year."""
+BUILT_IN_FILE = "prices.yaml"
+
+
+def describe_old_prices(
+    config: AnyConfig, models: Iterable[ModelConfig], prices: Prices, today: date
+) -> list[str]:
+    """Return a remark on each price in use that was looked up long ago; none on prices in a config.
+
+    Args:
+        config: The config, which may name a file of prices.
+        models: The models that are asked.
+        prices: The prices that apply.
+        today: The day of use.
+    """
+    found = dict[str, str]()
+    for model in models:
+        price = find_price(model, prices)
+        if not isinstance(price, Price) or (age := (today - price.as_of).days) < OLD_AFTER_DAYS:
+            continue
+        built_in = load_built_in_prices().get(model.model) == price
+        file = BUILT_IN_FILE if built_in or not config.run.prices else Path(config.run.prices).name
+        todo = "give run.prices a file with the price" if built_in else "update the price"
+        found[model.model] = (
+            f"the price of {model.model} was looked up on {price.as_of}, {age} days ago ({file}); "
+            f"providers change prices: {todo} of today"
+        )
+    return list(found.values())

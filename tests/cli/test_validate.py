@@ -241,3 +241,21 @@ def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
     wrong = shell("validate", shell.config({"dataset.language": "german"}))
     assert wrong.code == 2
     assert "de is German" in wrong.err
+
+
+def test_an_old_price_and_a_small_limit_of_a_sample_are_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-any")
+    prices = shell.write(
+        "mine.yaml", "openai:x: {input: 1, output: 900, as_of: 2025-01-01, source: me}\n"
+    )
+    models = {"default": "offline", "composer": {"model": "openai:x", "max_tokens": 1000}}
+    config = shell.config(
+        {"models": models, "run.prices": str(prices), "run.max_usd_per_sample": 0.5}
+    )
+    said = shell("validate", config).out
+    assert "openai:x: priced" in said
+    assert "the price of openai:x was looked up on 2025-01-01" in said and "(mine.yaml)" in said
+    assert "one answer of openai:x (composer) may cost 0.9003 USD, more than 0.5000" in said
+    assert "(mine.yaml)" in shell("estimate", config, "--limit", "2").out

@@ -1,17 +1,21 @@
 """The price table of the package, a user's own on top of it, and names that have no price."""
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from coreeval.config import Config
 from coreeval.errors import ConfigError
 from coreeval.tools.catalogs import (
+    OLD_AFTER_DAYS,
     Price,
     bare_name,
+    describe_old_prices,
     find_nearest_names,
     load_built_in_prices,
     load_prices,
+    load_run_prices,
     split_date,
 )
 
@@ -116,3 +120,38 @@ def test_a_name_without_its_provider_and_host() -> None:
 )
 def test_the_date_at_the_end_of_a_name(name: str, parts: tuple[str, str]) -> None:
     assert split_date(name) == parts
+
+
+def _remarks(config: dict[str, object], today: date, prices: str = "") -> list[str]:
+    told = {
+        "name": "old",
+        "task": "emotion",
+        "dataset": {"format": "jsonl", "path": "data.jsonl"},
+        "knowledge": {"window": {"start": "2026-01-01", "end": "2026-02-01"}},
+        "models": config,
+        "run": {"prices": prices or None},
+    }
+    found = Config.model_validate(told)
+    models = [found.models.for_role("composer"), *found.models.targets]
+    return describe_old_prices(found, models, load_run_prices(found), today)
+
+
+def test_a_price_is_told_to_be_old_from_a_day_on() -> None:
+    models: dict[str, object] = {"default": "openai:gpt-5", "targets": ["openai:gpt-5"]}
+    known = TABLE["openai:gpt-5"].as_of
+    assert _remarks(models, known + timedelta(OLD_AFTER_DAYS - 1)) == []
+    (told,) = _remarks(models, known + timedelta(OLD_AFTER_DAYS))
+    assert f"openai:gpt-5 was looked up on {known}, {OLD_AFTER_DAYS} days ago (prices.yaml)" in told
+    assert "run.prices" in told
+
+
+def test_an_old_price_of_a_user_s_own_names_their_file(tmp_path: Path) -> None:
+    file = tmp_path / "contract.yaml"
+    file.write_text("openai:gpt-5: {input: 1, output: 2, as_of: 2025-01-01, source: me}\n")
+    (told,) = _remarks({"default": "openai:gpt-5"}, date(2026, 1, 1), str(file))
+    assert "365 days ago (contract.yaml)" in told and "update" in told
+
+
+def test_a_price_in_a_config_has_no_age() -> None:
+    own = {"default": {"model": "openai:gpt-5", "price": {"input": 1, "output": 2}}}
+    assert _remarks(dict(own), date(2036, 1, 1)) == []

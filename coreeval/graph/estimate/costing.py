@@ -38,7 +38,14 @@ from coreeval.graph.pool import max_open_samples
 from coreeval.graph.setup import Setup
 from coreeval.models.prompt_cache import FEWEST_TOKENS, find_fewest_tokens
 from coreeval.schema import RoleName
-from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
+from coreeval.tools.catalogs import (
+    FREE,
+    Prices,
+    cost,
+    describe_old_prices,
+    find_nearest_names,
+    load_run_prices,
+)
 
 ALONE = ("target", "utility_judge")
 """Prefixes of roles that are asked when no others are: targets, asked for labels or for text, and
@@ -374,8 +381,13 @@ def build_estimate(
         concurrency=assignments.concurrency,
         unpriced=assignments.list_unpriced(lines),
         budget=fit_budget(budget_usd, totals),
-        notes=tuple(notes),
+        notes=(*notes, *_list_old_prices(config, assignments, now)),
     )
+
+
+def _list_old_prices(config: AnyConfig, asked: RoleAssignments, now: datetime) -> list[str]:
+    models = (*asked.roles.values(), *asked.targets, *asked.judges)
+    return describe_old_prices(config, models, asked.prices, now.date())
 
 
 def find_recorded_name(model: ModelConfig) -> str:

@@ -124,6 +124,11 @@ class CallStore:
         self._texts = {}
 
     @property
+    def payer(self) -> str:
+        """The run in whose name calls are stored."""
+        return self._payer
+
+    @property
     def corrupt_rows(self) -> int:
         """The number of rows that do not match their checksum and have not been requested again."""
         return len(self._damaged)

@@ -1,0 +1,100 @@
+"""The limits on money and the prices they rest on, checked before a run begins."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
+from coreeval.errors import ConfigError
+from coreeval.models.sample_cost import KEY as SAMPLE_LIMIT_KEY
+from coreeval.tools.catalogs import (
+    Prices,
+    describe_old_prices,
+    find_nearest_names,
+    find_price,
+    load_run_prices,
+    worst_case_cost,
+)
+
+
+def list_asked_models(config: Config) -> list[ModelConfig]:
+    """Return the models that a run asks: those of roles, targets and judges."""
+    models = config.models
+    asked = (*(models.for_role(role) for role in ROLES), *models.targets, *config.detect.judges)
+    return [model for model in asked if not model.is_rule_based]
+
+
+def list_price_remarks(config: Config, today: date) -> list[str]:
+    """Return a remark on each price of a run that was looked up long ago.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    return describe_old_prices(config, list_asked_models(config), load_run_prices(config), today)
+
+
+def _find_sample_limit(config: AnyConfig) -> float | None:
+    return config.run.max_usd_per_sample if isinstance(config, Config) else None
+
+
+def describe_sample_limit(config: Config) -> list[str]:
+    """Return remarks on the limit of a sample if one answer of a role may cost more than it.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    limit = config.run.max_usd_per_sample
+    if limit is None:
+        return []
+    prices, dear = load_run_prices(config), dict[str, tuple[float, list[str]]]()
+    for role in ROLES:
+        model = config.models.for_role(role)
+        price = None if model.is_rule_based else find_price(model, prices)
+        most = worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
+        if most > limit:
+            dear.setdefault(model.model, (most, []))[1].append(role)
+    return [
+        f"{SAMPLE_LIMIT_KEY}: one answer of {model} ({', '.join(roles)}) may cost {most:.4f} USD, "
+        f"more than {limit:.4f}: a sample may fail after it; a larger limit or fewer max_tokens "
+        "rule that out"
+        for model, (most, roles) in dear.items()
+    ]
+
+
+def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
+    """Check that limits can be enforced: every model has a price, and a budget covers one call.
+
+    Raises:
+        ConfigError: they cannot.
+    """
+    budget, per_sample = config.run.budget_usd, _find_sample_limit(config)
+    if budget is None and per_sample is None:
+        return
+    key, what = "run.budget_usd", "budget"
+    if budget is None:
+        key, what = SAMPLE_LIMIT_KEY, "limit of a sample"
+    prices = load_run_prices(config)
+    for model in models:
+        price = find_price(model, prices)
+        if price is None and not config.run.allow_unpriced:
+            raise ConfigError(
+                f"the {what} cannot be kept: the price of {model.model} is not known",
+                where=key,
+                hint=f"{_suggest_prices(model.model, prices)}give it a price in the config (price: "
+                "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
+                "--allow-unpriced, which does not count it",
+            )
+        longest = (
+            worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
+        )
+        if budget is not None and longest > budget:
+            raise ConfigError(
+                f"the budget of {budget:.4f} USD does not cover one call of {model.model}, which "
+                f"may cost {longest:.4f} USD for its answer alone",
+                where="run.budget_usd",
+                hint="raise the budget, or lower the model's max_tokens",
+            )
+
+
+def _suggest_prices(name: str, prices: Prices) -> str:
+    near = find_nearest_names(name, prices)
+    return f"priced are {', '.join(near)}; " if near else ""

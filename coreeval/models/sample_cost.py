@@ -1,0 +1,101 @@
+"""The limit on what one sample may cost: its calls are counted, and none is sent beyond it.
+
+What counts are the calls that the sample has used and its run has paid for, whoever sent them: a
+call that was stored before a kill, and is found when the sample is taken up again, counts once
+more from the beginning. A call that serves several samples at once, such as the labels of a batch,
+counts for each by its share. Answers that another run has paid for cost nothing.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from coreeval.errors import SampleBudgetSpent
+
+KEY = "run.max_usd_per_sample"
+
+
+class SampleCost:
+    """What the calls of one sample have cost, against its limit.
+
+    Args:
+        limit_usd: The most that the calls may have cost when another one is sent.
+    """
+
+    def __init__(self, limit_usd: float | None = None) -> None:
+        self._limit = math.inf if limit_usd is None else limit_usd
+        self.spent_usd = 0.0
+
+    def restore(self, spent_usd: float) -> None:
+        """Count what earlier steps of the sample have cost, if they were taken elsewhere."""
+        self.spent_usd = max(self.spent_usd, spent_usd)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the calls have cost more than the limit."""
+        return self.spent_usd > self._limit
+
+    def build_error(self) -> SampleBudgetSpent:
+        """Return the error of a sample that may make no further call."""
+        return SampleBudgetSpent(
+            f"sample_budget: {self.spent_usd:.4f} USD spent of {self._limit:.4f} ({KEY}); with a "
+            "larger one in the config, coreeval retry RUN goes on from the answers that are kept"
+        )
+
+
+_COST: ContextVar[SampleCost | None] = ContextVar("sample_cost", default=None)
+_STEP: ContextVar[list[float] | None] = ContextVar("step_cost", default=None)
+_SHARE: ContextVar[float] = ContextVar("cost_share", default=1.0)
+
+
+@contextmanager
+def limit_sample_cost(limit_usd: float | None) -> Iterator[None]:
+    """Limit what the calls of the sample that is run inside the block may cost."""
+    token = _COST.set(SampleCost(limit_usd))
+    try:
+        yield
+    finally:
+        _COST.reset(token)
+
+
+@contextmanager
+def count_step_cost(spent_usd: float) -> Iterator[list[float]]:
+    """Yield a list that collects the cost of each call inside the block, in US dollars.
+
+    Args:
+        spent_usd: What the sample's finished steps have cost.
+    """
+    if cost := _COST.get():
+        cost.restore(spent_usd)
+    found: list[float] = []
+    token = _STEP.set(found)
+    try:
+        yield found
+    finally:
+        _STEP.reset(token)
+
+
+@contextmanager
+def share_cost(samples: int) -> Iterator[None]:
+    """Count calls inside the block for the current sample by its share: they serve so many."""
+    token = _SHARE.set(1 / samples)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
+
+
+def add_sample_cost(usd: float) -> None:
+    """Count a call of the current sample, if there is one."""
+    share, cost, step = usd * _SHARE.get(), _COST.get(), _STEP.get()
+    if cost is not None:
+        cost.spent_usd += share
+    if step is not None:
+        step.append(share)
+
+
+def find_overspent() -> SampleCost | None:
+    """Return the cost of the current sample if it may make no further call; None if it may."""
+    cost = _COST.get()
+    return cost if cost is not None and cost.is_over else None
