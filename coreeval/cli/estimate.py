@@ -110,6 +110,7 @@ def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
     yield from _heading_lines(estimate)
     yield ""
     yield from _sum_lines(estimate)
+    yield from _batch_lines(estimate)
     if estimate.lines:
         yield ""
         yield from _role_lines(estimate.lines)
@@ -181,6 +182,23 @@ def _cached_rows(cached: "Range") -> Iterator[Row]:
     """Yield the prompt tokens from the providers' caches; nothing if they cannot have any."""
     if cached.high:
         yield _figure_row("  from caches", cached, format_amount)
+
+
+def _batch_lines(estimate: "CostEstimate") -> Iterator[str]:
+    """Yield money and time of the same calls in batches, below those of live calls."""
+    batch = estimate.batch
+    if batch is None:
+        return
+    rounds = f"{batch.rounds.low:.0f} to {batch.rounds.high:.0f} rounds; a batch takes up to 24 h"
+    rows = [
+        _figure_row("USD, in batches", batch.usd, format_expected_usd),
+        (*_figure_row("time, in batches", batch.seconds, format_expected_time), rounds),
+    ]
+    ends = (numbers("", 12) for _ in range(3))
+    table = text_lines(Table((texts(width=22), *ends, texts(gap=3)), rows))
+    yield from (line for line in table if line.strip())
+    if batch.unpriced:
+        yield f"  asked live, without a batch price: {', '.join(batch.unpriced)}"
 
 
 def _figure_row(name: str, figures: "Range | None", written: Callable[[float], str]) -> Row:

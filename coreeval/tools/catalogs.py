@@ -140,12 +140,16 @@ def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -
 def find_batch_price(price: PriceConfig) -> PriceConfig | None:
     """Return what a model charges in a batch; None if that is not known.
 
-    What is known of cached prompts in batches differs: they count as any other prompt there, which
-    is the most that they can cost.
+    What is known of cached prompts in batches differs: a token from the cache counts as any other
+    of a batch, which is the most that it can cost. Writing to the cache is discounted like them.
     """
     if price.batch_input is None or price.batch_output is None:
         return None
-    return PriceConfig(input=price.batch_input, output=price.batch_output)
+    share = price.batch_input / price.input if price.input else 1.0
+    written = None if price.cache_write is None else price.cache_write * share
+    return PriceConfig(
+        input=price.batch_input, output=price.batch_output, cache_write=written
+    )
 
 
 FREE = PriceConfig(input=0, output=0)

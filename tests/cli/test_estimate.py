@@ -269,6 +269,21 @@ def test_what_comes_from_the_provider_s_cache_is_expected_by_its_rule(shell: She
     assert "  from caches" in words
 
 
+def test_batches_are_held_against_live_calls(shell: Shell) -> None:
+    roles = {"default": "offline", "composer": "openai:gpt-5", "replacer": "openai:gpt-6.1-terra"}
+    config = shell.config({"models": roles})
+    document = shell("estimate", config, "--json").document
+    batch, live = document["batch"], document["totals"]["usd"]
+    assert batch["unpriced"] == ["openai:gpt-6.1-terra"]
+    assert 0 < batch["usd"]["likely"] < live["likely"]
+    assert batch["seconds"]["low"] > 6 * 15 * 60
+    words = shell("estimate", config).out
+    assert "USD, in batches" in words and "time, in batches" in words
+    assert "asked live, without a batch price: openai:gpt-6.1-terra" in words
+    plain = shell("estimate", shell.config({"models": {"default": "offline"}}))
+    assert "batches" not in plain.out
+
+
 def test_rules_cost_nothing(shell: Shell) -> None:
     said = shell("estimate", shell.config(), "--json")
     document = said.document

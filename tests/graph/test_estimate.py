@@ -9,6 +9,13 @@ import pytest
 from pydantic import ValidationError
 
 from coreeval.config import PriceConfig, RunConfig
+from coreeval.graph.estimate.batches import (
+    BATCH_SECONDS,
+    LIVE_TAIL,
+    ROUNDS,
+    TARGET_ROUNDS,
+    estimate_batches,
+)
 from coreeval.graph.estimate.call_figures import (
     CHARACTERS_PER_TOKEN,
     STATED_BASIS,
@@ -31,6 +38,7 @@ from coreeval.graph.estimate.costing import (
     estimate_run_seconds,
 )
 from coreeval.graph.estimate.model import (
+    BatchEstimate,
     CostEstimate,
     EstimateLine,
     FigureBasis,
@@ -49,6 +57,7 @@ from coreeval.graph.estimate.model import (
 )
 from coreeval.graph.estimate.preview import extrapolate
 from coreeval.runs.manifest import Cost
+from coreeval.tools.catalogs import FREE, find_batch_price
 from coreeval.tools.workspace import Workspace
 
 ME = RoleModel(role="composer", model="openai:me", max_tokens=2048)
@@ -398,3 +407,70 @@ def test_money_that_is_not_known_has_no_error() -> None:
 def test_a_run_that_was_to_cost_nothing_has_no_ratio() -> None:
     (calls, *_) = measure_error(made(), Cost(billed_calls=3)).misses
     assert (calls.ratio, calls.inside) == (None, False)
+
+
+BATCHED = PriceConfig(input=2.0, output=8.0, batch_input=1.0, batch_output=4.0)
+
+
+def in_batches(
+    *lines: EstimateLine, attempts: int = 3, **prices: PriceConfig | None
+) -> BatchEstimate | None:
+    return estimate_batches(
+        lines,
+        {"openai:m": BATCHED, **prices},
+        max_attempts=attempts,
+        is_alone=lambda line: line.role == "target",
+        time_live=lambda some: sum_ranges(line.call_seconds for line in some),
+    )
+
+
+def priced_line(**changes: object) -> EstimateLine:
+    return cost_line(asked(model="openai:m", priced=ModelPrice(price=BATCHED), **changes))
+
+
+def test_batches_cost_half_but_for_the_live_tail_and_take_their_rounds() -> None:
+    line = priced_line()
+    found = in_batches(line)
+    assert found is not None and found.usd is not None and line.usd is not None
+    assert found.usd.likely == pytest.approx(line.usd.likely * (0.5 * (1 - LIVE_TAIL) + LIVE_TAIL))
+    assert found.rounds == ROUNDS and found.unpriced == ()
+    tail = line.call_seconds.times(LIVE_TAIL)
+    assert found.seconds == ROUNDS * BATCH_SECONDS + tail
+    once = in_batches(line, attempts=1)
+    assert once is not None and once.rounds == between(4, 4, 4)
+
+
+def test_a_target_takes_rounds_of_its_own() -> None:
+    alone = in_batches(priced_line(role="target"))
+    assert alone is not None and alone.rounds == TARGET_ROUNDS
+    both = in_batches(priced_line(), priced_line(role="target"))
+    assert both is not None and both.rounds == ROUNDS + TARGET_ROUNDS
+
+
+def test_models_without_a_batch_price_are_named_and_asked_live() -> None:
+    live = PriceConfig(input=2.0, output=8.0)
+    other = cost_line(asked(model="openai:live", priced=ModelPrice(price=live)))
+    free = cost_line(asked(model="hf:here", priced=ModelPrice(price=FREE)))
+    line = priced_line()
+    found = in_batches(line, other, free, **{"openai:live": live, "hf:here": FREE})
+    alone = in_batches(line)
+    assert found and found.usd and alone and alone.usd and other.usd
+    assert found.unpriced == ("openai:live",)
+    assert found.usd.likely == pytest.approx(alone.usd.likely + other.usd.likely)
+    assert found.seconds.likely == pytest.approx(
+        alone.seconds.likely + other.call_seconds.likely + free.call_seconds.likely
+    )
+    assert in_batches(other, **{"openai:live": live}) is None
+    unknown = cost_line(asked(model="openai:new", priced=ModelPrice(price=None)))
+    mixed = in_batches(line, unknown)
+    assert mixed and mixed.usd is None and mixed.unpriced == ("openai:new",)
+
+
+def test_cached_tokens_of_a_batch_cost_at_most_its_price() -> None:
+    dear = BATCHED.model_copy(update={"cached_input": 1.5})
+    cheap = BATCHED.model_copy(update={"cached_input": 0.2})
+    assert [found and found.cached_input for found in map(find_batch_price, (dear, cheap))] == [
+        1,
+        0.2,
+    ]
+    assert find_batch_price(FREE) is None

@@ -3,7 +3,7 @@
 Roles, targets and judges have models, prices and a throughput; one line is one model in one role.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import get_args
 
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig, PriceConfig
 from coreeval.config.models import hide_folder
+from coreeval.graph.estimate.batches import estimate_batches
 from coreeval.graph.estimate.call_figures import (
     CallUsage,
     RoleModel,
@@ -21,6 +22,7 @@ from coreeval.graph.estimate.call_figures import (
 )
 from coreeval.graph.estimate.model import (
     RESTS_ON,
+    BatchEstimate,
     CostEstimate,
     EstimateLine,
     FigureBasis,
@@ -360,6 +362,13 @@ def build_estimate(
         by_target: Samples for each stance target, if there are several.
     """
     totals = sum_lines(lines)
+
+    def time_live(some: Sequence[EstimateLine]) -> Range:
+        throughputs = assignments.list_throughputs()
+        return estimate_run_seconds(
+            some, throughputs, concurrency=assignments.concurrency, samples=samples
+        )
+
     return CostEstimate(
         name=config.name,
         task=task,
@@ -372,16 +381,31 @@ def build_estimate(
         by_target=by_target or {},
         lines=lines,
         totals=totals,
-        seconds=estimate_run_seconds(
-            lines,
-            assignments.list_throughputs(),
-            concurrency=assignments.concurrency,
-            samples=samples,
-        ),
+        seconds=time_live(lines),
+        batch=_estimate_batches(config, assignments, lines, time_live),
         concurrency=assignments.concurrency,
         unpriced=assignments.list_unpriced(lines),
         budget=fit_budget(budget_usd, totals),
         notes=(*notes, *_list_old_prices(config, assignments, now)),
+    )
+
+
+def _estimate_batches(
+    config: AnyConfig,
+    asked: RoleAssignments,
+    lines: Sequence[EstimateLine],
+    time_live: Callable[[Sequence[EstimateLine]], Range],
+) -> BatchEstimate | None:
+    """Return the estimate of a run in batches; None for commands that ask live only."""
+    if not isinstance(config, Config):
+        return None
+    models = (*asked.roles.values(), *asked.targets, *asked.judges)
+    return estimate_batches(
+        lines,
+        {find_recorded_name(model): asked.find_price(model).price for model in models},
+        max_attempts=config.run.max_attempts,
+        is_alone=lambda line: line.role.startswith(ALONE),
+        time_live=time_live,
     )
 
 

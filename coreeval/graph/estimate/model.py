@@ -162,6 +162,18 @@ class BudgetFit(Value):
     high: bool | None
 
 
+class BatchEstimate(Value):
+    """What the same calls cost and take if they are sent in batches."""
+
+    usd: Range | None
+    """Cost in US dollars; None if a model that is asked has no known price."""
+    unpriced: tuple[str, ...]
+    """Models without a batch price, which are asked live."""
+    rounds: Range
+    """The number of rounds, each of which waits for the one before."""
+    seconds: Range
+
+
 class PreviewCost(Value):
     """The samples refreshed for the estimate, and their cost."""
 
@@ -195,6 +207,8 @@ class CostEstimate(Value):
     lines: tuple[EstimateLine, ...]
     totals: EstimateTotals
     seconds: Range
+    batch: BatchEstimate | None = None
+    """None if no model that is asked has a batch price, or there are no batches for the command."""
     concurrency: int
     unpriced: tuple[UnpricedModel, ...] = ()
     budget: BudgetFit | None = None
