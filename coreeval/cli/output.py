@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from coreeval.runs.manifest import Manifest
     from coreeval.schema import Arm, Window
     from coreeval.tools.cutoffs import DateClaim, LatestDate, TargetDates
-    from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait, WorkerSnapshot
+    from coreeval.tools.stores.heartbeat import (
+        CostForecast,
+        ProgressSnapshot,
+        Spend,
+        Wait,
+        WorkerSnapshot,
+    )
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
@@ -196,7 +202,8 @@ def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
     if pulse.per_minute is not None:
         yield f"{format_rate(pulse.per_minute)}/min"
     if pulse.left_s:
-        yield f"{format_span(pulse.left_s)} left"
+        until = f" (until {pulse.ends_at[:16].replace('T', ' ')} UTC)" if pulse.ends_at else ""
+        yield f"{format_span(pulse.left_s)} left{until}"
     if pulse.sent:
         yield f"{pulse.sent} in flight"
     if pulse.roles:
@@ -213,6 +220,15 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
         yield f"{spent:.4g} USD"
     if spend.unpriced:
         yield f"{spend.unpriced} answers of unknown price"
+
+
+def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
+    """Yield what the run will have spent at the end of its stage, and whether the budget lasts."""
+    if found is None:
+        return
+    ends = f"{found.low_usd:.4g} to {found.high_usd:.4g}"
+    more = {None: "", True: ", more than the budget", False: ", within the budget"}
+    yield f"{found.usd:.4g} USD at the end ({ends}{more[found.exceeds_budget]})"
 
 
 def format_idle_time(idle_s: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from coreeval.cli.output import (
+    forecast_parts,
     format_counts,
     format_idle_time,
     note,
@@ -83,7 +84,8 @@ def _format_figures(progress: Progress) -> str:
         return ""
     if _stalled(progress):
         return "; ".join([format_idle_time(pulse.idle_s), *wait_lines(pulse.waits)])
-    return ", ".join([*pace_parts(pulse), *(spend_parts(pulse.spend) if pulse.spend else ())])
+    spent = spend_parts(pulse.spend) if pulse.spend else ()
+    return ", ".join([*pace_parts(pulse), *spent, *forecast_parts(pulse.cost)])
 
 
 @contextmanager

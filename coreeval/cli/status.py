@@ -16,6 +16,7 @@ from coreeval.cli.output import (
     command,
     comparability_lines,
     control_lines,
+    forecast_parts,
     format_idle_time,
     offline_lines,
     one_line,
@@ -149,7 +150,8 @@ def _life(now: "RunStatus") -> Iterator[str]:
         share = f" {pulse.done}/{pulse.total}" if pulse.total else ""
         yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
         yield from (f"  {words}" for words in worker_lines(pulse.workers))
-    yield from (f"spent: {words}" for words in [", ".join(spend_parts(now.spend))] if words)
+    spent = [*spend_parts(now.spend), *forecast_parts(pulse.cost if pulse else None)]
+    yield from (f"spent: {words}" for words in [", ".join(spent)] if words)
     yield from _cache_lines(now.run)
     if now.stalled and pulse:
         yield f"{format_idle_time(now.idle_s)}; what it waits for:"

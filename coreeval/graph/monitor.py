@@ -10,10 +10,12 @@ from itertools import chain
 from typing import get_args
 
 from coreeval.errors import CoreEvalError
+from coreeval.graph.cost_meter import CostMeter, describe_excess
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.tools.stores.heartbeat import (
     Cause,
+    CostForecast,
     ProgressSnapshot,
     RoleSpeed,
     Spend,
@@ -162,7 +164,8 @@ class Monitor:
         """The last progress that had a number."""
         self._note = ""
         self._spent: Spend | None = None
-        self._meter = RateMeter(clock)
+        self._meter, self._costs = RateMeter(clock), CostMeter()
+        self._told_excess = False
         self._moved_at = clock()
         self._pulse: ProgressSnapshot | None = None
         self._pulse_at = 0.0
@@ -185,6 +188,7 @@ class Monitor:
             return
         if progress.stage != self._place.stage:
             self._meter, self._pulse, self._note = RateMeter(self._clock), None, progress.note
+            self._costs = CostMeter()
             self._place = progress
         elif progress.total:
             if progress.done != self._place.done:
@@ -210,12 +214,15 @@ class Monitor:
             self.in_flight.moved_at,
             *(now - each.age_s(now) - each.report.idle_s for each in workers),
         )
+        left_s = round(60 * (place.total - place.done) / rate, 1) if rate else None
         return ProgressSnapshot(
             stage=place.stage,
             done=place.done,
             total=place.total,
             per_minute=rate,
-            left_s=round(60 * (place.total - place.done) / rate, 1) if rate else None,
+            left_s=left_s,
+            ends_at=self.in_flight.find_time(left_s) if left_s else "",
+            cost=self._forecast_cost(place),
             idle_s=round(max(0.0, now - moved), 1),
             sent=self.active_calls.in_flight + sum(each.report.sent for each in workers),
             roles=_merge_speeds(
@@ -225,6 +232,18 @@ class Monitor:
             spend=self._spent,
             workers=tuple(each.describe(n, now) for n, each in sorted(self._workers.items())),
         )
+
+    def _forecast_cost(self, place: Progress) -> CostForecast | None:
+        spent = self._spent
+        return self._costs.forecast(place.done, place.total, spent) if spent else None
+
+    def _find_excess(self, pulse: ProgressSnapshot) -> str:
+        """Return the note that the budget will not suffice, the first time that this is so."""
+        found, spend = pulse.cost, pulse.spend
+        if self._told_excess or not (found and spend and found.exceeds_budget):
+            return ""
+        self._told_excess = True
+        return describe_excess(pulse.stage, found, spend)
 
     def _list_waits(self, idle_s: float) -> tuple[Wait, ...]:
         """Return what the run is waiting for; steps only if no call and no news explains it."""
@@ -242,13 +261,14 @@ class Monitor:
         """Write a heartbeat to the store and notify watchers."""
         with suppress(CoreEvalError):  # whoever pays will stumble over it and say so
             self._spent = await asyncio.to_thread(self._spend)
+            self._costs.add(self._place.done, self._spent)
         self._pulse = None
         pulse = self.pulse()
         positions = self.in_flight.positions()
         for each in self._workers.values():
             positions |= each.report.positions
         store.beat(positions, pulse)
-        self._watch(replace(self._place, note="", pulse=pulse))
+        self._watch(replace(self._place, note=self._find_excess(pulse), pulse=pulse))
 
 
 def _merge_speeds(groups: Iterable[Iterable[RoleSpeed]]) -> tuple[RoleSpeed, ...]:

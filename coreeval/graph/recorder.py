@@ -6,7 +6,7 @@ them elsewhere as spans.
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from coreeval.graph.node_context import collect_details
@@ -66,6 +66,11 @@ class InFlight:
         self._places: dict[str, dict[str, str]] = {}
         self.moved_at = self._clock()
         """Time of the last start of a step or end of a sample."""
+
+    def find_time(self, seconds: float) -> str:
+        """Return the time of day so many seconds from now, in UTC, to the minute."""
+        then = self._now().astimezone(UTC) + timedelta(seconds=seconds)
+        return then.isoformat(timespec="minutes")
 
     def enter(self, sample_id: str, node: str) -> None:
         """Note that a sample is now in a node."""

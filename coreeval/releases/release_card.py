@@ -14,6 +14,7 @@ from coreeval.runs.card import (
     SYNTHETIC,
     count_table,
     describe_comparability,
+    describe_cost,
     describe_fill,
     describe_freshness,
     describe_offline_roles,
@@ -91,6 +92,7 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
         _quality(manifest.quality),
         *format_ratings(manifest.annotation),
         _origin(manifest),
+        *_cost(manifest),
         _limits(manifest),
         _terms(manifest),
         _lineage(manifest),
@@ -209,6 +211,12 @@ def _origin(manifest: ReleaseManifest) -> str:
 {count_table(manifest.counts)}
 
 {fresh}`config.yaml` is the config, `release.json` has every fingerprint."""
+
+
+def _cost(manifest: ReleaseManifest) -> Iterator[str]:
+    """Yield the section on what the calls cost; nothing if none was paid for."""
+    if told := describe_cost(manifest.cost):
+        yield told.strip()
 
 
 def _limits(manifest: ReleaseManifest) -> str:

@@ -5,6 +5,7 @@ The card of a release shares its parts: front matter, tables, and what rules and
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from coreeval.config import Config
 from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
@@ -13,14 +14,15 @@ from coreeval.languages import ENGLISH
 from coreeval.meanings import COMPARABILITY
 from coreeval.runs.arms import shard_name
 from coreeval.runs.languages import describe_language
-from coreeval.runs.manifest import Manifest
+from coreeval.runs.manifest import Cost, Manifest
 from coreeval.runs.sources import SourceTerms, count_sources, describe_sources
 from coreeval.schema import Precision, Task
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import read_parquet, write_text
+from coreeval.tools.formatting import format_usd
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape
-from coreeval.tools.tables import Foreign, markdown_table
+from coreeval.tools.tables import Foreign, Row, markdown_table
 
 SYNTHETIC = """\
 **The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
@@ -164,6 +166,40 @@ def _measure_row(row: MeasureRow) -> str:
     return f"| {' | '.join(told)} |"
 
 
+def describe_cost(cost: Cost) -> str:
+    """Return the section on what the calls of a run cost; empty if it paid for none."""
+    if not cost.billed_calls:
+        return ""
+    paid = [row for row in cost.by_model if not row["cached"]]
+    rows: list[Row] = [(Foreign(row["model"]), *_cost_cells(row, _row_usd(row))) for row in paid]
+    if len(paid) > 1:
+        total = {"calls": cost.billed_calls} | cost.model_dump(include=set(_TOKENS))
+        rows.append(("all", *_cost_cells(total, cost.billed_usd)))
+    known = f"{cost.cached_calls:,} further answers were there already and cost nothing."
+    more = f" Up to {cost.unknown_usd:.2f} USD more are for calls whose end is not known."
+    return f"""## What it cost
+
+{markdown_table("model", "calls", "prompt tokens", "answer tokens", "cost", rows=rows)}
+
+The calls that the run paid for, those to targets included. {known}\
+{more if cost.unknown_usd else ""}
+
+"""
+
+
+_TOKENS = ("prompt_tokens", "completion_tokens")
+
+
+def _row_usd(row: Mapping[str, Any]) -> float | None:
+    """Return what the calls to a model cost; None if one of them has no known price."""
+    return row["usd"] if row["priced"] == row["calls"] else None
+
+
+def _cost_cells(sums: Mapping[str, Any], usd: float | None) -> tuple[str, str, str, str]:
+    prompt, completion = (f"{sums.get(name, 0):,}" for name in _TOKENS)
+    return (f"{sums['calls']:,}", prompt, completion, format_usd(usd))
+
+
 def write_card(
     folder: Path,
     task: Task,
@@ -228,6 +264,7 @@ def _card_body(
 
 {count_table(manifest.counts)}
 
+{describe_cost(manifest.cost)}\
 {describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`)."""
 
 

@@ -1,4 +1,4 @@
-"""docs/config.md, docs/json.md and docs/run.md say what is so."""
+"""docs/config.md, docs/json.md, docs/run.md and docs/cost.md say what is so."""
 
 import importlib
 import re
@@ -9,6 +9,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from benchmarks.cost_table import MODELS, SAMPLES, SECOND, describe_terms
 from coreeval import meanings
 from coreeval.cli.app import COMMANDS, build_app
 from coreeval.config import Config, ItemConfig, SeriesConfig, parse_config
@@ -158,3 +159,19 @@ def test_the_outcomes_and_commands_of_the_run_page() -> None:
     }
     named = set(re.findall(r"coreeval (\w+) ", DOCS["run.md"]))
     assert named - {"import"} <= known
+
+
+def test_the_cost_table_has_the_prices_of_today_and_its_own_share() -> None:
+    page = DOCS["cost.md"]
+    for line in describe_terms():
+        assert line in page, "run python -m benchmarks.cost_table, and put its output there"
+    rows = re.findall(r"^\| (\w+) \| ([\d,]+) \| (first|second) \| (.+) \|$", page, re.M)
+    assert {row[0]: int(row[1].replace(",", "")) for row in rows} == SAMPLES
+    costs = {(row[0], row[2]): list(map(float, re.findall(r"[\d.]+", row[3]))) for row in rows}
+    for task in SAMPLES:
+        first, second = costs[task, "first"], costs[task, "second"]
+        assert len(first) == len(second) == 2 * len(MODELS)
+        assert all(
+            again == pytest.approx(once * SECOND, abs=0.011)
+            for once, again in zip(first, second, strict=True)
+        )

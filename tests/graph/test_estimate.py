@@ -1,7 +1,7 @@
 """The arithmetic of an estimate: ranges, what calls teach, money, time, a bootstrap, its error."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -413,11 +413,11 @@ BATCHED = PriceConfig(input=2.0, output=8.0, batch_input=1.0, batch_output=4.0)
 
 
 def in_batches(
-    *lines: EstimateLine, attempts: int = 3, **prices: PriceConfig | None
+    *lines: EstimateLine, attempts: int = 3, others: Mapping[str, PriceConfig] | None = None
 ) -> BatchEstimate | None:
     return estimate_batches(
         lines,
-        {"openai:m": BATCHED, **prices},
+        {"openai:m": BATCHED, **(others or {})},
         max_attempts=attempts,
         is_alone=lambda line: line.role == "target",
         time_live=lambda some: sum_ranges(line.call_seconds for line in some),
@@ -452,7 +452,7 @@ def test_models_without_a_batch_price_are_named_and_asked_live() -> None:
     other = cost_line(asked(model="openai:live", priced=ModelPrice(price=live)))
     free = cost_line(asked(model="hf:here", priced=ModelPrice(price=FREE)))
     line = priced_line()
-    found = in_batches(line, other, free, **{"openai:live": live, "hf:here": FREE})
+    found = in_batches(line, other, free, others={"openai:live": live, "hf:here": FREE})
     alone = in_batches(line)
     assert found and found.usd and alone and alone.usd and other.usd
     assert found.unpriced == ("openai:live",)
@@ -460,7 +460,7 @@ def test_models_without_a_batch_price_are_named_and_asked_live() -> None:
     assert found.seconds.likely == pytest.approx(
         alone.seconds.likely + other.call_seconds.likely + free.call_seconds.likely
     )
-    assert in_batches(other, **{"openai:live": live}) is None
+    assert in_batches(other, others={"openai:live": live}) is None
     unknown = cost_line(asked(model="openai:new", priced=ModelPrice(price=None)))
     mixed = in_batches(line, unknown)
     assert mixed and mixed.usd is None and mixed.unpriced == ("openai:new",)

@@ -1,15 +1,17 @@
 """How fast a run goes, what it waits for, and that it says so when nothing moves."""
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from coreeval.graph.cost_meter import CostMeter
 from coreeval.graph.monitor import (
     FEWEST,
     RECENT_S,
@@ -23,7 +25,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.tools.stores.call_ledger import SpendingTotal
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.heartbeat import RoleSpeed, Spend, Wait
+from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import Lab
 from tests.support.llm_server import Reply
@@ -268,3 +270,68 @@ def test_workers_are_one_run(hours: Hours, store: RunStore) -> None:
     monitor.forget_worker(1)
     hours.second = 7.0
     assert [one.number for one in monitor.pulse().workers] == [0]
+
+
+def spend(usd: float, budget_usd: float | None = None) -> Spend:
+    return Spend(billed_usd=usd, reserved_usd=0.0, unpriced=0, budget_usd=budget_usd)
+
+
+def test_a_forecast_is_what_ended_samples_cost_times_those_left() -> None:
+    meter = CostMeter()
+    meter.add(500, spend(10.0))  # kept from a release, or of an earlier process
+    assert meter.forecast(500, 600, spend(10.0)) is None
+    for number in range(1, 5):
+        meter.add(500 + 10 * number, spend(10.0 + number))
+    found = meter.forecast(540, 600, spend(14.0, 19.0))
+    assert found is not None
+    assert found.usd == pytest.approx(20.0) and found.exceeds_budget
+    assert found.low_usd == found.high_usd == found.usd, "all cost the same"
+    enough = meter.forecast(540, 600, spend(14.0, 21.0))
+    assert enough is not None and enough.exceeds_budget is False
+    meter.add(550, spend(17.0))
+    wider = meter.forecast(550, 600, spend(17.0))
+    assert wider is not None and wider.exceeds_budget is None
+    assert 17.0 <= wider.low_usd < wider.usd < wider.high_usd
+
+
+def test_the_interval_covers_what_a_stage_costs_in_the_end() -> None:
+    chance, inside, tries = random.Random(7), 0, 400
+    for _ in range(tries):
+        costs = [chance.expovariate(100.0) for _ in range(400)]
+        meter, paid = CostMeter(), 0.0
+        meter.add(0, spend(0.0))
+        for done, usd in enumerate(costs[:100], start=1):
+            paid += usd
+            if done % 5 == 0:
+                meter.add(done, spend(paid))
+        found = meter.forecast(100, 400, spend(paid))
+        assert found is not None
+        inside += found.low_usd <= sum(costs) <= found.high_usd
+    assert 0.9 < inside / tries < 0.99
+
+
+def test_nothing_that_costs_nothing_has_a_forecast() -> None:
+    meter = CostMeter()
+    for number in range(10):
+        meter.add(10 * number, spend(0.0))
+    assert meter.forecast(90, 100, spend(0.0)) is None
+
+
+async def test_that_the_budget_will_not_suffice_is_told_once(hours: Hours, store: RunStore) -> None:
+    told, paid = list[Progress](), [0.0]
+    in_flight, active_calls = InFlight(hours.now, hours), ActiveCalls(hours)
+    monitor = Monitor(told.append, in_flight, active_calls, lambda: spend(paid[0], 5.0), hours)
+    monitor.on_progress(Progress(stage="refresh", done=0, total=100))
+    for number in range(8):
+        hours.second, paid[0] = 60.0 * number, 1.0 * number / 2
+        monitor.on_progress(Progress(stage="refresh", done=5 * number, total=100))
+        await monitor.beat(store)
+    notes = [one.note for one in told if one.note]
+    assert len(notes) == 1
+    assert "the stage refresh will have cost about 10.00 USD at its end" in notes[0]
+    assert "more than the budget of 5.00 USD" in notes[0] and "--budget" in notes[0]
+    pulse = told[-1].pulse
+    assert pulse and pulse.cost and pulse.cost.exceeds_budget
+    assert pulse.left_s == pytest.approx(13 * 60, rel=0.2)
+    assert pulse.ends_at.startswith("2026-03-01T12:") and pulse.ends_at.endswith("+00:00")
+    assert ProgressSnapshot.of(asdict(pulse)) == pulse

@@ -13,9 +13,10 @@ from coreeval.releases.release import Release
 from coreeval.releases.release_card import release_card
 from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sample_tables import add_dataset_info
-from coreeval.runs.card import describe_comparability, write_card
-from coreeval.runs.manifest import read_manifest
+from coreeval.runs.card import describe_comparability, describe_cost, write_card
+from coreeval.runs.manifest import Cost, read_manifest
 from coreeval.runs.quality import Findings
+from coreeval.tasks import load_task
 from coreeval.tools.markdown import (
     code_span,
     code_table_cell,
@@ -154,3 +155,44 @@ def test_joiners_stay_where_they_belong() -> None:
     assert visible(family) == family
     assert visible("a\u200db\n\tc") == "a\N{REPLACEMENT CHARACTER}b\n\tc"
     assert visible_value(3) == 3
+
+
+def test_the_cards_say_what_a_run_cost(made: Made, released: Release) -> None:
+    def row(model: str, usd: float | None, *, cached: bool = False) -> dict[str, object]:
+        sums = {"calls": 40, "prompt_tokens": 50_000, "cached_tokens": 0, "completion_tokens": 6000}
+        priced = 0 if usd is None else 40
+        return {"model": model, "cached": cached, "usd": usd, "priced": priced, **sums}
+
+    rows = (row("openai:small", 0.25), row(HOSTILE, 1.5), row("openai:small", 9.0, cached=True))
+    cost = Cost(
+        billed_usd=1.75,
+        billed_calls=80,
+        cached_calls=40,
+        prompt_tokens=100_000,
+        completion_tokens=12_000,
+        by_model=rows,
+    )
+    card = release_card(released.task, released.manifest.model_copy(update={"cost": cost}))
+    assert "| openai:small | 40 | 50,000 | 6,000 | 0.2500 USD |" in card
+    assert "| all | 80 | 100,000 | 12,000 | 1.75 USD |" in card
+    assert "40 further answers were there already" in card
+    assert_tame(card)
+    unknown = cost.model_copy(update={"billed_usd": None, "by_model": (row("openai:new", None),)})
+    said = describe_cost(unknown)
+    assert "| openai:new | 40 | 50,000 | 6,000 | unknown (no price known) |" in said
+    assert "| all" not in said
+    assert describe_cost(Cost(cached_calls=3)) == ""
+
+
+def test_the_card_of_a_run_says_what_it_cost(made: Made, tmp_path: Path) -> None:
+    manifest = read_manifest(made.files.manifest)
+    row = {"model": "openai:small", "cached": False, "usd": 0.25, "priced": 4, "calls": 4,
+           "prompt_tokens": 5000, "cached_tokens": 0, "completion_tokens": 600}  # fmt: skip
+    cost = Cost(billed_usd=0.25, billed_calls=4, by_model=(row,), unknown_usd=0.5)
+    config = load_config(made.files.config)
+    task = load_task(config.task)
+    rows = {"updated": 1, "semantic": 1, "provenance": 1}
+    write_card(tmp_path, task, config, manifest.model_copy(update={"cost": cost}), rows)
+    card = (tmp_path / "README.md").read_text()
+    assert "## What it cost" in card and "| 0.2500 USD |" in card
+    assert "Up to 0.50 USD more" in card

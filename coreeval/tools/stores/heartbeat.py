@@ -81,6 +81,17 @@ class Spend:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CostForecast:
+    """What a run will have spent in all at the end of its current stage, in US dollars."""
+
+    usd: float
+    low_usd: float
+    high_usd: float
+    exceeds_budget: bool | None
+    """None without a budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProgressSnapshot:
     """The state of a run at one moment, as seen by the process that works on it."""
 
@@ -93,6 +104,10 @@ class ProgressSnapshot:
     """The number of these that finished per minute recently; None if there is too little data."""
     left_s: float | None = None
     """The seconds until the stage is finished, at that rate."""
+    ends_at: str = ""
+    """The time at which it is then finished, in UTC; empty if there is too little data."""
+    cost: CostForecast | None = None
+    """None if there is too little data, or nothing was paid."""
     idle_s: float = 0.0
     """The seconds since the last progress: an answer arrived, or a step or sample ended."""
     sent: int = 0
@@ -113,6 +128,7 @@ class ProgressSnapshot:
             "roles": tuple(RoleSpeed(**role) for role in row["roles"]),
             "waits": _to_waits(row["waits"]),
             "spend": Spend(**row["spend"]) if row.get("spend") else None,
+            "cost": CostForecast(**row["cost"]) if row.get("cost") else None,
             "workers": tuple(
                 WorkerSnapshot(**{**worker, "waits": _to_waits(worker["waits"])})
                 for worker in row.get("workers", ())

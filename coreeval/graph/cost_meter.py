@@ -1,0 +1,67 @@
+"""What a stage of a run will have cost at its end, by what its ended samples cost."""
+
+import math
+
+from coreeval.tools.stores.heartbeat import CostForecast, Spend
+
+FEWEST_ENDED = 10
+"""Fewest ended samples from which a forecast is made."""
+FEWEST_MARKS = 3
+"""Fewest heartbeats with ended samples: the interval comes from how they differ."""
+
+
+class CostMeter:
+    """Meter of what the ended samples of one stage cost, from one heartbeat to the next."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+        self._last = 0, 0.0
+        self._steps: list[tuple[int, float]] = []
+        """The samples that ended between two heartbeats, and what was spent meanwhile."""
+
+    def add(self, done: int, spend: Spend) -> None:
+        """Note how many samples have ended, and what was spent in all by then."""
+        mark = done, spend.billed_usd
+        if self._first is None:
+            self._first = self._last = mark
+            return
+        ended, usd = done - self._last[0], spend.billed_usd - self._last[1]
+        if ended > 0:
+            self._steps.append((ended, max(0.0, usd)))
+            self._last = mark
+
+    def forecast(self, done: int, total: int, spend: Spend) -> CostForecast | None:
+        """Return what will have been spent when all samples have ended; None if too few have.
+
+        With n ended samples that cost r each, and m that are left, the forecast is the amount
+        spent plus m r. The variance of a sample's cost, s^2, is that of the amounts between
+        heartbeats around r times their samples; the interval is two standard errors of the cost
+        of the rest each way: 2 s sqrt(m + m^2 / n).
+        """
+        ended = sum(number for number, _ in self._steps)
+        if ended < FEWEST_ENDED or len(self._steps) < FEWEST_MARKS:
+            return None
+        paid = sum(usd for _, usd in self._steps)
+        if not paid:
+            return None
+        each, left = paid / ended, total - done
+        squares = sum((usd - each * number) ** 2 / number for number, usd in self._steps)
+        variance = squares / (len(self._steps) - 1)
+        off = 2 * math.sqrt(variance * (left + left * left / ended))
+        usd = spend.billed_usd + each * left
+        return CostForecast(
+            usd=usd,
+            low_usd=max(spend.billed_usd, usd - off),
+            high_usd=usd + off,
+            exceeds_budget=None if spend.budget_usd is None else usd > spend.budget_usd,
+        )
+
+
+def describe_excess(stage: str, found: CostForecast, spend: Spend) -> str:
+    """Return the note that a run will exceed its budget."""
+    return (
+        f"the stage {stage} will have cost about {found.usd:.2f} USD at its end "
+        f"({found.low_usd:.2f} to {found.high_usd:.2f}), more than the budget of "
+        f"{spend.budget_usd or 0.0:.2f} USD: the run will stop before; what is answered is kept, "
+        "and coreeval resume RUN --budget USD goes on"
+    )
