@@ -15,7 +15,13 @@ from filelock import FileLock
 
 from coreeval.cli import status as module
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Wait, WorkerSnapshot
+from coreeval.tools.stores.heartbeat import (
+    CostForecast,
+    ProgressSnapshot,
+    RoleSpeed,
+    Wait,
+    WorkerSnapshot,
+)
 from coreeval.tools.stores.run_store import RunStore
 from tests.cli.kit import Shell
 
@@ -60,6 +66,19 @@ def test_a_run_that_goes_on(shell: Shell, running: Path) -> None:
         {"role": "composer", "model": "openai:x", "answers": 9, "mean_s": 4.1}
     ]
     assert set(told["spend"]) == {"billed_usd", "reserved_usd", "unpriced", "budget_usd"}
+
+
+def test_when_a_run_ends_and_what_it_will_have_cost(shell: Shell, running: Path) -> None:
+    cost = CostForecast(usd=12.5, low_usd=11.0, high_usd=14.0, exceeds_budget=True)
+    beat(running, replace(GOING, ends_at="2026-03-01T14:05+00:00", cost=cost))
+    words = shell("status", running).out
+    assert "2 minutes left (until 2026-03-01 14:05 UTC)" in words
+    assert "12.5 USD at the end (11 to 14, more than the budget)" in words
+    told = shell("status", running, "--json").document["pulse"]
+    assert told["ends_at"] == "2026-03-01T14:05+00:00"
+    assert told["cost"]["usd"] == 12.5 and told["cost"]["exceeds_budget"]
+    beat(running, replace(GOING, cost=replace(cost, exceeds_budget=False)))
+    assert "(11 to 14, within the budget)" in shell("status", running).out
 
 
 def test_what_each_worker_does(shell: Shell, running: Path) -> None:

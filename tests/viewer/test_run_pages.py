@@ -5,11 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from starlette.testclient import TestClient
 
 from coreeval.meanings import OUTCOMES
 from coreeval.runs.manifest import ControlPass, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.heartbeat import CostForecast, ProgressSnapshot
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
 from coreeval.viewer.app import create_app
@@ -197,6 +199,23 @@ def test_the_report_may_style_itself_and_nothing_else(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
         in (answer.headers["content-security-policy"])
     )
+
+
+def test_a_run_that_goes_on_says_when_it_ends_and_what_it_will_have_cost(
+    finished: Finished, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.first, tmp_path / "run"))
+    cost = CostForecast(usd=12.5, low_usd=11.0, high_usd=14.0, exceeds_budget=True)
+    pulse = ProgressSnapshot(
+        stage="refresh", per_minute=14.0, left_s=130.0, ends_at="2026-03-01T14:05+00:00", cost=cost
+    )
+    with RunStore.open(run / "run.db", now=utc_now) as store:
+        store.beat({}, pulse)
+    with FileLock(run / "run.lock"):
+        client = TestClient(create_app([run]), base_url=HERE)
+        words = words_of(client.get(f"/run/{tmp_path.name}.run").text)
+    assert "at this rate, until 2026-03-01 14:05 UTC" in words
+    assert "At the end of the stage $12.50 $11.00 to $14.00, more than the budget" in words
 
 
 def test_a_damaged_run_is_one_message_and_its_neighbours_are_shown(
