@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from coreeval.config import PriceConfig, RunConfig
+from coreeval.graph.estimate.assignments import ModelPrice, ModelThroughput
 from coreeval.graph.estimate.batches import (
     BATCH_SECONDS,
     LIVE_TAIL,
@@ -30,13 +31,7 @@ from coreeval.graph.estimate.call_figures import (
     estimate_duration,
     estimate_spread,
 )
-from coreeval.graph.estimate.costing import (
-    ModelPrice,
-    ModelThroughput,
-    RoleFigures,
-    cost_line,
-    estimate_run_seconds,
-)
+from coreeval.graph.estimate.costing import RoleFigures, cost_line, estimate_run_seconds
 from coreeval.graph.estimate.model import (
     BatchEstimate,
     CostEstimate,

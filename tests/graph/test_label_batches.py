@@ -12,7 +12,7 @@ from coreeval.config import ROLES, RunConfig, load_config
 from coreeval.graph import label_batches
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
-from coreeval.graph.estimate.costing import assign_roles
+from coreeval.graph.estimate.assignments import assign_roles
 from coreeval.graph.estimate.history import load_past_runs, read_run_usage
 from coreeval.graph.estimate.run_estimate import estimate
 from coreeval.graph.label_batches import LabelBatches

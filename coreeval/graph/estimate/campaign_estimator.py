@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import ItemConfig, ModelConfig, SeriesConfig
+from coreeval.graph.estimate.assignments import RoleAssignments, assign_targets
 from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
-from coreeval.graph.estimate.costing import (
-    REUSED_NOTE,
-    RoleAssignments,
-    assign_targets,
-    build_estimate,
-)
+from coreeval.graph.estimate.costing import REUSED_NOTE, build_estimate
 from coreeval.graph.estimate.history import load_recent_calls
 from coreeval.graph.estimate.model import CostEstimate, EstimateLine
 from coreeval.tools.clock import Clock

@@ -1,16 +1,18 @@
-"""Who is asked in a run, and what each line of an estimate costs: arithmetic on ranges.
+"""What each line of an estimate costs: one model in one role; arithmetic on ranges."""
 
-Roles, targets and judges have models, prices and a throughput; one line is one model in one role.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from coreeval.config import ROLES, AnyConfig, Config, ModelConfig, PriceConfig
-from coreeval.config.models import hide_folder
+from coreeval.config import AnyConfig, Config, ModelConfig, PriceConfig
+from coreeval.graph.estimate.assignments import (
+    ModelPrice,
+    ModelThroughput,
+    RoleAssignments,
+    find_recorded_name,
+)
 from coreeval.graph.estimate.batches import estimate_batches
 from coreeval.graph.estimate.call_figures import (
     CallUsage,
@@ -29,7 +31,6 @@ from coreeval.graph.estimate.model import (
     KnownRange,
     Range,
     Stage,
-    UnpricedModel,
     between,
     fit_budget,
     sum_lines,
@@ -39,27 +40,14 @@ from coreeval.graph.estimate.workload import PromptSize
 from coreeval.graph.pool import max_open_samples
 from coreeval.graph.setup import Setup
 from coreeval.models.prompt_cache import FEWEST_TOKENS, find_fewest_tokens
-from coreeval.schema import RoleName
 from coreeval.tools.catalogs import (
-    FREE,
-    Prices,
     cost,
     describe_old_prices,
-    find_nearest_names,
-    load_run_prices,
 )
 
 ALONE = ("target", "utility_judge")
 """Prefixes of roles that are asked when no others are: targets, asked for labels or for text, and
 the judges of what defences cost."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelPrice:
-    """A model's price, if it is known, and its source."""
-
-    price: PriceConfig | None
-    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +77,6 @@ class RoleFigures:
     at_once: int = 1
     """Calls that are sent before the first one is answered, and so find nothing in the cache."""
     priced: ModelPrice
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelThroughput:
-    """The rate limits of one model."""
-
-    model: str
-    in_flight: int
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
 
 
 def cost_line(asked: RoleFigures) -> EstimateLine:
@@ -241,95 +219,6 @@ def find_longest(ranges: Sequence[Range]) -> Range:
     )
 
 
-RECORDED_NOTE = "recorded answers cost nothing"
-LOCAL_NOTE = "weights on this machine cost nothing"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleAssignments:
-    """The models of a run and their prices."""
-
-    roles: dict[RoleName, ModelConfig]
-    """Roles played by models."""
-    targets: tuple[ModelConfig, ...]
-    """Targets that are asked; embedded ones are not."""
-    judges: tuple[ModelConfig, ...] = ()
-    """Models that judge what defences cost; embedded ones are not included."""
-    prices: Prices
-    concurrency: int
-
-    def list_throughputs(self) -> list[ModelThroughput]:
-        """Return the throughput limits of each model."""
-        asked = (*self.judges, *self.roles.values(), *self.targets)
-        models = {find_recorded_name(model): model for model in asked}
-        return [
-            ModelThroughput(
-                model=name,
-                in_flight=model.max_in_flight or self.concurrency,
-                requests_per_minute=model.requests_per_minute,
-                tokens_per_minute=model.tokens_per_minute,
-            )
-            for name, model in models.items()
-        ]
-
-    def find_price(self, model: ModelConfig) -> ModelPrice:
-        """Return a model's price from the config, from a file, or from the package's table."""
-        if model.price is not None:
-            return ModelPrice(price=model.price, origin="the config")
-        if (known := self.prices.get(model.model)) is not None:
-            return ModelPrice(price=known, origin=f"{known.source}, {known.as_of}")
-        if model.is_on_this_machine:
-            origin = RECORDED_NOTE if model.provider == "replay" else LOCAL_NOTE
-            return ModelPrice(price=FREE, origin=origin)
-        return ModelPrice(price=None)
-
-    def list_unpriced(self, lines: Iterable[EstimateLine]) -> tuple[UnpricedModel, ...]:
-        """Return the models of lines without a cost, with suggestions for the intended names."""
-        names = dict.fromkeys(line.model for line in lines if line.usd is None)
-        return tuple(
-            UnpricedModel(model=name, nearest=tuple(find_nearest_names(name, self.prices)))
-            for name in names
-        )
-
-
-def assign_roles(config: Config) -> RoleAssignments:
-    """Return the models that a run of a config asks.
-
-    Raises:
-        ConfigError: the file of prices cannot be used.
-    """
-    models = config.models
-    targets = models.targets if config.detect.asks_targets else ()
-    roles = {
-        role: models.for_role(role) for role in ROLES if not models.for_role(role).is_rule_based
-    }
-    return _assign(config, roles, targets, config.detect.judges if targets else ())
-
-
-def assign_targets(config: AnyConfig, targets: Sequence[ModelConfig]) -> RoleAssignments:
-    """Return the models to ask if only targets are asked.
-
-    Raises:
-        ConfigError: the file of prices cannot be used.
-    """
-    return _assign(config, {}, targets)
-
-
-def _assign(
-    config: AnyConfig,
-    roles: dict[RoleName, ModelConfig],
-    targets: Sequence[ModelConfig],
-    judges: Sequence[ModelConfig] = (),
-) -> RoleAssignments:
-    return RoleAssignments(
-        roles=roles,
-        targets=tuple(target for target in targets if not target.is_rule_based),
-        judges=tuple(judge for judge in judges if not judge.is_rule_based),
-        prices=load_run_prices(config),
-        concurrency=config.run.concurrency,
-    )
-
-
 def build_estimate(
     config: AnyConfig,
     assignments: RoleAssignments,
@@ -414,11 +303,6 @@ def _list_old_prices(config: AnyConfig, asked: RoleAssignments, now: datetime) -
     return describe_old_prices(config, models, asked.prices, now.date())
 
 
-def find_recorded_name(model: ModelConfig) -> str:
-    """Return the name a model's calls are recorded under; a file of answers without its folder."""
-    return hide_folder(model.model)
-
-
 def build_role_model(role: str, model: ModelConfig) -> RoleModel:
     """Return a model in a role."""
     return RoleModel(
@@ -427,12 +311,6 @@ def build_role_model(role: str, model: ModelConfig) -> RoleModel:
         max_tokens=model.max_tokens,
         effort=model.reasoning_effort,
     )
-
-
-def iter_role_models(assignments: RoleAssignments) -> Iterator[tuple[str, ModelConfig]]:
-    """Yield each role and each target with its model."""
-    yield from assignments.roles.items()
-    yield from (("target", target) for target in assignments.targets)
 
 
 def rules_note(config: Config) -> Sequence[str]:

@@ -7,14 +7,9 @@ from pathlib import Path
 
 from coreeval.config import TargetConfig
 from coreeval.graph.detect import DETECTOR_ROLE, DetectionPlan, list_questions, read_inputs
+from coreeval.graph.estimate.assignments import RoleAssignments, assign_targets
 from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
-from coreeval.graph.estimate.costing import (
-    REUSED_NOTE,
-    RoleAssignments,
-    assign_targets,
-    build_estimate,
-    estimate_line,
-)
+from coreeval.graph.estimate.costing import REUSED_NOTE, build_estimate, estimate_line
 from coreeval.graph.estimate.history import load_recent_calls
 from coreeval.graph.estimate.model import (
     CostEstimate,

@@ -12,8 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coreeval.config import ROLES, ModelConfig, ModelsConfig, RunConfig, load_config
 from coreeval.errors import CoreEvalError
+from coreeval.graph.estimate.assignments import (
+    RoleAssignments,
+    find_recorded_name,
+    iter_role_models,
+)
 from coreeval.graph.estimate.call_figures import CallUsage
-from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
 from coreeval.graph.estimate.workload import measure_prompt
 from coreeval.graph.target_questions import ARM_TEXTS
 from coreeval.runs.manifest import Manifest, read_manifest

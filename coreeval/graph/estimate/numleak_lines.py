@@ -6,9 +6,10 @@ from coreeval.config import ModelConfig
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.numleak.defences.utility import JUDGEMENT_SHAPE, JudgeInput
 from coreeval.evaluation.numleak.probes import SeriesQuestion
+from coreeval.graph.estimate.assignments import RoleAssignments
 from coreeval.graph.estimate.call_figures import STATED_BASIS, CallUsage
 from coreeval.graph.estimate.campaign_estimator import CampaignEstimator
-from coreeval.graph.estimate.costing import RoleAssignments, estimate_line
+from coreeval.graph.estimate.costing import estimate_line
 from coreeval.graph.estimate.model import (
     CostEstimate,
     EstimateLine,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from coreeval.config import ModelConfig
 from coreeval.evaluation.pcr.study import COSINE
 from coreeval.graph.embedding_budget import list_embedding_notes
+from coreeval.graph.estimate.assignments import RoleAssignments, find_recorded_name
 from coreeval.graph.estimate.call_figures import (
     REPEATED_QUESTIONS,
     REWORDING_CALLS,
@@ -12,7 +13,7 @@ from coreeval.graph.estimate.call_figures import (
     CallUsage,
 )
 from coreeval.graph.estimate.campaign_estimator import CampaignEstimator
-from coreeval.graph.estimate.costing import RoleAssignments, estimate_line, find_recorded_name
+from coreeval.graph.estimate.costing import estimate_line
 from coreeval.graph.estimate.model import (
     CostEstimate,
     EstimateLine,

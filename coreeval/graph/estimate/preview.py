@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from coreeval.errors import Interrupted
 from coreeval.graph.embedding_budget import list_embedding_notes
-from coreeval.graph.estimate.costing import (
+from coreeval.graph.estimate.assignments import (
     ModelPrice,
     RoleAssignments,
     assign_roles,
     find_recorded_name,
     iter_role_models,
-    rules_note,
 )
+from coreeval.graph.estimate.costing import rules_note
 from coreeval.graph.estimate.history import (
     MEASURES,
     BySample,

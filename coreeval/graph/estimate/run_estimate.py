@@ -8,6 +8,7 @@ from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.team import labels_in_batches
 from coreeval.config import RunConfig
 from coreeval.graph.embedding_budget import list_embedding_notes
+from coreeval.graph.estimate.assignments import RoleAssignments, assign_roles
 from coreeval.graph.estimate.call_figures import (
     AFTER_NEWS,
     REWORDING_CALLS,
@@ -16,8 +17,6 @@ from coreeval.graph.estimate.call_figures import (
 )
 from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
-    RoleAssignments,
-    assign_roles,
     build_estimate,
     estimate_line,
     rules_note,
