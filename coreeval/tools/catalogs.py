@@ -147,9 +147,7 @@ def find_batch_price(price: PriceConfig) -> PriceConfig | None:
         return None
     share = price.batch_input / price.input if price.input else 1.0
     written = None if price.cache_write is None else price.cache_write * share
-    return PriceConfig(
-        input=price.batch_input, output=price.batch_output, cache_write=written
-    )
+    return PriceConfig(input=price.batch_input, output=price.batch_output, cache_write=written)
 
 
 FREE = PriceConfig(input=0, output=0)
