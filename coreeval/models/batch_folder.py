@@ -6,7 +6,9 @@ Both are OpenAI's JSON lines; the results come line by line, errors among them
 (https://docs.vllm.ai/en/latest/examples/offline_inference/openai_batch).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -73,7 +75,7 @@ class BatchFolder:
     async def look(self, provider_id: str) -> BatchState:
         """Return where a batch stands: it has ended when each request has its line of results."""
         check_batch_id(provider_id)
-        return _use_disk(lambda: self._look(provider_id))
+        return await asyncio.to_thread(_use_disk, lambda: self._look(provider_id))
 
     def _look(self, batch_id: str) -> BatchState:
         asked, results = self._requests(batch_id), self._results(batch_id)
@@ -95,8 +97,11 @@ class BatchFolder:
                 input_file=asked.name,
                 created_at=made,
             )
-        with results.open("rb") as file:
-            outcomes = [_is_answer(one) for one in iter_answers(file, _read, "")]
+        outcomes: list[bool] = []
+        with results.open("rb") as file, suppress(CallFailure):  # which `read_answers` raises
+            outcomes.extend(
+                isinstance(one.outcome, AIMessage) for one in iter_answers(file, _read, "")
+            )
         return BatchState(
             provider_id=batch_id,
             phase="ended",
@@ -160,10 +165,6 @@ class BatchFolder:
 
 def _read(fields: dict[str, object]) -> AIMessage | CallFailure | None:
     return read_result(fields, "")
-
-
-def _is_answer(answer: BatchAnswer) -> bool:
-    return isinstance(answer.outcome, AIMessage)
 
 
 def _count_lines(path: Path) -> int | None:

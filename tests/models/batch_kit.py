@@ -1,9 +1,11 @@
 """Batches over the batch server, for tests of both APIs."""
 
 import hashlib
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage
 
 from coreeval.config import ModelConfig
@@ -13,11 +15,35 @@ from coreeval.models.chat import ChatModel
 from coreeval.models.failures import CallFailure
 from coreeval.models.model import RequestOptions
 from tests.models.conftest import KEY
+from tests.support.batch_records import named_error
 from tests.support.batch_server import BatchServer
+from tests.support.llm_server import Reply, Request
 
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}}}
 OPTIONS = RequestOptions(schema=SCHEMA, name="answer", method="json_schema", max_tokens=99)
+both = pytest.mark.parametrize("speech", ["openai", "anthropic"])
+"""A test of each API."""
 ENV = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+
+
+def text_of(request: Request) -> str:
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    return str(messages[-1]["content"])
+
+
+def echo(request: Request) -> str | Reply:
+    """Answer with the text; some texts have errors, as both providers have them."""
+    text = text_of(request)
+    if text == "unsupported":
+        return named_error(400, "response_format json_schema is not supported")
+    if text == "throttled":
+        return named_error(429)
+    if text == "overdue":
+        return named_error(504, "it took too long")
+    if text == "key":
+        return f'{{"label": "{KEY}"}}'
+    return json.dumps({"label": text})
 
 
 def asked(text: object) -> list[dict[str, str]]:

@@ -1,13 +1,14 @@
 """Batches through the real SDKs: what both APIs have in common, and what goes wrong with both."""
 
 import asyncio
-import json
 import logging
+import ssl
 import traceback
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from pathlib import Path
 
 import pytest
+import trustme
 from langchain_core.messages import AIMessage
 
 from coreeval.models import close_models
@@ -17,7 +18,9 @@ from tests.models.batch_kit import (
     OPTIONS,
     answers_of,
     asked,
+    both,
     custom_id,
+    echo,
     ids_of,
     just_now,
     live_outcome,
@@ -29,31 +32,8 @@ from tests.models.batch_kit import (
     told_of,
 )
 from tests.models.conftest import KEY
-from tests.support.batch_server import BatchServer, named_error
-from tests.support.llm_server import Reply, Request
-
-SPEECHES = ["openai", "anthropic"]
-both = pytest.mark.parametrize("speech", SPEECHES)
-
-
-def text_of(request: Request) -> str:
-    messages = request["messages"]
-    assert isinstance(messages, list)
-    return str(messages[-1]["content"])
-
-
-def echo(request: Request) -> str | Reply:
-    """Answer with the text; some texts have errors, as both providers have them."""
-    text = text_of(request)
-    if text == "unsupported":
-        return named_error(400, "response_format json_schema is not supported")
-    if text == "throttled":
-        return named_error(429)
-    if text == "overdue":
-        return named_error(504, "it took too long")
-    if text == "key":
-        return f'{{"label": "{KEY}"}}'
-    return json.dumps({"label": text})
+from tests.support.batch_server import BatchServer
+from tests.support.proxy import Proxy
 
 
 @pytest.fixture
@@ -106,6 +86,17 @@ async def test_the_body_in_a_batch_is_the_body_sent_live(server: BatchServer, sp
     await run(open_batches(server, speech), requests_of(server, speech, "same"))
     await open_chat(server, speech).answer(asked("same"), OPTIONS)
     assert list(server.paid_bodies.values()) == [2]
+
+
+@both
+async def test_the_server_may_count_seconds(server: BatchServer, speech: str) -> None:
+    now = server.clock()
+    server.seconds, server.clock = 60, lambda: now
+    batches = open_batches(server, speech)
+    state = await run(batches, requests_of(server, speech, 1))
+    assert state.phase == "running"
+    server.clock = lambda: now + 60
+    assert (await batches.look(state.provider_id)).phase == "ended"
 
 
 # -- what a caller has to see to ----------------------------------------------------------------
@@ -231,6 +222,16 @@ async def test_after_a_servers_error_nobody_knows(
 
 
 @both
+async def test_after_a_reply_that_is_no_batch_nobody_knows(
+    server: BatchServer, speech: str
+) -> None:
+    server.faults.odd_reply = True
+    with pytest.raises(CallFailure, match="what came back is no batch: '<html>") as caught:
+        await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
+    assert caught.value.billed and len(server.batches) == 1
+
+
+@both
 async def test_an_endpoint_may_have_no_batches(server: BatchServer, speech: str) -> None:
     server.faults.no_batches = True
     with pytest.raises(CallFailure, match="the endpoint has no batches") as caught:
@@ -309,13 +310,6 @@ async def test_a_look_may_fail(server: BatchServer, speech: str, status: int, ki
     assert (await batches.look(state.provider_id)).phase == "ended"
 
 
-@both
-async def test_what_is_no_batch_is_told(server: BatchServer, speech: str) -> None:
-    batches = open_batches(server, speech, base_url=f"{server.anthropic_url}/elsewhere")
-    with pytest.raises(CallFailure, match="the endpoint has no batches"):
-        await batches.create("b-1", requests_of(server, speech, 1))
-
-
 # -- where the key goes ---------------------------------------------------------------------------
 
 
@@ -333,6 +327,41 @@ async def test_no_redirect_is_followed(server: BatchServer, speech: str) -> None
 
 
 @both
+async def test_the_proxy_of_the_environment_is_taken(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Proxy().running() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert (await open_batches(server, speech).look("b-1")).phase == "lost"
+        assert len(proxy.asked) == 1 and proxy.asked[0].endswith("/batches/b-1")
+        await close_models()
+
+
+@both
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_certificates_are_checked(speech: str, trusted: bool, tmp_path: Path) -> None:
+    authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    async with BatchServer(echo).running(tls=tls) as server:
+        assert isinstance(server, BatchServer)
+        url = f"https://127.0.0.1:{server.port}/v1"
+        ca_file = str(tmp_path / "ca.pem") if trusted else None
+        batches = open_batches(server, speech, base_url=url, ca_file=ca_file)
+        if trusted:
+            assert (await batches.look("b-1")).phase == "lost"
+        else:
+            with pytest.raises(CallFailure, match="certificate is not trusted") as caught:
+                await batches.look("b-1")
+            assert caught.value.kind == "blocked"
+            assert not server.seen_paths
+        await close_models()
+
+
+@both
 async def test_no_failure_holds_the_key(
     server: BatchServer, speech: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -345,116 +374,6 @@ async def test_no_failure_holds_the_key(
     assert "APIStatusError" not in "".join(traceback.format_exception(failure))
     assert KEY not in caplog.text
     assert set(server.keys) == {f"Bearer {KEY}"}
-
-
-# -- results that are not as they should be -------------------------------------------------------
-
-
-@both
-async def test_unknown_and_doubled_ids_are_handed_on(server: BatchServer, speech: str) -> None:
-    server.faults.unknown_ids = server.faults.doubled_ids = True
-    batches = open_batches(server, speech)
-    read, failure = await read_until_failure(
-        batches, await run(batches, requests_of(server, speech, 1, 2))
-    )
-    assert failure is None
-    assert [one.custom_id for one in read] == ["f" * 64, *map(custom_id, (1, 2, 1))]
-
-
-@both
-@pytest.mark.parametrize("cut", ["connection", "quiet"])
-async def test_of_cut_results_the_whole_lines_come(
-    server: BatchServer, speech: str, cut: str
-) -> None:
-    batches = open_batches(server, speech)
-    state = await run(batches, requests_of(server, speech, *range(9)))
-    server.set_faults({"cut": cut})
-    read, failure = await read_until_failure(batches, state)
-    assert [one.custom_id for one in read] == [custom_id(n) for n in (8, 7, 6, 5)]
-    assert failure is not None and failure.retryable and not failure.billed
-    assert "the file of results ends in the middle" in failure.message
-    server.set_faults({"cut": ""})
-    assert len(await answers_of(batches, state)) == 9
-
-
-@both
-async def test_results_that_are_fewer_than_counted_are_cut(
-    server: BatchServer, speech: str
-) -> None:
-    server.faults.missing_ids = 1
-    batches = open_batches(server, speech)
-    read, failure = await read_until_failure(
-        batches, await run(batches, requests_of(server, speech, 1, 2, 3))
-    )
-    assert len(read) == 2
-    assert failure is not None and "2 of 3 answers" in failure.message
-
-
-@both
-async def test_the_last_line_needs_no_end(server: BatchServer, speech: str) -> None:
-    server.faults.no_last_end = True
-    batches = open_batches(server, speech)
-    state = await run(batches, requests_of(server, speech, 1, 2))
-    assert len(await answers_of(batches, state)) == 2
-
-
-@both
-@pytest.mark.parametrize("status", [404, 429, 500])
-async def test_results_may_not_come(server: BatchServer, speech: str, status: int) -> None:
-    batches = open_batches(server, speech)
-    state = await run(batches, requests_of(server, speech, 1))
-    server.faults.results_status = status
-    read, failure = await read_until_failure(batches, state)
-    assert not read and failure is not None and not failure.billed
-
-
-ODD = [
-    '{"custom_id": "odd"}',
-    '{"custom_id": "odd", "response": 1, "error": null, "result": {"type": "new"}}',
-    '{"custom_id": "odd", "response": {"status_code": "x"}, "result": []}',
-    '{"custom_id": "odd", "response": {"status_code": 200, "body": []}, "result": '
-    '{"type": "succeeded", "message": []}}',
-    '{"custom_id": "odd", "response": {"status_code": 200}, "result": {"type": "errored"}}',
-    '{"custom_id": "odd", "response": {"body": {"choices": [{"message": {"content": "\\ud800"}}]}},'
-    ' "result": {"type": "succeeded", "message": {"content": [{"type": "text", "text": "\\ud800"}]'
-    "}}}",
-]
-
-
-@both
-@pytest.mark.parametrize("line", ODD)
-async def test_an_unknown_kind_of_result_is_a_failure_of_its_id(
-    server: BatchServer, speech: str, line: str
-) -> None:
-    server.faults.odd_lines = [line, "", "[1]", '{"no": "id"}']
-    batches = open_batches(server, speech)
-    read = await answers_of(batches, await run(batches, requests_of(server, speech, 1)))
-    assert set(read) == {"odd", "", custom_id(1)}
-    assert (read["odd"].kind, read["odd"].billed) == ("transient", True)
-    assert read[custom_id(1)].text == '{"label": "1"}'
-
-
-@both
-async def test_a_result_that_is_too_long_is_a_failure_of_its_id(
-    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coreeval.models.batch_http.MOST_LINE_BYTES", 2000)
-    server.faults.odd_lines = [f'{{"custom_id": "long", "x": "{"y" * 9000}"}}']
-    batches = open_batches(server, speech)
-    read = await answers_of(batches, await run(batches, requests_of(server, speech, 1)))
-    assert read["long"].billed and "more than" in read["long"].message
-    assert read[custom_id(1)].text == '{"label": "1"}'
-
-
-@both
-async def test_results_have_a_limit(
-    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coreeval.models.batch_http.MOST_RESULT_BYTES", 700)
-    batches = open_batches(server, speech)
-    state = await run(batches, requests_of(server, speech, *range(9)))
-    _, failure = await read_until_failure(batches, state)
-    assert failure is not None and "more than 0 GiB" in failure.message
 
 
 @both
@@ -471,17 +390,3 @@ async def test_a_response_takes_no_longer_than_it_may(
     with pytest.raises(CallFailure, match=r"no answer within 0\.2 s|connection failed") as caught:
         await batches.look(state.provider_id)
     assert caught.value.kind == "transient"
-
-
-@both
-async def test_a_list_that_does_not_end_proves_nothing(
-    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coreeval.models.batch_http.MOST_PAGES", 3)
-    batches = open_batches(server, speech)
-    for number in range(8):
-        state = await batches.create(f"o-{number}", requests_of(server, speech, number))
-        await batches.look(state.provider_id)
-    server.faults.most_listed = 2
-    with pytest.raises(CallFailure, match="does not end"):
-        await batches.find("b-1", {"x"}, since=just_now() - timedelta(hours=1))

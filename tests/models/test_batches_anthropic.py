@@ -17,7 +17,8 @@ from tests.models.batch_kit import (
     run,
 )
 from tests.models.conftest import KEY
-from tests.support.batch_server import BatchServer, named_error
+from tests.support.batch_records import named_error
+from tests.support.batch_server import BatchServer
 from tests.support.llm_server import empty_objects
 
 

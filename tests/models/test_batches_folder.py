@@ -102,10 +102,10 @@ async def test_an_error_is_what_it_is_live(
 
 
 async def test_a_line_that_is_no_json_ends_the_results(batches: BatchFolder, results: Path) -> None:
-    await batches.create("b-1", requests_of(1))
-    results.write_text(answer_line(1))
-    state = await batches.look("b-1")
+    await batches.create("b-1", requests_of(1, 2))
     results.write_text(answer_line(1) + "half\n")
+    state = await batches.look("b-1")
+    assert (state.phase, state.succeeded) == ("ended", 1)
     read, failure = await read_until_failure(batches, state)
     assert [one.custom_id for one in read] == [custom_id(1)]
     assert failure is not None and failure.message == "line 2 of the results is no JSON"

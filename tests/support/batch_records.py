@@ -7,7 +7,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from tests.support.llm_server import Request
+from tests.support.llm_server import Reply, Request
 
 Speech = Literal["openai", "anthropic"]
 _ANTHROPIC_ERRORS = {
@@ -37,6 +37,8 @@ class Faults:
     """So many requests to make a batch die with their connection, and make none."""
     create_status: list[int] = field(default_factory=list)
     """Statuses of the next requests to make a batch, which make none."""
+    odd_reply: bool = False
+    """A batch is made, and the reply is a gateway's page."""
     bad_lines: list[int] = field(default_factory=list)
     """Lines, from 1, that the validation refuses."""
     never_ends: bool = False
@@ -248,3 +250,8 @@ def _anthropic_line(batch: Batch, item: Item) -> dict[str, object]:
         error = {"type": _ANTHROPIC_ERRORS.get(item.status, "api_error"), **said.get("error", {})}
         result["error"] = {"type": "error", "error": error}
     return {"custom_id": item.custom_id, "result": result}
+
+
+def named_error(status: int, message: str = "no", **more: object) -> Reply:
+    """Return a reply with an error status, with further fields of its error."""
+    return Reply(status=status, error={"message": message, **more})

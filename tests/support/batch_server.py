@@ -39,7 +39,7 @@ from tests.support.batch_records import (
     read_items,
     result_lines,
 )
-from tests.support.llm_server import Answers, LLMServer, Reply, Request, response_body
+from tests.support.llm_server import Answers, LLMServer, Request, response_body
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -265,6 +265,8 @@ class _Speaker:
         if faults.die_after_create:
             faults.die_after_create -= 1
             return _die(http)
+        if faults.odd_reply:
+            return web.Response(text="<html>gateway</html>", content_type="text/html")
         return self._tell(batch)
 
     def _make(self, asked: dict[str, Any]) -> "Batch | web.Response":
@@ -364,11 +366,6 @@ def _page(
         "last_id": page[-1]["id"] if page else None,
         "has_more": start + size < end if not before else end - size > 0,
     }
-
-
-def named_error(status: int, message: str = "no", **more: object) -> Reply:
-    """Return a reply with an error status, with further fields of its error."""
-    return Reply(status=status, error={"message": message, **more})
 
 
 # -- a process of its own -------------------------------------------------------------------------
