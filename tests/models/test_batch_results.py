@@ -99,9 +99,11 @@ ODD = [
     "}}}",
 ]
 
+ODD.append(ODD[-1].replace("\\ud800", "\udcff"))  # a byte that is no UTF-8
+
 
 @both
-@pytest.mark.parametrize("line", ODD)
+@pytest.mark.parametrize("line", ODD, ids=map(str, range(len(ODD))))
 async def test_an_unknown_kind_of_result_is_a_failure_of_its_id(
     server: BatchServer, speech: str, line: str
 ) -> None:

@@ -307,6 +307,10 @@ async def test_a_look_may_fail(server: BatchServer, speech: str, status: int, ki
     assert (caught.value.kind, caught.value.billed) == (kind, False)
     assert caught.value.retry_after == 3
     assert server.seen_looks == 1, "it was tried again"
+    server.faults.die_on_look = 1
+    with pytest.raises(CallFailure, match="the connection failed") as caught:
+        await batches.look(state.provider_id)
+    assert not caught.value.billed, "a look costs nothing"
     assert (await batches.look(state.provider_id)).phase == "ended"
 
 

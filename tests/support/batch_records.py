@@ -62,6 +62,8 @@ class Faults:
     """No batch is known any more, nor listed."""
     look_status: list[int] = field(default_factory=list)
     """Statuses of the next looks."""
+    die_on_look: int = 0
+    """So many looks die with their connection."""
     redirect: str = ""
     """Looks are sent to this origin."""
     no_metadata: bool = False
@@ -227,8 +229,9 @@ def result_lines(faults: Faults, batch: Batch, items: list[Item]) -> bytes:
     if faults.unknown_ids and items:
         stranger = Item(custom_id="f" * 64, body={}, status=items[0].status, said=items[0].said)
         told.insert(0, json.dumps(line(batch, stranger)))
-    content = "".join(f"{one}\n" for one in faults.odd_lines + told).encode()
-    return content[:-1] if faults.no_last_end else content
+    content = "".join(f"{one}\n" for one in faults.odd_lines + told)
+    sent = content[:-1] if faults.no_last_end else content
+    return sent.encode(errors="surrogateescape")
 
 
 def _openai_line(batch: Batch, item: Item) -> dict[str, object]:

@@ -6,8 +6,7 @@ process of its own, for tests that kill the client:
 
     python -m tests.support.batch_server --port 0 --looks 2 --faults '{"die_after_create": 1}'
 
-It prints its URL (without /v1). GET /counts tells the counts; POST /faults, with names of `Faults`
-and values, changes what goes wrong.
+It prints its URL (without /v1). GET /counts tells the counts, POST /faults changes `Faults`.
 """
 
 import argparse
@@ -49,8 +48,7 @@ class BatchServer(LLMServer):
 
     Args:
         answers: What is answered, live and in batches.
-        looks: Looks after which a batch has ended.
-        seconds: Seconds after which it has; in place of looks.
+        looks: Looks, or in their place `seconds`, after which a batch has ended.
     """
 
     def __init__(self, answers: Answers, *, looks: int = 1, seconds: float | None = None) -> None:
@@ -305,6 +303,9 @@ class _Speaker:
     async def look(self, http: web.Request) -> web.StreamResponse:
         self._server.seen_looks += 1
         faults = self._server.faults
+        if faults.die_on_look:
+            faults.die_on_look -= 1
+            return _die(http)
         if faults.redirect:
             raise web.HTTPTemporaryRedirect(f"{faults.redirect}{http.path}")
         if faults.look_status:
