@@ -10,12 +10,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from coreeval.errors import RunError
+from coreeval.graph.batch_collector import BatchCollector
+from coreeval.graph.batch_models import BatchModels
 from coreeval.graph.batch_sender import BatchSender
 from coreeval.graph.monitor import Progress
 from coreeval.graph.phases import OnResult, Phase, PhaseResult, PhaseRunner
 from coreeval.graph.run_context import RunContext
+from coreeval.models import close_models
 from coreeval.models.batch_dispatch import Batching
 from coreeval.tools.stores.batch_records import Batch
+from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_store import open_calls
 
 LONGEST_LOOK_S = 60.0
@@ -84,48 +88,50 @@ class BatchRunner:
 async def _open_rounds(run: RunContext, batching: Batching) -> AsyncIterator["_Rounds"]:
     calls = await asyncio.to_thread(open_calls, run.workspace.calls, run.payer)
     try:
-        async with BatchSender.open(run, batching, calls.batches) as sender:
-            yield _Rounds(run, batching, sender)
+        yield _Rounds(run, batching, calls.batches)
     finally:
+        await close_models()
         await asyncio.to_thread(calls.close)
 
 
 class _Rounds:
     """The rounds of one stage of a run."""
 
-    def __init__(self, run: RunContext, batching: Batching, sender: BatchSender) -> None:
-        self._run, self._batching, self._sender = run, batching, sender
+    def __init__(self, run: RunContext, batching: Batching, batches: CallBatches) -> None:
+        self._run, self._batching, self._batches = run, batching, batches
+        models = BatchModels(run, batching)
+        self._sender = BatchSender(run, batching, batches, models)
+        self._collector = BatchCollector(run, batching, batches, models, self._sender)
 
     async def start(self) -> bool:
         """Collect what has come; return whether a pass can do anything now."""
         batching = self._batching
         was_waiting, batching.was_waiting = batching.was_waiting, False
         batching.live = batching.always_live
-        await self._sender.settle_sending()
-        has_come = await self._sender.collect()
-        if batching.always_live and await self._sender.cancel_all():
+        has_come = await self._collector.collect()
+        if batching.always_live and await self._collector.cancel_all():
             return await self._wait()
-        if was_waiting and not has_come and self._sender.open_batches():
+        if was_waiting and not has_come and self._batches.open_batches():
             return await self._wait_or_leave()
         return True
 
     async def advance(self) -> bool:
         """Send what waits, unless too little is left; return whether another pass can go on now."""
-        batching, sender = self._batching, self._sender
-        if await sender.collect():
+        batching, batches = self._batching, self._batches
+        if await self._collector.collect():
             return True
-        lengths = await asyncio.to_thread(sender.queue_lengths)
+        lengths = await asyncio.to_thread(batches.queue_lengths)
         waiting = sum(each.requests for each in lengths)
-        opened = sender.open_batches()
+        opened = batches.open_batches()
         left = waiting + sum(each.total for each in opened)
-        calls = await asyncio.to_thread(sender.count_calls)
+        calls = await asyncio.to_thread(batches.count_calls)
         if waiting and left <= batching.config.live_below * (calls + left):
             self._run.tell(self._run.stage, note=f"{waiting} calls are left: they are asked live")
             batching.live = True
             return True
-        if await sender.send(lengths, hold_small=bool(opened)):
+        if await self._sender.send(lengths, hold_small=bool(opened)):
             return True
-        if not sender.open_batches():
+        if not batches.open_batches():
             raise RunError(
                 "questions wait for a batch, and there is none",
                 where=str(self._run.workspace.calls),
@@ -147,8 +153,8 @@ class _Rounds:
         stopped, pause = asyncio.Event(), self._batching.first_look_s
         with self._run.stop.notify(lambda _reason: stopped.set()):
             while not self._run.stop.asked:
-                self._tell(self._sender.open_batches())
-                if await self._sender.collect() or not self._sender.open_batches():
+                self._tell(self._batches.open_batches())
+                if await self._collector.collect() or not self._batches.open_batches():
                     return True
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), pause)

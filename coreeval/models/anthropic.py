@@ -6,7 +6,7 @@ The SDK is used like OpenAI's: directly, over aiohttp, with the body as bytes an
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import anthropic
 import httpx2
@@ -365,6 +365,8 @@ class _AnthropicClient(anthropic.AsyncAnthropic):
 
 class AnthropicChat(SdkChatModel):
     """Asks one model behind a messages endpoint."""
+
+    has_batches: ClassVar[bool] = True
 
     def _share_client(self, secret: str) -> _AnthropicClient:
         kind = (_AnthropicClient, self.settings.base_url, secret, self.settings.ca_file)

@@ -64,8 +64,11 @@ class Batching:
 
     def covers(self, model: Model) -> bool:
         """Return whether a model is to be asked through batches."""
-        named = not self.config.models or model.name in self.config.models
-        return named and (self.config.files is not None or model.chat.open_batches() is not None)
+        if self.config.models and model.name not in self.config.models:
+            return False
+        if self.config.files is not None:
+            return model.identity.provider == "openai"  # the form that is written
+        return model.chat.has_batches
 
 
 def find_batch_charge(price: PriceConfig | None) -> PriceConfig | None:

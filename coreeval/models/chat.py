@@ -9,7 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -51,6 +51,8 @@ class ChatModel(BaseChatModel):
     Answers come back without the key, even if the server repeats it.
     """
 
+    has_batches: ClassVar[bool] = False
+    """Whether its protocol has batches; the endpoint may have none."""
     settings: ModelConfig = Field(repr=False)
     """Not part of the representation, which tracers send: base_url and extra may be private."""
     key: SecretStr

@@ -13,12 +13,12 @@ answer, now and later.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -33,7 +33,7 @@ from coreeval.models.model import Model, RequestOptions, clamp_count
 from coreeval.models.running_steps import wait_for_other_steps
 from coreeval.models.sample_cost import add_sample_cost, find_overspent
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
-from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.call_store import CallStore, Origin
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -208,13 +208,8 @@ class ModelClient:
             request = self._serialize(draw, output_schema)
             key = call_key(request)
             send = partial(self._send, key, request, draw, output_schema, check)
-            await self._refuse_if_overspent(key, request)
             try:
-                with self._pause_if_sent(key):
-                    record, origin = await self._store.answer(key, send, request)
-            except CallQueued:
-                await wait_for_other_steps()
-                raise
+                record, origin = await self._find_or_send(key, send, request)
             except NotRecorded:
                 if draw.number == first.number or not draw.is_plain:
                     raise
@@ -240,6 +235,18 @@ class ModelClient:
             kind=_CHAIN_ENDS.get(reason, "unparsed"),
             said=record.response,
         )
+
+    async def _find_or_send(
+        self, key: str, send: Callable[[], Coroutine[Any, Any, CallRecord]], request: str
+    ) -> tuple[CallRecord, Origin]:
+        """Return the stored call, or send the request, if the sample may make another call."""
+        await self._refuse_if_overspent(key, request)
+        try:
+            with self._pause_if_sent(key):
+                return await self._store.answer(key, send, request)
+        except CallQueued:
+            await wait_for_other_steps()
+            raise
 
     async def _refuse_if_overspent(self, key: str, request: str) -> None:
         """Refuse to send a request for a sample that has cost more than one may.

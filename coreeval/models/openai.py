@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import httpx2
@@ -356,6 +356,8 @@ def _make_client(base_url: str, key: str, ca_file: str | None) -> openai.AsyncOp
 
 class OpenAIChat(SdkChatModel):
     """Asks one model behind a chat-completions endpoint."""
+
+    has_batches: ClassVar[bool] = True
 
     @property
     def _url(self) -> str:

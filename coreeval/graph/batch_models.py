@@ -1,0 +1,117 @@
+"""The models of a run that are asked through batches, and how their endpoints are asked."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from coreeval.config import ROLES, ModelConfig, PriceConfig
+from coreeval.errors import CoreEvalError, ModelUnusable
+from coreeval.graph.run_context import RunContext
+from coreeval.models import open_model
+from coreeval.models.batch_dispatch import Batching
+from coreeval.models.batches import BatchEndpoint
+from coreeval.models.failures import CallFailure, to_final_error
+from coreeval.models.model import Model
+from coreeval.tools.catalogs import find_price, load_run_prices
+from coreeval.tools.trust import load_trusted_endpoints
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchModel:
+    """A model that can be asked through batches."""
+
+    model: Model
+    endpoint: BatchEndpoint
+    price: PriceConfig | None
+    """What it charges without batches; None if that is not known."""
+
+    def to_error(self, failure: CallFailure) -> CoreEvalError:
+        """Return the error of a failure that ends the run."""
+        endpoint = self.model.identity.endpoint
+        final = to_final_error(
+            failure,
+            model=self.model.name,
+            endpoint=endpoint,
+            key_env=self.model.config.key_variable,
+        )
+        if isinstance(final, CoreEvalError):
+            return final
+        return ModelUnusable(
+            f"{self.model.name}: its batches cannot be used: {failure.message}",
+            where=endpoint,
+            hint="resume later, or ask without batches: --live; what was answered is kept",
+        )
+
+
+class BatchModels:
+    """The models of a run by endpoint and name, opened when the first is needed.
+
+    Args:
+        run: The run.
+        batching: What it asks through batches.
+    """
+
+    def __init__(self, run: RunContext, batching: Batching) -> None:
+        self._run, self._batching = run, batching
+        self._known: dict[tuple[str, str], BatchModel] | None = None
+
+    def find(self, endpoint: str, model: str) -> BatchModel:
+        """Return the model of a batch or a queue.
+
+        Raises:
+            ModelUnusable: the config does not name it any more.
+            CoreEvalError: it cannot be opened.
+        """
+        if self._known is None:
+            self._known = dict(self._open())
+        if (known := self._known.get((endpoint, model))) is None:
+            raise ModelUnusable(
+                f"a batch of {model} is open, and the config does not name this model",
+                where=endpoint,
+                hint="put it back into the config, or start a new run",
+            )
+        return known
+
+    async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
+        """Ask an endpoint about a batch, again if that may help.
+
+        Raises:
+            CoreEvalError: it cannot be asked.
+        """
+        try:
+            return await self._batching.retry.run(question)
+        except CallFailure as failure:
+            error = known.to_error(failure)
+        raise error
+
+    def _open(self) -> Iterator[tuple[tuple[str, str], BatchModel]]:
+        trusted, prices = (
+            load_trusted_endpoints(self._run.workspace),
+            load_run_prices(self._run.config),
+        )
+        for config in _list_configs(self._run):
+            if config.is_rule_based or config.is_on_this_machine:
+                continue
+            model = open_model(config, trusted=trusted)
+            if endpoint := self._open_endpoint(model):
+                known = BatchModel(model=model, endpoint=endpoint, price=find_price(config, prices))
+                yield (model.identity.endpoint, model.name), known
+
+    def _open_endpoint(self, model: Model) -> BatchEndpoint | None:
+        folder = self._batching.config.files
+        if folder is None or not self._batching.covers(model):
+            return model.chat.open_batches()
+        from coreeval.models.batch_folder import BatchFolder  # for few configs
+
+        return BatchFolder(Path(folder), model.config)
+
+
+def _list_configs(run: RunContext) -> Iterator[ModelConfig]:
+    models = run.config.models
+    for role in ROLES:
+        yield models.for_role(role)
+    yield from models.targets
+    yield from run.config.detect.judges
