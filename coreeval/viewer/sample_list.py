@@ -17,7 +17,7 @@ from starlette.responses import Response
 from coreeval.runs.history import redact_row
 from coreeval.schema import Value
 from coreeval.tools.stores.run_overview import Overview
-from coreeval.tools.stores.run_queries import SORTS, SampleFilter, SampleSort
+from coreeval.tools.stores.run_queries import SORTS, ListPlace, SampleFilter, SampleSort
 from coreeval.viewer.catalog import open_requested_run
 from coreeval.viewer.rendering import render_page, wants_fragment
 
@@ -48,6 +48,10 @@ class ListView(Value):
     sort: SampleSort = "order"
     descending: bool = False
     page: int = Field(default=1, ge=1, le=10**9)
+    after: ListPlace | None = None
+    """The end of the page before, from which this one goes on; None if `page` says all."""
+    before: ListPlace | None = None
+    """The beginning of the page that follows this one."""
 
     @classmethod
     def from_query(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
@@ -68,9 +72,11 @@ class ListView(Value):
         sort = query.get("sort") or "order"
         asked = {"sort": sort.lstrip("-"), "descending": sort.startswith("-")}
         try:
-            return cls.model_validate({**asked, "chosen": chosen, "page": query.get("page") or 1})
+            view = cls.model_validate({**asked, "chosen": chosen, "page": query.get("page") or 1})
         except ValidationError as error:
             raise HTTPException(400, _describe_error(error)) from None
+        beside = {name: _read_place(name, query, view.sort) for name in ("after", "before")}
+        return view.model_copy(update=beside)
 
     @property
     def offset(self) -> int:
@@ -99,9 +105,19 @@ class ListView(Value):
         order = [("sort", self.order)] if self.order != "order" else []
         return urlencode([*self.filter_pairs, *order])
 
-    def at(self, page: int) -> str:
-        """Return the query of another page of the list."""
-        return "&".join(filter(None, [self.query, f"page={page}" if page > 1 else ""]))
+    def at(
+        self, page: int, *, after: ListPlace | None = None, before: ListPlace | None = None
+    ) -> str:
+        """Return the query of another page of the list.
+
+        Args:
+            page: Its number.
+            after: The place after which it begins, if that is known: it is found faster so.
+            before: The place before which it ends, if that is known.
+        """
+        beside = {"after": after, "before": before}
+        place = {"page": page} | {name: str(each) for name, each in beside.items() if each}
+        return "&".join(filter(None, [self.query, urlencode(place) if page > 1 else ""]))
 
     def sorted_by(self, sort: SampleSort) -> str:
         """Return the query of the list in another order; the current order is reversed."""
@@ -115,14 +131,27 @@ class ListView(Value):
         return self.model_copy(update={"chosen": chosen, "page": 1}).query
 
 
+def _read_place(name: str, query: QueryParams, sort: SampleSort) -> ListPlace | None:
+    said = query.get(name)
+    try:
+        return ListPlace.from_text(said, sort) if said else None
+    except (ValueError, OverflowError):
+        known = f"It is a number, a colon and a value of {sort}, as in the links between pages."
+        raise HTTPException(400, _complain(name, said, known)) from None
+
+
 def _describe_error(error: ValidationError) -> str:
     first = error.errors()[0]
     field = str(first["loc"][-1])
     name = next((name for name, known in FILTER_FIELDS.items() if known == field), field)
     known = f" Known: {', '.join(SORTS)}." if name == "sort" else ""
-    said = repr(first["input"])
+    return _complain(name, first["input"], f"{first['msg']}.{known}")
+
+
+def _complain(name: str, value: object, why: str) -> str:
+    said = repr(value)
     shown = said if len(said) <= MOST_ERROR_CHARACTERS else f"{said[:MOST_ERROR_CHARACTERS]}..."
-    return f"The address cannot be read: {name} is {shown}. {first['msg']}.{known}"
+    return f"The address cannot be read: {name} is {shown}. {why}"
 
 
 def show_samples(request: Request) -> Response:
@@ -136,12 +165,16 @@ def show_samples(request: Request) -> Response:
             descending=view.descending,
             offset=view.offset,
             limit=PAGE_SIZE,
+            after=view.after,
+            before=view.before,
         )
         listed: dict[str, Any] = {
             "run": run,
             "view": view,
             "rows": [redact_row(row) if hide else row for row in found.rows],
             "total": found.total,
+            "first": found.first,
+            "last": found.last,
             "pages": max(1, ceil(found.total / PAGE_SIZE)),
         }
         if wants_fragment(request):

@@ -24,10 +24,11 @@ from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.heartbeat import StoreDatabase
-from coreeval.tools.stores.places import has_store
+from coreeval.tools.stores.places import find_schema, has_store
 from coreeval.tools.stores.run_history import TRAIN_PREFIX
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import TARGET_SUBJECT
+from coreeval.tools.stores.run_triggers import PURGE_INDEX, SEARCH_INDEX
 from coreeval.tools.workspace import RunFiles, command
 
 REASON = "taken down: it names somebody who asked to be forgotten"
@@ -242,6 +243,15 @@ def erase_rows(path: Path, named: RunMatches) -> None:
         database.executemany("DELETE FROM train_items WHERE id = ?", train)
         if named.unfinished:
             database.execute("DELETE FROM stages")
+        if find_schema(path) is None:
+            _purge_index(database)
+
+
+def _purge_index(database: StoreDatabase) -> None:
+    """Rewrite the index of searches, in which deleted words otherwise stay for a while."""
+    named = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    if database.execute(named, (SEARCH_INDEX,)).fetchone():
+        database.execute(PURGE_INDEX)
 
 
 def reopen_stages(path: Path) -> None:

@@ -1,12 +1,13 @@
 """The samples of a run: as lists, filtered and sorted, and as states to compare runs by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 from sqlalchemy import (
     CTE,
     BigInteger,
+    Column,
     ColumnElement,
     Connection,
     Engine,
@@ -27,8 +28,8 @@ from coreeval.schema import ReplacedFact, Result, Sample, Value
 from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_overview import Overview, load_overview
+from coreeval.tools.stores.run_search import select_samples_with
 from coreeval.tools.stores.run_tables import SampleResult
-from coreeval.tools.stores.sqlite import is_postgresql
 
 SampleSort = Literal[
     "order", "sample", "outcome", "label", "attempts", "usd", "calls", "seconds", "rung",
@@ -38,8 +39,9 @@ SORTS: tuple[SampleSort, ...] = get_args(SampleSort)
 """The keys that a list can be sorted by; `order` is the benchmark's, which also breaks ties."""
 EXCERPT_CHARS = 160
 """The most characters of a sample's text in a list."""
-MOST_SEARCH_CHARS = 500
-"""The most characters of a search text; SQLite takes patterns of at most 50,000 bytes."""
+
+
+Position = Annotated[int, Field(ge=-MOST_INTEGER, le=MOST_INTEGER)]
 
 
 class SampleFilter(Value):
@@ -102,12 +104,38 @@ class ListRow(Value):
     """When the sample ended; "" while it is pending."""
 
 
+class ListPlace(Value):
+    """A place in a sorted list: that of a sample, wherever it has moved since."""
+
+    seq: Position
+    """The sample's position in the benchmark, which breaks ties."""
+    key: Position | Annotated[float, Field(allow_inf_nan=False)] | str
+    """The sample's value in the column that the list is sorted by."""
+
+    @classmethod
+    def from_text(cls, text: str, sort: SampleSort) -> Self:
+        """Parse the text that `str` returns, of a list in this order.
+
+        Raises:
+            ValueError: it is none.
+        """
+        seq, _, key = text.partition(":")
+        return cls(seq=int(seq), key=_sort_key(sort).type.python_type(key))
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.key}"
+
+
 class SamplePage(Value):
     """One page of a list."""
 
     rows: tuple[ListRow, ...]
     total: int
     """The number of samples that match the filter, on all pages."""
+    first: ListPlace | None = None
+    """The place of the first row; None if there are none."""
+    last: ListPlace | None = None
+    """The place of the last row; None if there are none."""
 
 
 class Neighbours(Value):
@@ -134,19 +162,42 @@ class SampleListing:
         descending: bool = False,
         offset: int = 0,
         limit: int = 50,
+        after: ListPlace | None = None,
+        before: ListPlace | None = None,
     ) -> SamplePage:
-        """Return one page of the samples that match a filter."""
+        """Return one page of the samples that match a filter.
+
+        Args:
+            chosen: The filter.
+            sort: The sort key.
+            descending: Whether the largest comes first.
+            offset: The number of samples before the page, which are read and passed over; the
+                shorter way is taken, from the beginning of the list or from its end.
+            limit: The number of samples on the page.
+            after: The place that the page follows, instead of an offset.
+            before: The place that the page precedes, instead of an offset.
+        """
         found = _select_matching(chosen, sort, self._engine)
         total = select(func.count()).select_from(found)
-        # A search reads all texts: once for both, the part and the total.
+        # A search reads many texts: once for both, the part and the total.
         together = [total.scalar_subquery()] if chosen.text else []
-        query = select(found.c.seq, *together).order_by(*_order(found, descending))
+        query = select(found.c.seq, found.c.key, *together)
         with self._engine.connect() as connection:
-            rows = connection.execute(query.offset(literal(offset, BigInteger)).limit(limit)).all()
-            listed = tuple(_load_rows(connection, [row[0] for row in rows]))
-            if together and (rows or not offset):
-                return SamplePage(rows=listed, total=rows[0][1] if rows else 0)
-            return SamplePage(rows=listed, total=connection.scalar(total) or 0)
+            number = None if together else connection.scalar(total) or 0
+            backwards, beside = before is not None, after or before
+            if beside:
+                query, offset = query.where(_is_beyond(found, beside, descending, backwards)), 0
+            elif number is not None:
+                backwards, offset, limit = _choose_end(offset, limit, number)
+            query = query.order_by(*_order(found, descending, backwards)).limit(limit)
+            rows = connection.execute(query.offset(literal(offset, BigInteger))).all()
+            if number is None:
+                number = rows[0][2] if rows else connection.scalar(total) or 0
+            rows = rows[::-1] if backwards else rows
+            places = [ListPlace(seq=row[0], key=row[1]) for row in rows]
+            listed = tuple(_load_rows(connection, [place.seq for place in places]))
+        ends = {"first": places[0], "last": places[-1]} if places else {}
+        return SamplePage(rows=listed, total=number, **ends)
 
     def ids(
         self, chosen: SampleFilter, sort: SampleSort = "order", descending: bool = False
@@ -185,9 +236,14 @@ def _select_matching(chosen: SampleFilter, sort: SampleSort, engine: Engine) -> 
 
     A text search runs only once per statement.
     """
-    key = t.listing.c["seq" if sort == "order" else sort]
-    query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen, engine))
+    query = select(t.listing.c.seq, _sort_key(sort).label("key")).where(
+        *_conditions(chosen, engine)
+    )
     return query.cte("found") if chosen.text else query.subquery("found")
+
+
+def _sort_key(sort: SampleSort) -> Column[Any]:
+    return t.listing.c["seq" if sort == "order" else sort]
 
 
 def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[bool]]:
@@ -204,15 +260,35 @@ def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[
     if chosen.kept is not None:
         yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
     if chosen.text:
-        words = t.sought.c.text
-        has = words.icontains if is_postgresql(engine) else words.contains  # in any case, as LIKE
-        said = has(chosen.text[:MOST_SEARCH_CHARS], autoescape=True)
-        yield listed.seq.in_(select(t.sought.c.seq).where(said))
+        yield listed.seq.in_(select_samples_with(chosen.text, engine))
 
 
-def _order(found: FromClause, descending: bool) -> list[ColumnElement[Any]]:
-    """Return the sort order of a list; ties are in the benchmark's order."""
-    return [found.c.key.desc() if descending else found.c.key, found.c.seq]
+def _order(
+    found: FromClause, descending: bool, backwards: bool = False
+) -> list[ColumnElement[Any]]:
+    """Return the sort order of a list, or its reverse; ties are in the benchmark's order."""
+    return [
+        found.c.key.desc() if descending != backwards else found.c.key,
+        found.c.seq.desc() if backwards else found.c.seq,
+    ]
+
+
+def _is_beyond(
+    found: FromClause, place: ListPlace, descending: bool, backwards: bool
+) -> ColumnElement[bool]:
+    """Return the condition that a sample comes after a place in the list, or before it."""
+    key, seq = found.c.key, found.c.seq
+    further = key < place.key if descending != backwards else key > place.key
+    later = seq < place.seq if backwards else seq > place.seq
+    return or_(further, and_(key == place.key, later))
+
+
+def _choose_end(offset: int, limit: int, total: int) -> tuple[bool, int, int]:
+    """Return whether a page is nearer to the list's end, and its offset and limit from there."""
+    rest = max(total - offset - limit, 0)
+    if offset <= rest:
+        return False, offset, limit
+    return True, rest, min(limit, max(total - offset, 0))
 
 
 def _select_neighbours(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[Any]:
@@ -229,10 +305,9 @@ def _select_neighbours(found: CTE | Subquery, sample_id: str, descending: bool) 
         seq = select(other.c.seq).where(among).order_by(*order).limit(1).correlate(own)
         return select(ids.id).where(ids.seq == seq.scalar_subquery()).scalar_subquery()
 
-    backwards = _order(other, not descending)[0], other.c.seq.desc()
     earlier = select(func.count()).select_from(other).where(before).correlate(own)
     return select(
-        first(before, *backwards).label("previous"),
+        first(before, *_order(other, descending, True)).label("previous"),
         first(after, *_order(other, descending)).label("next"),
         (earlier.scalar_subquery() + 1).label("position"),
         select(func.count()).select_from(found).scalar_subquery().label("total"),

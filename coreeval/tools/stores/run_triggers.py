@@ -10,6 +10,9 @@ few enough words.
 """
 
 import re
+import sqlite3
+from contextlib import closing
+from functools import cache
 from typing import Final, get_args
 
 from sqlalchemy import Connection
@@ -152,6 +155,39 @@ _UNLIST_RESULT = f"""
     SET text = (SELECT {_WORDS.format(sample="s")} FROM samples s WHERE s.id = OLD.sample_id)
     WHERE seq = (SELECT seq FROM samples WHERE id = OLD.sample_id);
 """
+SEARCH_INDEX: Final = "sought_index"
+"""An FTS5 table in SQLite files with the trigrams of `sought.text` for every sample that has ended.
+
+It holds no text and no positions: it only says which samples may have a text. A file without it,
+such as one of an earlier version, is searched text by text.
+"""
+_MAKE_INDEX = f"""
+    CREATE VIRTUAL TABLE {SEARCH_INDEX}
+    USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram')
+"""
+_SOUGHT = "FROM sought WHERE seq = (SELECT seq FROM samples WHERE id = {row}.sample_id)"
+_INDEX_RESULT = f"""
+    INSERT INTO {SEARCH_INDEX} (rowid, text) SELECT seq, text {_SOUGHT.format(row="NEW")};
+"""
+_UNINDEX_RESULT = f"""
+    INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}, rowid, text)
+    SELECT 'delete', seq, text {_SOUGHT.format(row="OLD")};
+"""
+PURGE_INDEX: Final = f"INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}) VALUES ('optimize')"
+"""Rewrites the index without what was deleted from it, which otherwise stays for a while."""
+
+
+@cache
+def can_index() -> bool:
+    """Return whether SQLite has FTS5 with trigrams: from version 3.34, unless built without."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute(_MAKE_INDEX)
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
 _TRIGGERS = {
     "INSERT ON samples": _LIST_SAMPLE,
     "INSERT ON results": _LIST_RESULT,
@@ -165,11 +201,19 @@ _TRIGGERS = {
     "UPDATE ON verdicts": _DROP_VERDICT + _ADD_VERDICT,
     "DELETE ON verdicts": _DROP_VERDICT,
 }
+_INDEXING_TRIGGERS = _TRIGGERS | {
+    "INSERT ON results": _LIST_RESULT + _INDEX_RESULT,
+    "UPDATE ON results": _UNINDEX_RESULT + _LIST_RESULT + _INDEX_RESULT,
+    "DELETE ON results": _UNINDEX_RESULT + _UNLIST_RESULT,
+}
 
 
 def _create(connection: Connection) -> None:
     t.metadata.create_all(connection)
-    for number, (when, then) in enumerate(_TRIGGERS.items()):
+    if can_index():
+        connection.exec_driver_sql(_MAKE_INDEX)
+    triggers = _INDEXING_TRIGGERS if can_index() else _TRIGGERS
+    for number, (when, then) in enumerate(triggers.items()):
         made = f"CREATE TRIGGER keep_{number} AFTER {when} BEGIN {then} END"
         connection.exec_driver_sql(made)
 

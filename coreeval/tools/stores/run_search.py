@@ -1,0 +1,64 @@
+"""Which samples have a text: by the index of trigrams where a run has one, else text by text."""
+
+from typing import Any
+
+from sqlalchemy import Engine, Select, column, func, select, table, text, union_all
+from sqlalchemy.sql.expression import CompoundSelect
+
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_triggers import PENDING, SEARCH_INDEX, can_index
+from coreeval.tools.stores.sqlite import is_postgresql
+
+MOST_SEARCH_CHARS = 500
+"""The most characters of a search text; SQLite takes patterns of at most 50,000 bytes."""
+TRIGRAM = 3
+"""The fewest characters of a search text that the index can be asked for."""
+RARE = 5
+"""A text that more than one in so many samples may have is looked for in all of them."""
+_index = table(SEARCH_INDEX, column("rowid"), column(SEARCH_INDEX))
+
+
+def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | CompoundSelect[int]:
+    """Return the query for the numbers of the samples with a text; A to Z match in either case.
+
+    The index only narrows the choice: each text that it finds is read, so the answer is the same
+    with and without it. Samples that have not ended are not in it, and are read one by one.
+
+    Args:
+        part: A part of an id, of a text in any arm, or of a reason; the first `MOST_SEARCH_CHARS`
+            characters count.
+        engine: The run's database.
+    """
+    part, words = part[:MOST_SEARCH_CHARS], t.sought.c.text
+    has = words.icontains if is_postgresql(engine) else words.contains  # in any case, as LIKE
+    found = select(t.sought.c.seq).where(has(part, autoescape=True))
+    if len(part) < TRIGRAM or "\0" in part or not _has_index(engine):
+        return found
+    ended = select(_index.c.rowid).where(_index.c[SEARCH_INDEX].match(_write_query(part)))
+    if not _is_rare(ended, engine):
+        return found
+    pending = select(t.listing.c.seq).where(t.listing.c.outcome == PENDING)
+    return union_all(*(found.where(t.sought.c.seq.in_(among)) for among in (ended, pending)))
+
+
+def _has_index(engine: Engine) -> bool:
+    if is_postgresql(engine) or not can_index():
+        return False
+    named = text("SELECT count(*) FROM sqlite_master WHERE name = :name")
+    with engine.connect() as connection:
+        return bool(connection.scalar(named, {"name": SEARCH_INDEX}))
+
+
+def _is_rare(ended: Select[Any], engine: Engine) -> bool:
+    """Return whether it takes less time to read the samples found one by one than to read all."""
+    most = select(func.coalesce(func.max(t.sought.c.seq), 0) // RARE).scalar_subquery()
+    some = select(func.count()).select_from(ended.limit(most).subquery())
+    with engine.connect() as connection:
+        return bool(connection.scalar(select(some.scalar_subquery() < most)))
+
+
+def _write_query(part: str) -> str:
+    """Return the FTS5 query for all trigrams of a text; it has no phrases without positions."""
+    starts = range(len(part) - TRIGRAM + 1)
+    trigrams = dict.fromkeys(part[start : start + TRIGRAM] for start in starts)
+    return " AND ".join('"' + each.replace('"', '""') + '"' for each in trigrams)
