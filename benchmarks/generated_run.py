@@ -127,6 +127,7 @@ async def _work_through(store: RunStore, samples: int, chance: random.Random) ->
             for step in _steps(number, chance):
                 store.history.record(step)
         await asyncio.gather(*(store.commit(_result(number, chance)) for number in numbers))
+        store.beat({})
 
 
 def _steps(number: int, chance: random.Random) -> Iterator[StepRecord]:

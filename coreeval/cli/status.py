@@ -1,10 +1,11 @@
 """`coreeval status`: where a run is, how fast it goes, and whether anything is stuck."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -34,7 +35,7 @@ from coreeval.tools.formatting import format_span
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
-    from coreeval.runs.status import RunStatus
+    from coreeval.runs.status import CacheUse, RunStatus
 
 SHOWN = 10
 """Most failed samples and bad rows listed; `--json` has them all."""
@@ -65,17 +66,18 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
     """Show where a run is until no process works on it; Ctrl-C ends it just as quietly."""
     from coreeval.runs.status import read_status
 
+    read = cache(_read_lists)  # they are asked for again only if there are more
     try:
         while (now := read_status(run)).status == "running":
-            redraw(_words(now))
+            redraw(_words(now, read))
             sleep(WATCH_EVERY_S)
-        redraw(_words(now))
+        redraw(_words(now, read))
     except KeyboardInterrupt:
         return
 
 
 def _document(now: "RunStatus") -> Document:
-    from coreeval.runs.status import read_bad_lines, read_cache_use, read_failures
+    from coreeval.runs.status import read_bad_lines, read_failures
 
     sign, pulse = now.sign, now.pulse
     return {
@@ -93,7 +95,7 @@ def _document(now: "RunStatus") -> Document:
         "idle_s": now.idle_s,
         "stalled": now.stalled,
         "spend": asdict(now.spend),
-        "cache_use": [asdict(one) for one in read_cache_use(now.run)],
+        "cache_use": [asdict(one) for one in now.cache_use],
         "stuck": [asdict(one) for one in now.stuck],
         "batches": batch_document(now.batches),
         "comparability": _comparability(now),
@@ -118,11 +120,33 @@ def _comparability(now: "RunStatus") -> Document | None:
     return read_comparability(now.run) if now.status == "complete" else None
 
 
-def _words(now: "RunStatus") -> str:
-    return "\n".join(_lines(now))
+class _Lists(NamedTuple):
+    """The first failed samples and bad rows of a run.db, a line each."""
+
+    failed: list[str]
+    bad: list[str]
 
 
-def _lines(now: "RunStatus") -> Iterator[str]:
+def _read_lists(run: Path, failed: int, bad_rows: int) -> _Lists:
+    """Return the lists of a run.db that has so many of each, up to `SHOWN`."""
+    from coreeval.runs.status import read_bad_lines, read_failures
+
+    failures = read_failures(run, most=SHOWN) if failed else []
+    bad = read_bad_lines(run, most=SHOWN) if bad_rows else []
+    return _Lists(
+        [f"{one.sample}: {one.reason}" for one in failures],
+        [f"{Path(row.file).name} line {row.line}: {row.reason}" for row in bad],
+    )
+
+
+ReadLists = Callable[[Path, int, int], _Lists]
+
+
+def _words(now: "RunStatus", read: ReadLists = _read_lists) -> str:
+    return "\n".join(_lines(now, read))
+
+
+def _lines(now: "RunStatus", read: ReadLists) -> Iterator[str]:
     yield f"{now.run}   task {now.task}"
     yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
     yield from outcome_lines(now.counts)
@@ -130,7 +154,7 @@ def _lines(now: "RunStatus") -> Iterator[str]:
     yield from comparability_lines(_comparability(now))
     yield from _life(now)
     yield from batch_lines(now.batches)
-    yield from _troubles(now)
+    yield from _troubles(now, read)
     if now.status in {"interrupted", "stopped", "waiting", "killed"}:
         yield f"go on:   {command('resume', now.run)}"
     elif now.status == "complete" and now.failed:
@@ -152,17 +176,14 @@ def _life(now: "RunStatus") -> Iterator[str]:
         yield from (f"  {words}" for words in worker_lines(pulse.workers))
     spent = [*spend_parts(now.spend), *forecast_parts(pulse.cost if pulse else None)]
     yield from (f"spent: {words}" for words in [", ".join(spent)] if words)
-    yield from _cache_lines(now.run)
+    yield from _cache_lines(now.cache_use)
     if now.stalled and pulse:
         yield f"{format_idle_time(now.idle_s)}; what it waits for:"
         yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["nothing that is known"])
 
 
-def _cache_lines(run: Path) -> Iterator[str]:
+def _cache_lines(used: "Sequence[CacheUse]") -> Iterator[str]:
     """Yield how much of each role's prompts the providers had cached; nothing if they had none."""
-    from coreeval.runs.status import read_cache_use
-
-    used = read_cache_use(run)
     if any(one.cached_tokens for one in used):
         yield "prompt tokens from the providers' caches:"
         yield from (
@@ -171,20 +192,17 @@ def _cache_lines(run: Path) -> Iterator[str]:
         )
 
 
-def _troubles(now: "RunStatus") -> Iterator[str]:
-    from coreeval.runs.status import read_bad_lines, read_failures
-
+def _troubles(now: "RunStatus", read: ReadLists) -> Iterator[str]:
     stuck = [f"{one.sample} in the step {one.node} since {one.since}" for one in now.stuck]
     yield from _listed("stuck", stuck, len(stuck))
-    failed = [f"{one.sample}: {one.reason}" for one in read_failures(now.run, most=SHOWN)]
-    yield from _listed("failed", failed, now.counts["failed"])
+    failed = now.counts["failed"]
+    lists = read(now.run, min(failed, SHOWN), min(now.bad_rows, SHOWN))
+    yield from _listed("failed", lists.failed, failed)
     if now.control:
-        again = read_failures(RunFiles(now.run).control.root, most=SHOWN)
-        lines = [f"{one.sample}: {one.reason}" for one in again]
-        yield from _listed("failed, control arm", lines, now.control["failed"])
-    rows = read_bad_lines(now.run, most=SHOWN)
-    bad = [f"{Path(row.file).name} line {row.line}: {row.reason}" for row in rows]
-    yield from _listed("bad row", bad, now.bad_rows)
+        failed = now.control["failed"]
+        again = read(RunFiles(now.run).control.root, min(failed, SHOWN), 0)
+        yield from _listed("failed, control arm", again.failed, failed)
+    yield from _listed("bad row", lists.bad, now.bad_rows)
 
 
 def _listed(title: str, lines: list[str], number: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ module is read without pydantic and SQLAlchemy: importing them takes longer than
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from coreeval.tools.stores.heartbeat import (
     SpendingReader,
     StoreReader,
     open_readonly,
-    read_single_row,
 )
 from coreeval.tools.stores.places import has_store
 from coreeval.tools.workspace import RunFiles, Workspace, find_workspace, name_payer
@@ -48,15 +47,24 @@ _MAYBE_TEXTS = ("cassette",)
 _TIMES = ("created_at", "ended_at", "now")
 _NUMBER = int | float
 _BY_RULES = ("offline", "spacy")
-_COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
+_STATE = """
+    SELECT
+        (SELECT count(*) FROM samples) AS total, (SELECT count(*) FROM bad_rows) AS bad_rows,
+        found.*, beat.*
+    FROM (
+        SELECT 'outcome' AS kind, outcome AS name, '' AS model, count(*) AS number, 0 AS cached
+        FROM results GROUP BY outcome
+        UNION ALL SELECT 'tokens', role, model, prompt_tokens, cached_tokens
+        FROM call_sums WHERE NOT cached AND prompt_tokens > 0
+        UNION ALL SELECT 'process', '', '', 0, 0
+    ) AS found
+    LEFT JOIN heartbeat AS beat ON found.kind = 'process'
+    ORDER BY found.number DESC, found.name, found.model
+"""
+"""All that is asked of a run.db again and again while a run goes on, in one statement."""
 _FAILED = """
     SELECT sample_id AS sample, reason FROM results
     WHERE outcome = 'failed' ORDER BY rowid LIMIT ?
-"""
-_CACHE_USE = """
-    SELECT role, model, prompt_tokens, cached_tokens,
-        CAST(cached_tokens AS DOUBLE PRECISION) / prompt_tokens AS cached_share
-    FROM call_sums WHERE NOT cached AND prompt_tokens > 0 ORDER BY prompt_tokens DESC, role, model
 """
 _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
 
@@ -99,6 +107,18 @@ class LifeSign:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CacheUse:
+    """The prompt tokens of a role's billed calls to one model, and how many were cached."""
+
+    role: str
+    model: str
+    prompt_tokens: int
+    cached_tokens: int
+    """The tokens that the provider had in its own cache."""
+    cached_share: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunStatus:
     """The status of a run."""
 
@@ -116,6 +136,8 @@ class RunStatus:
     control: dict[str, int] | None
     """The same counts for the pass that writes the control arm; None if the config wants none."""
     bad_rows: int
+    cache_use: tuple[CacheUse, ...]
+    """How much of the prompts the providers had cached, by role and model, most tokens first."""
     spend: Spend
     pulse: ProgressSnapshot | None
     """The process's last report on the run; None if no process works on it."""
@@ -199,13 +221,11 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
     files = RunFiles(run)
     manifest = _read_manifest(files.manifest)
     works = is_locked(files.lock)
-    with _store(run) as store:
-        counts = _read_counts(store)
-        bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
-        beat = read_single_row(store, "heartbeat")
-    control = _query_counts(files.control.root) if manifest.get("control") else None
+    state = _read_state(run)
+    beat = state.beat
+    control = _read_state(files.control.root).counts if manifest.get("control") else None
     sign = _read_life_sign(beat, now) if beat else None
-    pulse = _pulse(beat) if beat and works else None
+    pulse = _pulse(beat, sign.age_s) if beat and sign and works else None
     return RunStatus(
         run=run,
         task=manifest["task"],
@@ -213,9 +233,10 @@ def _read_status(run: Path, now: Clock) -> RunStatus:
         created_at=manifest["created_at"],
         ended_at="" if works else manifest["ended_at"],
         ruled=_roles_by_rules(manifest["models"]),
-        counts=counts,
+        counts=state.counts,
         control=control,
-        bad_rows=bad_rows,
+        bad_rows=state.bad_rows,
+        cache_use=state.cache_use,
         spend=(pulse and pulse.spend) or _read_spend(manifest, works, run),
         pulse=pulse,
         idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
@@ -247,29 +268,6 @@ def read_bad_lines(run: Path, *, most: int = MOST_INTEGER) -> list[BadLine]:
     """
     with _store(run) as store:
         return [BadLine(**dict(row)) for row in store.execute(_BAD, (most,))]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CacheUse:
-    """The prompt tokens of a role's billed calls to one model, and how many were cached."""
-
-    role: str
-    model: str
-    prompt_tokens: int
-    cached_tokens: int
-    """The tokens that the provider had in its own cache."""
-    cached_share: float
-
-
-def read_cache_use(run: Path) -> list[CacheUse]:
-    """Return how much of the prompts the providers had cached, by role and model.
-
-    Raises:
-        RunCorrupt: run.db is damaged or missing.
-        RunError: run.db cannot be read now.
-    """
-    with _store(run) as store:
-        return [CacheUse(**dict(row)) for row in store.execute(_CACHE_USE)]
 
 
 def _store(run: Path) -> AbstractContextManager[StoreReader]:
@@ -358,20 +356,43 @@ def _status_at_rest(recorded: str) -> str:
     return "killed" if recorded == "running" else recorded
 
 
-def _read_counts(store: StoreReader) -> dict[str, int]:
-    total = _one(store, "SELECT count(*) FROM samples")
-    found = dict(store.execute(_COUNTS).fetchall())
-    counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
-    return {"total": total, **counts, "pending": total - sum(counts.values())}
+@dataclass(frozen=True, kw_only=True)
+class _RunState:
+    """What one run.db says of where its run is."""
+
+    counts: dict[str, int]
+    bad_rows: int
+    cache_use: tuple[CacheUse, ...]
+    beat: Json | None
+    """The row of the heartbeat; None if there is none."""
 
 
-def _query_counts(run: Path) -> dict[str, int]:
+def _read_state(run: Path) -> _RunState:
     with _store(run) as store:
-        return _read_counts(store)
-
-
-def _one(store: StoreReader, query: str) -> int:
-    return int(store.execute(query).fetchone()[0])
+        rows = [dict(row) for row in store.execute(_STATE).fetchall()]
+    found = {row["name"]: row["number"] for row in rows if row["kind"] == "outcome"}
+    (last,) = (row for row in rows if row["kind"] == "process")
+    counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
+    return _RunState(
+        counts={
+            "total": last["total"],
+            **counts,
+            "pending": last["total"] - sum(counts.values()),
+        },
+        bad_rows=last["bad_rows"],
+        cache_use=tuple(
+            CacheUse(
+                role=row["name"],
+                model=row["model"],
+                prompt_tokens=row["number"],
+                cached_tokens=row["cached"],
+                cached_share=row["cached"] / row["number"],
+            )
+            for row in rows
+            if row["kind"] == "tokens"
+        ),
+        beat=last if last["at"] is not None else None,
+    )
 
 
 def _roles_by_rules(models: Json) -> list[str]:
@@ -411,9 +432,14 @@ def _read_life_sign(beat: Json, now: Clock) -> LifeSign:
     return LifeSign(pid=beat["pid"], host=beat["host"], at=beat["at"], age_s=age)
 
 
-def _pulse(beat: Json) -> ProgressSnapshot | None:
+def _pulse(beat: Json, age_s: float) -> ProgressSnapshot | None:
+    """Return what the process reported so many seconds ago; its workers are silent since then."""
     told = json.loads(beat.get("pulse") or "null")
-    return ProgressSnapshot.of(told) if told else None
+    if not told:
+        return None
+    pulse = ProgressSnapshot.of(told)
+    workers = (replace(each, age_s=round(each.age_s + age_s, 1)) for each in pulse.workers)
+    return replace(pulse, workers=tuple(workers))
 
 
 def _find_stuck(beat: Json, now: Clock) -> tuple[StuckSample, ...]:

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -19,6 +21,7 @@ from coreeval.tools.stores.heartbeat import (
     CostForecast,
     ProgressSnapshot,
     RoleSpeed,
+    Spend,
     Wait,
     WorkerSnapshot,
 )
@@ -128,6 +131,67 @@ def test_watching_ends_with_the_run(
     assert said.out.count("running: 5 of 5") >= 2
     assert said.out.count("complete: 5 of 5") == 1
     assert "\x1b" not in said.out, "a file is no terminal"
+
+
+class Statements(list[str]):
+    """The statements of all SQLite connections that are opened meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        connect = sqlite3.connect
+
+        def traced(path: str, *, uri: bool = False, timeout: float = 5) -> sqlite3.Connection:
+            connection = connect(path, uri=uri, timeout=timeout)
+            connection.set_trace_callback(self.append)
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", traced)
+
+
+def test_watching_four_workers_takes_a_statement_for_each_look(
+    shell: Shell, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(finished, shell.folder / "run"))
+    lost = (
+        "UPDATE results SET outcome = 'failed' WHERE sample_id IN (SELECT id FROM samples LIMIT 1)"
+    )
+    with sqlite3.connect(run / "run.db") as file:
+        file.execute(lost)
+        file.execute("INSERT INTO bad_rows VALUES (9, 'x.txt', 9, 'no label', 'x')")
+    file.close()
+    spend = Spend(billed_usd=0.5, reserved_usd=0.0, unpriced=0)
+    workers = tuple(
+        WorkerSnapshot(number=number, pid=11 + number, host="c", per_second=1.5 + number)
+        for number in range(4)
+    )
+    beat(run, replace(GOING, workers=workers, spend=spend))
+    statements, looks = Statements(monkeypatch), 9
+    lock = FileLock(run / "run.lock", thread_local=False)
+    lock.acquire()
+    slept = list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == looks:
+            lock.release()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    said = shell("status", run, "--watch")
+    assert said.out.count("worker 4 (process 14 on c): 0 samples, 4.5 calls/s") == looks
+    assert said.out.count("  failed: ") == said.out.count("  bad row: ") == looks + 1
+    assert set(slept) == {module.WATCH_EVERY_S}
+    once = 2  # the lists of failed samples and bad rows, which are read again if they grow
+    assert len(statements) == looks + 1 + once
+    assert (looks + 1) / sum(slept) <= 1, "a statement a second at most"
+
+
+def test_workers_are_silent_as_long_as_the_process_that_speaks_for_them(
+    shell: Shell, running: Path
+) -> None:
+    worker = WorkerSnapshot(number=0, pid=11, host="c", age_s=1.0, per_second=9.5)
+    beat(running, replace(GOING, workers=(worker,)), ago_s=50.0)
+    (line,) = [line for line in shell("status", running).out.splitlines() if "worker 1" in line]
+    assert line.endswith("silent for 51 s")
 
 
 def test_watching_is_for_people(shell: Shell, finished: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from coreeval import cli
-from coreeval.runs.status import read_cache_use
+from coreeval.runs.status import read_status
 from tests.graph.kit import Lab
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import Prompted
@@ -28,7 +28,7 @@ def test_the_share_from_caches_is_told_by_role_and_model(
 
     lab.server.answers = answers
     lab.refresh(limit=4)
-    used = {one.role: one for one in read_cache_use(lab.files.root)}
+    used = {one.role: one for one in read_status(lab.files.root).cache_use}
     extractor = used["extractor"]
     assert (extractor.prompt_tokens, extractor.cached_tokens) == (4000, 1600)
     assert {one.cached_tokens for role, one in used.items() if role != "extractor"} == {0}

@@ -122,6 +122,24 @@ def test_a_list_is_sorted_and_turned_round_by_its_heads(
     assert f'href="{samples}?sort=-attempts"' in dear
 
 
+def test_pages_lead_to_each_other_by_what_stands_on_their_ends(
+    client: TestClient, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.viewer.sample_list.PAGE_SIZE", 3)
+    samples = f"/run/{finished.key(finished.first)}/samples?sort=-usd"
+    pages = [client.get(samples, headers=PART).text]
+    while following := re.search(r'rel="next" href="([^"]*)"', pages[-1]):
+        pages.append(client.get(unescape(following[1]), headers=PART).text)
+        assert "&after=" in unescape(following[1])
+    for number, page in enumerate(pages, start=1):
+        assert listed(page) == listed(client.get(f"{samples}&page={number}", headers=PART).text)
+    assert len({each for page in pages for each in listed(page)}) == 14
+    before = unescape(re.findall(r'rel="prev" href="([^"]*)"', pages[3])[0])
+    assert "&before=" in before
+    assert listed(client.get(before, headers=PART).text) == listed(pages[2])
+    assert "7 to 9 of 14" in words_of(client.get(before, headers=PART).text)
+
+
 def test_the_conditions_of_a_list_go_along_with_every_link(
     client: TestClient, finished: Finished
 ) -> None:
@@ -167,6 +185,11 @@ def test_htmx_is_given_the_list_alone_and_a_reader_who_goes_back_all_of_it(
         ("page=0", "page is '0'"),
         ("usd=1e", "usd is '1e'"),
         ("kept=perhaps", "kept is 'perhaps'"),
+        ("after=1", "after is '1'. It is a number, a colon and a value of order"),
+        ("before=x:1", "before is 'x:1'"),
+        ("sort=usd&after=1:nan", "after is '1:nan'"),
+        ("after=9223372036854775808:1", "after is '9223372036854775808:1'"),
+        ("after=1:" + "9" * 5000, "after is '1:999"),
     ],
 )
 def test_an_address_that_cannot_be_read_says_what_is_wrong(

@@ -255,12 +255,6 @@ def may_change(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
-def read_single_row(connection: StoreReader, table: str) -> Mapping[str, Any] | None:
-    """Return the only row of a table, with the columns that the file has; None if it is empty."""
-    row = connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
-    return dict(row) if row else None
-
-
 class SpendingReader:
     """A reader of a run's spending in the call store's ledger; it only adds what is new.
 

@@ -6,7 +6,7 @@ from sqlalchemy import Engine, Select, column, func, select, table, text, union_
 from sqlalchemy.sql.expression import CompoundSelect
 
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_triggers import PENDING, SEARCH_INDEX, can_index
+from coreeval.tools.stores.run_triggers import PENDING, SEARCH_INDEX, UNINDEXED, can_index
 from coreeval.tools.stores.sqlite import is_postgresql
 
 MOST_SEARCH_CHARS = 500
@@ -16,13 +16,14 @@ TRIGRAM = 3
 RARE = 5
 """A text that more than one in so many samples may have is looked for in all of them."""
 _index = table(SEARCH_INDEX, column("rowid"), column(SEARCH_INDEX))
+_unindexed = table(UNINDEXED, column("seq"))
 
 
 def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | CompoundSelect[int]:
     """Return the query for the numbers of the samples with a text; A to Z match in either case.
 
     The index only narrows the choice: each text that it finds is read, so the answer is the same
-    with and without it. Samples that have not ended are not in it, and are read one by one.
+    with and without it. Samples that have not ended, or only now, are not in it, and all are read.
 
     Args:
         part: A part of an id, of a text in any arm, or of a reason; the first `MOST_SEARCH_CHARS`
@@ -38,7 +39,8 @@ def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | Compo
     if not _is_rare(ended, engine):
         return found
     pending = select(t.listing.c.seq).where(t.listing.c.outcome == PENDING)
-    return union_all(*(found.where(t.sought.c.seq.in_(among)) for among in (ended, pending)))
+    others = select(_unindexed.c.seq).union(pending)
+    return union_all(*(found.where(t.sought.c.seq.in_(among)) for among in (ended, others)))
 
 
 def _has_index(engine: Engine) -> bool:
@@ -52,9 +54,9 @@ def _has_index(engine: Engine) -> bool:
 def _is_rare(ended: Select[Any], engine: Engine) -> bool:
     """Return whether it takes less time to read the samples found one by one than to read all."""
     most = select(func.coalesce(func.max(t.sought.c.seq), 0) // RARE).scalar_subquery()
-    some = select(func.count()).select_from(ended.limit(most).subquery())
+    some = select(func.count()).select_from(ended.limit(most + 1).subquery())
     with engine.connect() as connection:
-        return bool(connection.scalar(select(some.scalar_subquery() < most)))
+        return bool(connection.scalar(select(some.scalar_subquery() <= most)))
 
 
 def _write_query(part: str) -> str:

@@ -156,22 +156,35 @@ _UNLIST_RESULT = f"""
     WHERE seq = (SELECT seq FROM samples WHERE id = OLD.sample_id);
 """
 SEARCH_INDEX: Final = "sought_index"
-"""An FTS5 table in SQLite files with the trigrams of `sought.text` for every sample that has ended.
+"""An FTS5 table in SQLite files with the trigrams of `sought.text` for samples that have ended.
 
-It holds no text and no positions: it only says which samples may have a text. A file without it,
-such as one of an earlier version, is searched text by text.
+It holds no text and no positions: it only says which samples may have a text. To add each sample
+with its result would take six times as long as to add many at once, so heartbeats do it; until
+then the sample's number is in `unindexed`. A file without both tables, such as one of an earlier
+version, is searched text by text.
 """
+UNINDEXED: Final = "unindexed"
+MOST_INDEXED = 2000
+"""The most samples that one heartbeat adds to the index, in about a tenth of a second."""
 _MAKE_INDEX = f"""
     CREATE VIRTUAL TABLE {SEARCH_INDEX}
     USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram')
 """
-_SOUGHT = "FROM sought WHERE seq = (SELECT seq FROM samples WHERE id = {row}.sample_id)"
-_INDEX_RESULT = f"""
-    INSERT INTO {SEARCH_INDEX} (rowid, text) SELECT seq, text {_SOUGHT.format(row="NEW")};
+_MAKE_UNINDEXED = f"CREATE TABLE {UNINDEXED} (seq INTEGER PRIMARY KEY)"
+_PLACE_OF = "(SELECT seq FROM samples WHERE id = {row}.sample_id)"
+_QUEUE_RESULT = f"""
+    INSERT OR IGNORE INTO {UNINDEXED} SELECT seq FROM samples WHERE id = NEW.sample_id;
 """
 _UNINDEX_RESULT = f"""
     INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}, rowid, text)
-    SELECT 'delete', seq, text {_SOUGHT.format(row="OLD")};
+    SELECT 'delete', seq, text FROM sought
+    WHERE seq = {_PLACE_OF.format(row="OLD")} AND seq NOT IN (SELECT seq FROM {UNINDEXED});
+"""
+_UNQUEUE_RESULT = f"DELETE FROM {UNINDEXED} WHERE seq = {_PLACE_OF.format(row='OLD')};"
+_NEXT = f"(SELECT seq FROM {UNINDEXED} ORDER BY seq LIMIT {MOST_INDEXED})"
+_INDEX_NEXT = f"""
+    INSERT INTO {SEARCH_INDEX} (rowid, text) SELECT seq, text FROM sought WHERE seq IN {_NEXT};
+    DELETE FROM {UNINDEXED} WHERE seq IN {_NEXT};
 """
 PURGE_INDEX: Final = f"INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}) VALUES ('optimize')"
 """Rewrites the index without what was deleted from it, which otherwise stays for a while."""
@@ -202,16 +215,19 @@ _TRIGGERS = {
     "DELETE ON verdicts": _DROP_VERDICT,
 }
 _INDEXING_TRIGGERS = _TRIGGERS | {
-    "INSERT ON results": _LIST_RESULT + _INDEX_RESULT,
-    "UPDATE ON results": _UNINDEX_RESULT + _LIST_RESULT + _INDEX_RESULT,
-    "DELETE ON results": _UNINDEX_RESULT + _UNLIST_RESULT,
+    "INSERT ON results": _LIST_RESULT + _QUEUE_RESULT,
+    "UPDATE ON results": _UNINDEX_RESULT + _LIST_RESULT + _QUEUE_RESULT,
+    "DELETE ON results": _UNINDEX_RESULT + _UNLIST_RESULT + _UNQUEUE_RESULT,
+    "INSERT ON heartbeat": _INDEX_NEXT,
+    "UPDATE ON heartbeat": _INDEX_NEXT,
 }
 
 
 def _create(connection: Connection) -> None:
     t.metadata.create_all(connection)
     if can_index():
-        connection.exec_driver_sql(_MAKE_INDEX)
+        for made in (_MAKE_INDEX, _MAKE_UNINDEXED):
+            connection.exec_driver_sql(made)
     triggers = _INDEXING_TRIGGERS if can_index() else _TRIGGERS
     for number, (when, then) in enumerate(triggers.items()):
         made = f"CREATE TRIGGER keep_{number} AFTER {when} BEGIN {then} END"

@@ -17,7 +17,9 @@ from coreeval.releases.takedown.runs import (
 )
 from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_queries import SampleFilter
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_triggers import SEARCH_INDEX
 from coreeval.tools.workspace import RunFiles
 from tests.releases.kit import make_run
 
@@ -32,6 +34,8 @@ RESULT = (
     "INSERT INTO results (sample_id, outcome, reason, attempts, rung, semantic_status, "
     "original_label, ended_at, cause) VALUES (?, 'failed', ?, 1, '', '', '', '', ?)"
 )
+
+INDEXED = f"CREATE VIRTUAL TABLE indexed USING fts5vocab({SEARCH_INDEX}, row)"
 
 
 @pytest.fixture
@@ -110,6 +114,27 @@ def test_the_cause_of_a_sample_goes_with_its_reason(path: Path) -> None:
     erase_rows(path, find_matches(path, FINDER))
     assert rows(path, "SELECT reason, cause FROM results") == [(TAKEN_DOWN, TAKEN_DOWN)]
     assert rows(path, "SELECT cause FROM listing") == [(TAKEN_DOWN,)]
+
+
+def test_words_that_were_erased_leave_the_index_of_searches(path: Path) -> None:
+    change(
+        path,
+        sample(1, "s", "Zoe Quux sang"),
+        sample(2, "t", "nothing"),
+        sample(3, "u", "nothing"),
+        (RESULT, ("s", "", "")),
+        (RESULT, ("t", "said of Zoe Quux", "")),
+        (RESULT, ("u", "", "")),
+        ("INSERT INTO heartbeat VALUES (1, 1, 'h', '', '{}', NULL)", ()),  # indexes them
+        (INDEXED, ()),
+    )
+    known = "SELECT term FROM indexed WHERE term IN ('quu', 'not')"
+    assert rows(path, known) == [("not",), ("quu",)]
+    erase_rows(path, find_matches(path, FINDER))
+    assert rows(path, known) == [("not",)]
+    with closing(RunStore.open(path, now=utc_now)) as store:
+        assert store.listing.page(SampleFilter(text="quux")).total == 0
+        assert store.listing.page(SampleFilter(text=TAKEN_DOWN)).total == 1
 
 
 def test_scores_of_texts_go_with_the_results_of_the_run(path: Path) -> None:

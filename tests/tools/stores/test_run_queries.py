@@ -1,16 +1,25 @@
 """The list of a run's samples and its figures, whatever was written in whatever order."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from coreeval.schema import Result, Sample, Verdict
+from coreeval.tools.stores import run_search, run_triggers
 from coreeval.tools.stores.run_overview import CallSum, CauseSum, NodeSum, VerdictSum
-from coreeval.tools.stores.run_queries import SORTS, Neighbours, SampleFilter
+from coreeval.tools.stores.run_queries import (
+    SORTS,
+    ListPlace,
+    Neighbours,
+    SampleFilter,
+    SamplePage,
+    SampleSort,
+)
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, ReleaseSample, StepRecord
 from coreeval.tools.stores.run_triggers import MOST_CAUSE_CHARS, cause_of
@@ -146,6 +155,135 @@ async def test_every_order_has_each_sample_once_on_pages_of_any_size(worked: Run
         assert paged == whole
     assert worked.listing.page(sort="usd", descending=True).rows[0].seq == 1
     assert worked.listing.page(offset=10).total == 5
+
+
+@pytest.mark.parametrize("chosen", [SampleFilter(), SampleFilter(text="größe")])
+async def test_pages_follow_each_other_by_their_ends(
+    worked: RunStore, chosen: SampleFilter
+) -> None:
+    for sort, descending in itertools.product(SORTS, (False, True)):
+        read = partial(worked.listing.page, chosen, sort=sort, descending=descending, limit=2)
+        whole = worked.listing.ids(chosen, sort, descending)
+        pages = [read(), read(offset=2), read(offset=4)]
+        assert [row.sample for page in pages for row in page.rows] == whole
+        for page, following in itertools.pairwise(pages):
+            places = [_again(page.last, sort), _again(following.first, sort)]
+            assert read(after=places[0]) == following
+            assert read(before=places[1]) == page
+        assert read(after=_again(pages[-1].last, sort)).rows == ()
+        assert read(before=_again(pages[0].first, sort)) == SamplePage(rows=(), total=5)
+
+
+def _again(place: ListPlace | None, sort: SampleSort) -> ListPlace:
+    """Return a place as an address hands it on."""
+    assert place
+    return ListPlace.from_text(str(place), sort)
+
+
+async def test_a_page_goes_on_where_the_one_before_ended_though_samples_moved(
+    worked: RunStore,
+) -> None:
+    first = worked.listing.page(sort="attempts", limit=2)
+    assert [row.seq for row in first.rows] == [3, 5]
+    assert worked.forget("failed") == 1
+    await worked.commit(_result(3).model_copy(update={"attempts": 7}))
+    await worked.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
+    following = worked.listing.page(sort="attempts", after=first.last)
+    assert [row.seq for row in following.rows] == [1, 5, 4, 2, 3]
+
+
+async def _end(store: RunStore, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        reason = f"says 'a\"b' \N{KELVIN SIGN}elvin {number} \N{GRINNING FACE}x"
+        changed = {"sample_id": f"emotion/test/{number}", "reason": reason}
+        await store.commit(_result(4).model_copy(update=changed))
+
+
+def _count_unindexed(store: RunStore) -> int:
+    with store._file.engine.connect() as connection:
+        return len(connection.exec_driver_sql("SELECT seq FROM unindexed").all())
+
+
+@pytest.mark.parametrize("beating", [True, False])
+@pytest.mark.parametrize("rare", [None, 5, 1])
+@pytest.mark.parametrize("ended", [3, 40])
+async def test_a_search_finds_the_same_with_the_index_and_without(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, beating: bool, rare: int | None, ended: int
+) -> None:
+    store.add_samples(map(_sample, range(1, 41)))
+    await _end(store, range(2, ended))
+    if beating:
+        store.beat({}, None)
+    await _end(store, [1, ended])
+    assert _count_unindexed(store) == (2 if beating else ended)
+    if rare is None:
+        monkeypatch.setattr(run_search, "can_index", lambda: False)
+    else:
+        monkeypatch.setattr(run_search, "RARE", rare)
+    every = list(range(1, 41))
+    said = every[:ended]
+    for text, expected in {
+        "test/17": [17],
+        "GRÖSSE": [],
+        "GRöße 4": [4, 40],
+        'a"B': said,
+        "\N{KELVIN SIGN}elvin 3 ": [3],
+        "kelvin": [],
+        "\N{GRINNING FACE}x": said,
+        "Größe 7 100%_s": [7],
+        "Größe 7 100__s": [],
+        "7\nGröße 7": [7],
+        "öß": every,
+        "é\n": said,
+        "é\0n": every[ended:],  # SQLite ends the pattern there
+        "nobody wrote this": [],
+    }.items():
+        found = store.listing.page(SampleFilter(text=text))
+        assert ([row.seq for row in found.rows], found.total) == (expected, len(expected)), text
+
+
+async def test_a_result_that_changes_is_found_by_its_new_words_only(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_search, "RARE", 1)
+    store.add_samples(map(_sample, range(1, 11)))
+    await _end(store, [1, 2])
+    store.beat({}, None)
+    assert store.forget("rejected_form") == 2
+    await store.commit(_result(1))
+    assert _ids(store, text="elvin") == []
+    assert _ids(store, text="new fact") == [1]
+    store.beat({}, None)
+    await _end(store, [2])
+    assert _count_unindexed(store) == 1
+    with store._file.engine.connect() as connection:
+        asked = "SELECT rowid FROM sought_index WHERE sought_index MATCH '\"{}\"'"
+        found = [connection.exec_driver_sql(asked.format(each)).all() for each in ("vin", "fac")]
+    assert found == [[], [(1,)]]
+
+
+async def test_a_rare_text_is_looked_up_and_a_frequent_one_read(worked: RunStore) -> None:
+    worked.beat({}, None)
+    await worked.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
+    engine = worked.listing._engine
+    plans = {text: str(run_search.select_samples_with(text, engine)) for text in ("test/3", "test")}
+    assert run_triggers.SEARCH_INDEX in plans["test/3"]
+    assert run_triggers.SEARCH_INDEX not in plans["test"]
+
+
+async def test_a_file_of_an_earlier_version_has_no_index(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as without:
+        without.setattr(run_triggers, "can_index", lambda: False)
+        RunStore.open(tmp_path / "old.db", now=lambda: NOW).close()
+    with closing(RunStore.open(tmp_path / "old.db", now=lambda: NOW)) as store:
+        store.beat({}, None)
+        store.add_samples(map(_sample, range(1, 10)))
+        await store.commit(_result(1))
+        assert _ids(store, text="new fact") == [1]
+        assert store.forget("accepted") == 1
+        assert _ids(store, text="new fact") == []
 
 
 async def test_neighbours_are_those_of_the_list(worked: RunStore) -> None:
