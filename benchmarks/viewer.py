@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
+from unittest.mock import patch
 
 import httpx2
 import uvicorn
@@ -79,24 +80,41 @@ def _time_data(run: Path, samples: int) -> None:
 
 
 def _listings(listing: SampleListing, samples: int) -> Mapping[str, Job]:
-    middle = f"emotion/test/{samples // 2}"
+    middle, half = f"emotion/test/{samples // 2}", samples // 2
+    place = listing.page(sort="usd", offset=half, limit=1).first
     rejected = SampleFilter(outcomes=("rejected_facts", "rejected_form"))
     return {
         "first page": listing.page,
         "last page": lambda: listing.page(offset=samples - 50),
         "by cost, descending": lambda: listing.page(sort="usd", descending=True),
-        "by cost, the middle": lambda: listing.page(sort="usd", offset=samples // 2),
+        "by cost, the middle": lambda: listing.page(sort="usd", offset=half),
+        "by cost, what follows": lambda: listing.page(sort="usd", after=place),
+        "by cost, the last page": lambda: listing.page(sort="usd", offset=samples - 50),
         "by id": lambda: listing.page(sort="sample"),
         "rejected": lambda: listing.page(rejected),
         "one cause": lambda: listing.page(SampleFilter(cause="headline_run")),
-        "text, many": lambda: listing.page(SampleFilter(text="festival")),
-        "text, few": lambda: listing.page(SampleFilter(text=f"test/{samples - 7}")),
-        "text, none": lambda: listing.page(SampleFilter(text="nobody wrote this")),
+        **_searches(listing, samples),
         "neighbours": lambda: listing.neighbours(middle),
         "neighbours, by cost": lambda: listing.neighbours(middle, sort="usd", descending=True),
         "neighbours, text": lambda: listing.neighbours(middle, SampleFilter(text="festival")),
         "overview": listing.overview,
     }
+
+
+def _searches(listing: SampleListing, samples: int) -> Mapping[str, Job]:
+    """Return searches by the index, and without it as in a run of an earlier version."""
+    texts = {"many": "festival", "few": f"test/{samples - 7}", "none": "nobody wrote this"}
+    jobs = dict[str, Job]()
+    for name, text in texts.items():
+        search = partial(listing.page, SampleFilter(text=text))
+        jobs[f"text, {name}"] = search
+        jobs[f"text, {name}, all read"] = partial(_without_index, search)
+    return jobs
+
+
+def _without_index(job: Job) -> None:
+    with patch("coreeval.tools.stores.run_search.can_index", return_value=False):
+        job()
 
 
 def _time_pages(run: Path, samples: int) -> None:
