@@ -23,7 +23,7 @@ from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import postgresql, postgresql_engine
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.places import find_schema, marker_of
-from coreeval.tools.stores.run_queries import SampleFilter
+from coreeval.tools.stores.run_queries import SORTS, SampleFilter
 from coreeval.viewer.app import create_app
 from tests.cli.kit import Shell
 from tests.graph.conftest import MakeLab
@@ -89,6 +89,10 @@ def test_commands_read_it(lab: Lab, undisturbed: Undisturbed, shell: Shell) -> N
         known_page = expected.page(SampleFilter(text="THE"), sort="label", descending=True)
         assert [row.sample for row in page.rows] == [row.sample for row in known_page.rows]
         assert 0 < page.total == known_page.total
+        for sort in SORTS:
+            first, following = (found.page(sort=sort, offset=at, limit=5) for at in (0, 5))
+            assert found.page(sort=sort, after=first.last, limit=5) == following
+            assert found.page(sort=sort, before=following.first, limit=5) == first
         largest = SampleFilter(attempts_min=MOST_INTEGER, usd_min=1e300)
         assert found.page(largest, offset=10**12).rows == ()
         assert found.neighbours(sample).position == expected.neighbours(sample).position
