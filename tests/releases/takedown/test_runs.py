@@ -130,8 +130,10 @@ def test_words_that_were_erased_leave_the_index_of_searches(path: Path) -> None:
     )
     known = "SELECT term FROM indexed WHERE term IN ('quu', 'not')"
     assert rows(path, known) == [("not",), ("quu",)]
+    assert b"zoe" in path.read_bytes(), "the index has small letters"
     erase_rows(path, find_matches(path, FINDER))
     assert rows(path, known) == [("not",)]
+    assert b"zoe" not in path.read_bytes()
     with closing(RunStore.open(path, now=utc_now)) as store:
         assert store.listing.page(SampleFilter(text="quux")).total == 0
         assert store.listing.page(SampleFilter(text=TAKEN_DOWN)).total == 1
