@@ -32,7 +32,7 @@ from benchmarks.provider_caches import BlockCache, MarkedCache, Prompt, Tokens
 from benchmarks.throughput import SHARED, write_config
 from coreeval.config.load import load_config
 from coreeval.models import anthropic, openai
-from coreeval.runs.status import read_cache_use
+from coreeval.runs.status import read_status
 from coreeval.tools.gdelt.local import open_folder
 from tests.support.answers import SHAPE_OF, OfflineAnswers
 from tests.support.llm_server import Reply, Request
@@ -272,7 +272,9 @@ def main() -> None:
 
 def _compare(run: Path, kind: str, counted: Mapping[str, Any]) -> None:
     """Stop if run.db has other sums than the server."""
-    stored = {one.role: (one.prompt_tokens, one.cached_tokens) for one in read_cache_use(run)}
+    stored = {
+        one.role: (one.prompt_tokens, one.cached_tokens) for one in read_status(run).cache_use
+    }
     served = dict[str, tuple[int, int]]()
     for name, (prompt, cached, *_) in counted["sums"].items():
         if name.startswith(f"{kind}|"):
