@@ -33,7 +33,7 @@ from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import Reply, Request
 
 SHARED = Path("../shared/data").resolve()
-CONFIG_VARIABLE = "COREEVAL_BENCHCONFIG_VARIABLE"
+CONFIG_VARIABLE = "COREEVAL_BENCH_CONFIG"
 _made: list[OfflineAnswers] = []
 
 

@@ -5,11 +5,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import Document, one_line
-from coreeval.tools.formatting import describe_price, format_span
+from coreeval.tools.formatting import format_span
 
 if TYPE_CHECKING:
     from coreeval.runs.batches import BatchStatus, BatchSummary
 
+CENT = 0.01
 SHOWN = 10
 """Most open batches listed; `--json` has them all."""
 
@@ -32,13 +33,17 @@ def batch_lines(found: "BatchSummary | None") -> Iterator[str]:
     if found is None or not found.batches:
         return
     done = sum(each.state == "collected" for each in found.batches)
-    saved = f", saved {describe_price(found.saved_usd)}" if found.saved_usd else ""
-    more = f", may save {describe_price(found.expected_usd)} more" if found.expected_usd else ""
+    saved = f", saved {_format_usd(found.saved_usd)}" if found.saved_usd else ""
+    more = f", may save {_format_usd(found.expected_usd)} more" if found.expected_usd else ""
     opened = f"{len(found.open)} open with {found.open_calls} calls"
     yield f"batches: {opened}, {done} ended{saved}{more}"
     yield from (f"  {_describe_batch(each)}" for each in found.open[:SHOWN])
     if len(found.open) > SHOWN:
         yield f"  and {len(found.open) - SHOWN} more; --json lists them all"
+
+
+def _format_usd(usd: float) -> str:
+    return f"{usd:.2f} USD" if usd >= CENT else f"{usd:.4f} USD"
 
 
 def _describe_batch(batch: "BatchStatus") -> str:

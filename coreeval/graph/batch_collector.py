@@ -1,6 +1,7 @@
 """Collects the batches of a run: answers are kept, and what has none waits for the next round."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -10,6 +11,7 @@ from coreeval.config import PriceConfig
 from coreeval.errors import CoreEvalError, ModelUnusable
 from coreeval.graph.batch_models import BatchModel, BatchModels
 from coreeval.graph.batch_sender import BatchSender, describe_state
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching, dump_outcome, find_batch_charge
 from coreeval.models.batches import BatchAnswer, BatchState
@@ -25,6 +27,7 @@ from coreeval.tools.stores.batch_records import (
 )
 from coreeval.tools.stores.call_batches import CallBatches
 
+BATCH_STAGE: Final = "batches"
 KEPT_TOGETHER: Final = 200
 """Answers that are committed together."""
 _NOT_PROCESSED: Final = "the batch ended before it was processed"
@@ -60,10 +63,19 @@ class BatchCollector:
         """
         await self._delete_files()
         has_come = await self._sender.settle_sending()
-        for batch in self._batches.open_batches():
+        opened = self._batches.open_batches()
+        self._tell(opened)
+        for batch in opened:
             if batch.state == "sent" and not self._run.stop.asked:
                 has_come |= await self._look(batch)
         return has_come
+
+    def _tell(self, opened: Sequence[Batch]) -> None:
+        """Report how far the open batches were when they were last looked at."""
+        if opened:
+            done = sum(each.succeeded + each.failed for each in opened)
+            total = sum(each.total for each in opened)
+            self._run.watch(Progress(stage=BATCH_STAGE, done=done, total=total))
 
     async def cancel_all(self) -> bool:
         """Cancel all open batches; return whether there were any."""

@@ -13,18 +13,15 @@ from coreeval.errors import RunError
 from coreeval.graph.batch_collector import BatchCollector
 from coreeval.graph.batch_models import BatchModels
 from coreeval.graph.batch_sender import BatchSender
-from coreeval.graph.monitor import Progress
 from coreeval.graph.phases import OnResult, Phase, PhaseResult, PhaseRunner
 from coreeval.graph.run_context import RunContext
 from coreeval.models import close_models
 from coreeval.models.batch_dispatch import Batching
-from coreeval.tools.stores.batch_records import Batch
 from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_store import open_calls
 
 LONGEST_LOOK_S = 60.0
 """Most seconds between two looks at batches that a process waits for."""
-BATCH_STAGE = "batches"
 
 
 async def work_in_rounds(run: RunContext, one_pass: Callable[[], Awaitable[None]]) -> None:
@@ -153,15 +150,9 @@ class _Rounds:
         stopped, pause = asyncio.Event(), self._batching.first_look_s
         with self._run.stop.notify(lambda _reason: stopped.set()):
             while not self._run.stop.asked:
-                self._tell(self._batches.open_batches())
                 if await self._collector.collect() or not self._batches.open_batches():
                     return True
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), pause)
                 pause = min(pause * 1.5, LONGEST_LOOK_S)
         return False
-
-    def _tell(self, opened: Sequence[Batch]) -> None:
-        done = sum(each.succeeded + each.failed for each in opened)
-        total = sum(each.total for each in opened)
-        self._run.watch(Progress(stage=BATCH_STAGE, done=done, total=total))
