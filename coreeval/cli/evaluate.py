@@ -24,6 +24,7 @@ from coreeval.cli.output import (
     one_line,
     show,
 )
+from coreeval.cli.refresh import WAITING
 from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price, format_interval, format_number
@@ -69,8 +70,11 @@ def evaluate(
     done = with_trusted_endpoints(trust_endpoints, ask)
     document = _document(done)
     show(document, as_json, lambda: "\n".join(_words(document, done.run_dir)))
-    if done.manifest.status == "interrupted":
-        raise typer.Exit(130)
+    if code := _EXIT_CODES.get(done.manifest.status):
+        raise typer.Exit(code)
+
+
+_EXIT_CODES = {"interrupted": 130, "waiting": WAITING}
 
 
 def _show_estimate(run: Path, targets: list[str], budget: float | None, as_json: bool) -> None:

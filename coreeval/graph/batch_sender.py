@@ -15,6 +15,7 @@ from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState
 from coreeval.models.failures import CallFailure
+from coreeval.tools.catalogs import find_batch_price
 from coreeval.tools.stores.batch_records import LIVE, Batch, QueueLength, SentRequest
 from coreeval.tools.stores.call_batches import CallBatches
 
@@ -72,6 +73,7 @@ class BatchSender:
             CoreEvalError: a batch was refused.
         """
         known = self._models.find(queue.endpoint, queue.model)
+        self._tell_full_price(known)
         while taken := await asyncio.to_thread(self._read_queue, queue, known.endpoint):
             batch = await self._begin(queue, known, [each.custom_id for each in taken])
             wanted = self._batches.requests_of(batch)
@@ -80,6 +82,18 @@ class BatchSender:
                 await self._batches.leave_queue(queue)
                 return True
         return False
+
+    def _tell_full_price(self, known: BatchModel) -> None:
+        """Report once that a model's batches are charged at its full price."""
+        name = known.model.name
+        if (
+            known.price
+            and find_batch_price(known.price) is None
+            and name not in self._batching.at_full_price
+        ):
+            self._batching.at_full_price.add(name)
+            note = f"{name}: its price for batches is not known; they count at its full price"
+            self._run.tell(self._run.stage, note=note)
 
     def _read_queue(self, queue: QueueLength, endpoint: BatchEndpoint) -> list[BatchRequest]:
         read = self._batches.read_queue(

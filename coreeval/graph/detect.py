@@ -7,7 +7,7 @@ what is in flight, and the same command goes on.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -211,14 +211,14 @@ def list_questions(detector: Detector, inputs: DetectorInputs) -> list[DetectorQ
 
 
 def _ask(plan: DetectionPlan, around: RunHooks, finish: Finish[Found]) -> dict[str, Found]:
-    """Return what comes of each target's answers; the lock is held.
+    """Return what comes of each target's answers, which are asked live; the lock is held.
 
     Raises:
         Interrupted: a signal stopped it.
     """
     workspace = open_workspace(plan.manifest)
     context = build_run_context(plan.setup, plan.manifest, plan.files, workspace, around)
-    with closing(context) as run:
+    with closing(replace(context, batching=None)) as run:
         refuse_open(run.store, plan.files)
         with explain_stop(plan.files.root):
             return asyncio.run(_ask_targets(plan, run, finish))

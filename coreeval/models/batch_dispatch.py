@@ -59,6 +59,8 @@ class Batching:
     """Seconds until the first look at a batch that is waited for; later ones are rarer."""
     retry: Retry = field(default_factory=Retry)
     """How often a question about a batch is sent again."""
+    at_full_price: set[str] = field(default_factory=set)
+    """Models without a price for batches, once that was told."""
     without_batches: set[str] = field(default_factory=set)
     """Endpoints that turned out to have no batches."""
 
