@@ -37,6 +37,7 @@ from coreeval.models import ModelClient, ModelPool, PlainOutput, close_models, o
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching, CallQueued
 from coreeval.models.client import Message
+from coreeval.tools.catalogs import Prices
 from coreeval.tools.files import hold_lock
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import open_calls
@@ -233,6 +234,7 @@ async def open_campaign(
     stop: Stop,
     active_calls: ActiveCalls,
     batching: Batching | None = None,
+    prices: Prices | None = None,
 ) -> AsyncIterator[Campaign]:
     """Yield a campaign, and close its models and its call store afterwards.
 
@@ -244,6 +246,7 @@ async def open_campaign(
         stop: Ends the campaign once it is set.
         active_calls: Receives the stage of each call.
         batching: What is asked through batches; None: nothing.
+        prices: What models charge; None to read what the config names.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -253,7 +256,12 @@ async def open_campaign(
     try:
         trusted = load_trusted_endpoints(workspace)
         models = open_model_pool(
-            config, calls, trusted=trusted, active_calls=active_calls, batching=batching
+            config,
+            calls,
+            prices=prices,
+            trusted=trusted,
+            active_calls=active_calls,
+            batching=batching,
         )
         concurrency = config.run.concurrency
         yield Campaign(models=models, concurrency=concurrency, watch=watch, stop=stop)

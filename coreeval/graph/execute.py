@@ -24,6 +24,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.tracing import TRACING
 from coreeval.runs.manifest import Manifest, Status, write_manifest
+from coreeval.tools.catalogs import Prices, load_run_prices
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.call_store import create_calls
 from coreeval.tools.stores.heartbeat import SpendingReader
@@ -134,9 +135,30 @@ def _add_resume_hint(error: CoreEvalError, files: RunFiles, manifest: Manifest) 
 
 
 def build_run_context(
-    setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
+    setup: Setup,
+    manifest: Manifest,
+    files: RunFiles,
+    workspace: Workspace,
+    around: RunHooks,
+    *,
+    prices: Prices | None = None,
 ) -> RunContext:
-    """Open a run's store and build the context that works on it."""
+    """Open a run's store and build the context that works on it.
+
+    Args:
+        setup: The run's setup.
+        manifest: Its manifest.
+        files: Its files.
+        workspace: Its workspace.
+        around: Replacements of real dependencies.
+        prices: What models charge; None to read what the config names.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+        RunCorrupt: the store is damaged or missing.
+    """
+    if prices is None:
+        prices = load_run_prices(setup.config)
     store = open_store(files, around.now, workspace.calls)
     spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
@@ -156,6 +178,7 @@ def build_run_context(
         monitor=monitor,
         now=around.now,
         batching=_build_batching(setup, manifest, around),
+        prices=prices,
     )
     if not setup.control:
         return run

@@ -60,7 +60,9 @@ def describe_sample_limit(config: Config) -> list[str]:
     ]
 
 
-def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
+def check_money(
+    config: AnyConfig, models: Sequence[ModelConfig], prices: Prices | None = None
+) -> None:
     """Check that limits can be enforced: every model has a price, and a budget covers one call.
 
     Raises:
@@ -72,7 +74,8 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
     key, what = "run.budget_usd", "budget"
     if budget is None:
         key, what = SAMPLE_LIMIT_KEY, "limit of a sample"
-    prices = load_run_prices(config)
+    if prices is None:
+        prices = load_run_prices(config)
     for model in models:
         price = find_price(model, prices)
         if price is None and not config.run.allow_unpriced:

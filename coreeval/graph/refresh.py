@@ -137,7 +137,7 @@ async def _read_articles(run: RunContext, similarity: Similarity | None) -> None
 
 def _open_samples(run: RunContext) -> tuple[list[str], Counter[str]]:
     """Reopen later stages; return the samples without an outcome and the counts of the others."""
-    check_models(run.setup, run.workspace)
+    check_models(run.setup, run.workspace, prices=run.prices)
     run.store.reopen_stages()
     return run.store.pending(), Counter(run.store.counts())
 
@@ -174,6 +174,7 @@ def build_node_context(
         exchange=open_model_pool(
             run.config,
             calls,
+            prices=run.prices,
             trusted=load_trusted_endpoints(run.workspace),
             active_calls=run.active_calls,
             patience_s=SHARED_PATIENCE_S if run.is_worker else 0.0,
@@ -231,7 +232,7 @@ def build_control_setup(setup: Setup) -> Setup:
     """
     if setup.control is None:
         raise ValueError("the config has no control window")
-    return replace(setup, window=setup.control, window_start=None, control=None)
+    return replace(setup, window=setup.control, window_start=None)
 
 
 def describe_control(setup: Setup, news: NewsSources) -> ControlPass | None:

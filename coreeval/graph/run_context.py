@@ -21,6 +21,7 @@ from coreeval.models.batch_dispatch import Batching
 from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tools.catalogs import Prices
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.stores.call_store import open_calls
@@ -74,6 +75,8 @@ class RunContext:
     monitor: Monitor
     """Receives every event of the run and informs the observers."""
     now: Clock
+    prices: Prices
+    """The prices as this process, or the one that started it, read them at its start."""
     control: "RunContext | None" = None
     """The pass that writes the control arm; None if there is none."""
     before: RunStore | None = None

@@ -160,7 +160,13 @@ def check_dataset(setup: Setup) -> Sample:
     )
 
 
-def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "refuse") -> None:
+def check_models(
+    setup: Setup,
+    workspace: Workspace,
+    *,
+    untrusted: Untrusted = "refuse",
+    prices: Prices | None = None,
+) -> None:
     """Check every model without cost: keys, endpoints, prices, and what targets need.
 
     Args:
@@ -168,6 +174,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
         workspace: Stores which variables may be sent to which endpoints.
         untrusted: What to do with models whose key may not be sent yet: refuse them, or skip
             their endpoint.
+        prices: What models charge; None to read what the config names.
 
     Raises:
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
@@ -184,7 +191,7 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     refuse_uncounted_embeddings(config)
     check_workers(config, workspace)
     _check_reachable_targets(
-        setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
+        setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted, prices
     )
 
 
@@ -216,9 +223,10 @@ def _check_reachable_targets(
     models: Sequence[ModelConfig],
     workspace: Workspace,
     untrusted: Untrusted = "refuse",
+    prices: Prices | None = None,
 ) -> None:
     asked = [model for model in models if not model.is_rule_based]
-    check_reachable(setup.config, asked, workspace, untrusted=untrusted)
+    check_reachable(setup.config, asked, workspace, untrusted=untrusted, prices=prices)
     for target in models:
         if isinstance(target, TargetConfig) and target.is_embedded:
             _check_embedded(setup, target)
@@ -282,6 +290,7 @@ def check_reachable(
     workspace: Workspace,
     *,
     untrusted: Untrusted = "refuse",
+    prices: Prices | None = None,
 ) -> None:
     """Check without cost that models can be asked and paid for; see `check_models`.
 
@@ -302,7 +311,7 @@ def check_reachable(
     for model in reversed(distinct.values()):
         if all(is_agreed(pair, trusted) for pair in model_pairs([model], env)):
             preflight(model, trusted=trusted)
-    check_money(config, models)
+    check_money(config, models, prices)
 
 
 _FIT_PROBLEM = "an embedded target would be fitted on the split that it is tested on"

@@ -172,6 +172,7 @@ async def open_run_campaign(run: RunContext, stage: str) -> AsyncIterator[Campai
         stop=run.stop,
         active_calls=run.active_calls,
         batching=run.batching,
+        prices=run.prices,
     )
     try:
         async with campaign as opened:

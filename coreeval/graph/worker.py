@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from coreeval.errors import CoreEvalError, to_coreeval_error
@@ -24,7 +25,7 @@ from coreeval.graph.monitor import Progress, WorkerReport
 from coreeval.graph.phases import Phase, open_sample_work
 from coreeval.graph.pool import Stop, run_pool
 from coreeval.graph.refresh import open_node_context
-from coreeval.graph.run import open_run, open_workspace
+from coreeval.graph.run import open_workspace
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.spans import observe_run
 from coreeval.graph.worker_messages import (
@@ -41,7 +42,9 @@ from coreeval.graph.worker_messages import (
 )
 from coreeval.graph.worker_shares import share_pace
 from coreeval.models.tracing import TRACING
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.processes import take_answer_stream
+from coreeval.tools.workspace import RunFiles
 
 REPORT_EVERY_S: Final = 1.0
 Tell = Callable[[FromWorker], None]
@@ -211,10 +214,11 @@ def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunCont
     Raises:
         CoreEvalError: the run cannot be opened.
     """
-    files, manifest, setup = open_run(start.run_dir, None)
-    shared = replace(setup, config=share_pace(setup.config, start.number, start.of))
-    around = RunHooks(watch=watch)
-    run = build_run_context(shared, manifest, files, open_workspace(manifest), around)
+    files, manifest = RunFiles(start.run_dir), start.manifest
+    read_env_file(Path(manifest.source.path).parent, start.setup.config)  # another machine may read
+    shared = replace(start.setup, config=share_pace(start.setup.config, start.number, start.of))
+    around, workspace = RunHooks(watch=watch), open_workspace(manifest)
+    run = build_run_context(shared, manifest, files, workspace, around, prices=start.prices)
     if start.stage == run.stage:
         return replace(run, is_worker=True)
     assert run.control

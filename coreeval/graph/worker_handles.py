@@ -69,6 +69,9 @@ class WorkerHandle(ABC):
         run = self._run
         return WorkerStart(
             run_dir=run.files.root.parent if run.before else run.files.root,
+            setup=run.setup,
+            manifest=run.manifest,
+            prices=run.prices,
             stage=run.stage,
             number=self.number,
             of=run.config.run.worker_count,

@@ -10,6 +10,9 @@ from typing import Any, BinaryIO, Final
 from coreeval.errors import CoreEvalError
 from coreeval.graph.monitor import WorkerReport
 from coreeval.graph.phases import Phase, PhaseResult
+from coreeval.graph.setup import Setup
+from coreeval.runs.manifest import Manifest
+from coreeval.tools.catalogs import Prices
 
 _HEADER: Final = struct.Struct(">I")
 HEADER_SIZE: Final = _HEADER.size
@@ -20,6 +23,10 @@ class WorkerStart:
     """What a worker needs to begin."""
 
     run_dir: Path
+    setup: Setup
+    """That of the run's process: files that it was read from may have changed since."""
+    manifest: Manifest
+    prices: Prices
     stage: str
     """`refresh`, or `control` for the second pass."""
     number: int

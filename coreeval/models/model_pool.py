@@ -14,7 +14,7 @@ from coreeval.models.providers import open_model
 from coreeval.models.rate_limit import RateLimiter
 from coreeval.models.retry import Retry
 from coreeval.schema import RoleName
-from coreeval.tools.catalogs import load_run_prices
+from coreeval.tools.catalogs import Prices, load_run_prices
 from coreeval.tools.endpoints import Pairs
 from coreeval.tools.stores.call_store import CallStore
 
@@ -134,6 +134,7 @@ def open_model_pool(
     calls: CallStore,
     *,
     trusted: Pairs,
+    prices: Prices | None = None,
     limited: bool = True,
     active_calls: ActiveCalls | None = None,
     patience_s: float = 0.0,
@@ -145,6 +146,7 @@ def open_model_pool(
         config: Its config.
         calls: The call store.
         trusted: Variables and the origins that they may be sent to; see `open_model`.
+        prices: What models charge; None to read what the config names.
         limited: Whether the run's budget applies.
         active_calls: Receives the stage of each call.
         patience_s: How long to wait for other processes that share the budget, in seconds.
@@ -153,7 +155,8 @@ def open_model_pool(
     Raises:
         ConfigError: the file of prices cannot be used.
     """
-    prices = load_run_prices(config)
+    if prices is None:
+        prices = load_run_prices(config)
     budget_usd = config.run.budget_usd if limited else None
     return ModelPool(
         calls,

@@ -11,18 +11,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError, UsageError
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.graph.phases import PhaseResult
-from coreeval.graph.run import refresh, resume
+from coreeval.graph.run import open_run, refresh, resume
 from coreeval.graph.worker import work
 from coreeval.graph.worker_messages import FromWorker, StopRequest, WorkerStart
 from coreeval.graph.worker_shares import find_network_filesystem, share_pace
 from coreeval.tools import processes
+from coreeval.tools.catalogs import load_run_prices
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
+from tests.graph.test_refresh import OLD, TARGET, controlled
 from tests.support.llm_server import refused
 
 WORKERS = 2
@@ -171,6 +176,67 @@ def test_one_budget_for_all(shared: Lab, undisturbed: Undisturbed) -> None:
     assert shared.results() == undisturbed.results
 
 
+@pytest.mark.parametrize("edited", ["budget", "prices"])
+@pytest.mark.parametrize("workers", [1, WORKERS])
+def test_a_config_edited_meanwhile_counts_at_the_next_start(
+    lab: Lab, workers: int, edited: str
+) -> None:
+    """Models and workers of the second pass are opened anew after the files were edited."""
+    prices = _write_prices(lab, 100.0)
+    run: dict[str, object] = {"concurrency": CONCURRENCY, "workers": workers, "prices": prices}
+    controlled(lab).write(run={**run, "control_window": OLD, "budget_usd": 1000.0})
+
+    def edit(progress: Progress) -> None:
+        if progress.stage == "refresh" and progress.done == progress.total > 0:
+            if edited == "prices":
+                _write_prices(lab, 1e6)
+            else:
+                lab.write(run={**run, "control_window": OLD, "budget_usd": 2.0})
+
+    done = refresh(
+        lab.config, limit=SAMPLES, run_dir=lab.files.root, around=RunHooks(watch=edit)
+    ).manifest
+    assert done.status == "complete"
+    assert done.cost.budget_usd == 1000.0
+    tokens = done.cost.prompt_tokens + done.cost.completion_tokens
+    assert done.cost.billed_usd == pytest.approx(tokens * 100 / 1e6)
+    with RunStore.open(lab.files.control.store, now=utc_now) as second:
+        assert any(row["usd"] for row in second.history.call_totals())
+
+
+def _write_prices(lab: Lab, usd: float) -> str:
+    row = {"input": usd, "output": usd, "as_of": "2026-01-01", "source": "https://example.org"}
+    path = lab.folder / "prices.yaml"
+    path.write_text(yaml.safe_dump(dict.fromkeys(["openai:scripted", TARGET], row)))
+    return str(path)
+
+
+def test_a_worker_that_is_replaced_has_the_budget_of_the_others(
+    shared: Lab, undisturbed: Undisturbed
+) -> None:
+    run = {"concurrency": CONCURRENCY, "workers": WORKERS, "budget_usd": 1000.0}
+    shared.write(
+        models={
+            "default": {
+                "model": "openai:scripted",
+                "base_url": shared.server.url,
+                "price": PRICED,
+                "max_tokens": 100,
+            }
+        },
+        run=run,
+    )
+
+    def edit_and_kill() -> None:
+        shared.write(run={**run, "budget_usd": 0.1})
+        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)
+
+    trap = shared.trap("plan", 2, edit_and_kill)
+    shared.refresh()
+    assert trap.sprung.is_set()
+    assert shared.results() == undisturbed.results
+
+
 def test_workers_that_die_whenever_they_are_started(
     shared: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +324,16 @@ async def test_a_worker_that_is_stopped_while_it_opens_ends(shared: Lab) -> None
     with pytest.raises(CredentialError):
         await asyncio.to_thread(shared.refresh)
     said = list[FromWorker]()
-    start = WorkerStart(run_dir=shared.files.root, stage="refresh", number=0, of=WORKERS)
+    files, manifest, setup = open_run(shared.files.root, None)
+    start = WorkerStart(
+        run_dir=files.root,
+        setup=setup,
+        manifest=manifest,
+        prices=load_run_prices(setup.config),
+        stage="refresh",
+        number=0,
+        of=WORKERS,
+    )
     async with asyncio.timeout(60):
         await work(start, said.append, lambda take: take(StopRequest("SIGINT")))
     assert not [message for message in said if isinstance(message, PhaseResult)]
