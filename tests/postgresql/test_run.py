@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from coreeval.errors import RunError
+from coreeval.errors import RunError, RunStateError
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.run import retry
@@ -162,11 +162,48 @@ def test_failed_samples_are_retried(lab: Lab, undisturbed: Undisturbed) -> None:
     assert lab.results() == undisturbed.results
 
 
-def test_a_copied_folder_reads_the_same_store(lab: Lab) -> None:
+def test_a_copied_folder_only_reads_the_store(lab: Lab, shell: Shell, tmp_path: Path) -> None:
     lab.refresh()
-    copy = lab.folder / "elsewhere" / "run"
-    shutil.copytree(lab.files.root, copy)
-    assert read_status(copy).counts == read_status(lab.files.root).counts
+    answered, results = lab.answered(), lab.results()
+    (tmp_path / "copy").mkdir()
+    copy = Lab(tmp_path / "copy", lab.server, lab.answers)
+    shutil.copytree(lab.workspace.root, copy.workspace.root)
+    shutil.copytree(lab.files.root, copy.files.root)
+    assert read_status(copy.files.root).counts == read_status(lab.files.root).counts
+    assert copy.results() == results
+    assert shell("trace", copy.files.root, next(iter(results)), "--json").code == 0
+    where = ("--workspace", copy.workspace.root)
+    told = shell("calls", "gc", *where, "--older-than", "0", "--yes", "--json")
+    assert told.error["kind"] == "run_state"
+    assert "this folder is a copy" in told.error["message"]
+    assert str(lab.workspace.root) in told.error["message"]
+    quotes = [fact.quote for one in results.values() for fact in one.facts]
+    name = max(" ".join(quotes).split(), key=len).strip(".,:'\"")
+    taken = shell("takedown", name, copy.files.root, *where, "--yes", "--json")
+    assert (taken.code, taken.out.count("this folder is a copy")) == (1, 2), taken.out
+    lab.forget()
+    assert ended(copy.child("evaluate", key="k")) == 2
+    assert lab.server.requests == [], "nothing is asked whose answer could not be kept"
+    with pytest.raises(RunStateError, match="may only read the call store"):
+        open_calls(copy.workspace.calls, "me")
+    assert (lab.answered(), lab.results()) == (answered, results)
+    assert ended(lab.child("evaluate", key="k")) == 0
+
+
+def test_a_moved_folder_takes_the_store_along(lab: Lab, tmp_path: Path) -> None:
+    assert ended(lab.child("refresh", die="after:compose:2", key="k")) == -signal.SIGKILL
+    (tmp_path / "moved").mkdir()
+    moved = Lab(tmp_path / "moved", lab.server, lab.answers)
+    shutil.move(lab.workspace.root, moved.workspace.root)
+    shutil.move(lab.files.root, moved.files.root)
+    answered = moved.answered()
+    lab.forget()
+    moved.resume()
+    assert moved.manifest.status == "complete"
+    assert not answered & set(lab.asked())
+    shutil.copytree(moved.files.root, lab.files.root)
+    with pytest.raises(RunStateError, match="this folder is a copy"):
+        retry(lab.files.root)
 
 
 def test_a_person_is_taken_down(lab: Lab, shell: Shell) -> None:

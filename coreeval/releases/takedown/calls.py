@@ -26,7 +26,7 @@ from coreeval.tools.files import (
 from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import StoreDatabase, refuse_special_file
-from coreeval.tools.stores.places import find_schema
+from coreeval.tools.stores.places import find_schema, marker_of
 from coreeval.tools.workspace import ASKED_FOLDERS
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
@@ -77,8 +77,12 @@ def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
     if schema := find_schema(path):
         from coreeval.tools.stores.postgresql import change_schema, read_schema  # only then needed
 
-        opened = read_schema if dry else change_schema
-        with opened(schema, what=path.name) as store:
+        opened = (
+            read_schema(schema, what=path.name)
+            if dry
+            else change_schema(schema, marker_of(path), what=path.name)
+        )
+        with opened as store:
             yield store
         return
     mode = "ro" if dry else "rw"

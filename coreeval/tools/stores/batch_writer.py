@@ -118,6 +118,16 @@ class BatchWriter:
         if self._session:
             self._session.hold(lock)
 
+    def claim(self) -> None:
+        """Make sure that a store in PostgreSQL may be written to, before anything depends on it.
+
+        Raises:
+            RunStateError: it is known here by a copy of its folder.
+            RunError: the database cannot be used.
+        """
+        if self._session:
+            self._session.claim()
+
     def close(self) -> None:
         """Write the queue, then stop.
 

@@ -167,12 +167,15 @@ def open_exclusively(path: Path) -> Iterator[Connection]:
 
     Raises:
         RunLocked: another process uses it.
+        RunStateError: it is known by a copy of its folder.
     """
     with open_store(path) as connection:
         if is_postgresql(connection):
-            from coreeval.tools.stores.postgresql_engine import take_lock
+            from coreeval.tools.stores.postgresql_engine import claim_store, take_lock
 
             take_lock(connection, "exclusive")
+            with connection.begin():
+                claim_store(connection)
             yield connection
             return
         connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")

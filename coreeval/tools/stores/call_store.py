@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from coreeval.errors import RunError, RunStateError
+from coreeval.errors import CoreEvalError, RunStateError
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.call_batches import CallBatches
@@ -57,6 +57,7 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
 
     Raises:
         RunCorrupt: the file is damaged or not a call store; it is not changed.
+        RunStateError: calls are to be stored, and it is known by a copy of its folder.
     """
     refuse_special_file(path.resolve())  # one's own may be reached by a link
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,9 @@ class CallStore:
         self._reads_remotely = is_postgresql(engine)
         try:
             self._writer = BatchWriter(engine, lock="shared", on_lost=self._forget_texts)
-        except RunError:
+            if payer:
+                self._writer.claim()
+        except CoreEvalError:
             engine.dispose()
             raise
         self.ledger = Ledger(engine, self._writer, payer)

@@ -59,7 +59,7 @@ def find_schema(path: Path) -> str | None:
             where=str(marker),
             hint="delete it, or put a file in its place",
         )
-    schema = _read_schema(marker)
+    schema = read_marker(marker)
     if path.exists():
         raise RunCorrupt(
             f"{path.name} is here, and {marker.name} says that the store is in PostgreSQL",
@@ -69,7 +69,12 @@ def find_schema(path: Path) -> str | None:
     return schema
 
 
-def _read_schema(marker: Path) -> str:
+def read_marker(marker: Path) -> str:
+    """Return the schema that a file names.
+
+    Raises:
+        RunCorrupt: it names none of CoreEval's.
+    """
     try:
         with marker.open("rb") as file:
             found = json.loads(file.read(_MOST_BYTES))

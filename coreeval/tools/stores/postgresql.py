@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import ConfigError, RunCorrupt, RunError, RunLocked
 from coreeval.tools.extras import require_extra
 from coreeval.tools.stores.places import URL_VARIABLE
+from coreeval.tools.stores.postgresql_places import claim_schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -344,14 +346,20 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
 
 
 @contextmanager
-def change_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
+def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaReader]:
     """Open a store for changes inside the block, while no other process uses it.
 
     If the block succeeds, its tables are rewritten without the rows that were deleted.
 
+    Args:
+        schema: The schema.
+        marker: The file that names it.
+        what: The name of the store to show to users.
+
     Raises:
         ConfigError: `COREEVAL_STORE_URL` is missing.
         RunLocked: another process uses it.
+        RunStateError: the file is a copy of another one.
         RunError: the database cannot be used.
     """
     connector = Connector(read_server(), schema, what=what)
@@ -359,6 +367,7 @@ def change_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
         lock = f"SELECT pg_try_advisory_lock({lock_key(schema, USE)})"
         if database.execute(lock).fetchall() != [(True,)]:
             raise store_in_use(connector.where)
+        claim_schema(database.execute, marker, what=what)
         yield database
         tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
         for (table,) in tables.fetchall():

@@ -28,7 +28,12 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
-from coreeval.tools.stores.places import URL_VARIABLE, find_schema, name_schema, write_marker
+from coreeval.tools.stores.places import (
+    URL_VARIABLE,
+    marker_of,
+    name_schema,
+    write_marker,
+)
 from coreeval.tools.stores.postgresql import (
     PATIENCE_S,
     USE,
@@ -39,6 +44,7 @@ from coreeval.tools.stores.postgresql import (
     read_server,
     store_in_use,
 )
+from coreeval.tools.stores.postgresql_places import Execute, claim_schema, create_record
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,6 +53,8 @@ T = TypeVar("T")
 ROW_NUMBER: Final = "rowid"
 """The column that numbers rows in the order of their writing, as SQLite does by itself."""
 _SCHEMA_OPTION = "schema"
+_OWNER_OPTION = "store"
+"""The path of a store, and its name for users."""
 _RETRY_S = 0.2
 LEAVING_S: Final = 2.0
 """The most seconds until the server frees the lock of a connection that was closed."""
@@ -58,10 +66,11 @@ def schema_of(engine: Engine) -> str:
     return str(engine.url.query[_SCHEMA_OPTION])
 
 
-def open_postgresql(schema: str, *, what: str, version: int) -> Engine:
+def open_postgresql(path: Path, schema: str, *, what: str, version: int) -> Engine:
     """Open the schema of a store; errors of its statements are told as what they are.
 
     Args:
+        path: The path by which the store is known.
         schema: The schema.
         what: The name of the store to show to users.
         version: The version that its tables must have.
@@ -71,7 +80,7 @@ def open_postgresql(schema: str, *, what: str, version: int) -> Engine:
         RunCorrupt: the schema is missing, of another store, or of another version.
         RunError: the database cannot be used.
     """
-    engine = _connect_engine(Connector(read_server(), schema, what=what))
+    engine = _connect_engine(path, Connector(read_server(), schema, what=what))
     try:
         with engine.connect() as connection:
             _check_schema(connection, what, version)
@@ -98,7 +107,7 @@ def create_postgresql_store(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = name_schema(path)
-    engine = _connect_engine(Connector(read_server(), schema, what=what))
+    engine = _connect_engine(path, Connector(read_server(), schema, what=what))
     try:
         with engine.begin() as connection:
             _refuse_other_encoding(connection, what)
@@ -107,6 +116,7 @@ def create_postgresql_store(
             create(connection)
             connection.exec_driver_sql("CREATE TABLE schema_version (version INTEGER NOT NULL)")
             connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": version})
+            create_record(_execute_in(connection), marker_of(path))
         try:
             write_marker(path, schema)
         except OSError as error:
@@ -118,22 +128,7 @@ def create_postgresql_store(
         engine.dispose()
 
 
-def drop_postgresql_store(path: Path, *, what: str) -> None:
-    """Delete the schema of a store; the file that names it stays.
-
-    Raises:
-        RunError: the database cannot be used.
-    """
-    if schema := find_schema(path):
-        engine = _connect_engine(Connector(read_server(), schema, what=what))
-        try:
-            with engine.begin() as connection:
-                connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
-        finally:
-            engine.dispose()
-
-
-def _connect_engine(connector: Connector) -> Engine:
+def _connect_engine(path: Path, connector: Connector) -> Engine:
     # The address has only what messages show: the connector makes the connections.
     shown = URL.create(
         "postgresql+psycopg",
@@ -147,7 +142,7 @@ def _connect_engine(connector: Connector) -> Engine:
         pool_timeout=60,
         pool_pre_ping=True,
         json_serializer=dump_json,
-    )
+    ).execution_options(**{_OWNER_OPTION: (path, connector.what)})
 
     def connect(
         _dialect: object, _record: object, _given: object, options: Mapping[str, Any]
@@ -164,6 +159,20 @@ def _connect_engine(connector: Connector) -> Engine:
     event.listen(engine, "do_connect", connect)
     event.listen(engine, "handle_error", explain)
     return engine
+
+
+def claim_store(connection: Connection) -> None:
+    """Make sure that the store of a connection may be changed; its writers wait meanwhile.
+
+    Raises:
+        RunStateError: the path by which it is known is in a copy of its folder.
+    """
+    path, what = connection.get_execution_options()[_OWNER_OPTION]
+    claim_schema(_execute_in(connection), marker_of(path), what=what)
+
+
+def _execute_in(connection: Connection) -> Execute:
+    return lambda statement, values: connection.execute(text(statement), values)
 
 
 def _comment(what: str) -> str:
@@ -256,6 +265,7 @@ class WriterSession:
         schema = schema_of(engine)
         self._turn = f"SELECT pg_advisory_xact_lock({lock_key(schema, 'write')})"
         self._connection: Connection | None = None
+        self._is_claimed = False
         self._was_lost = False
 
     def hold(self, lock: LockMode) -> None:
@@ -268,6 +278,15 @@ class WriterSession:
         self._lock = lock
         take_lock(self._connect(), lock)
 
+    def claim(self) -> None:
+        """Make sure that this process may write to the store.
+
+        Raises:
+            RunStateError: the store is known here by a copy of its folder.
+            RunError: the database cannot be used.
+        """
+        self.run(lambda _: None)
+
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do work in one transaction; if the connection is lost, do it again on a new one.
 
@@ -276,6 +295,7 @@ class WriterSession:
         Raises:
             StoreUnreachable: the database was away for `PATIENCE_S`.
             RunLocked: another process has taken the store meanwhile.
+            RunStateError: the store is known here by a copy of its folder.
         """
         end = None
         while True:
@@ -283,6 +303,9 @@ class WriterSession:
                 connection = self._connect()
                 with connection.begin():
                     connection.exec_driver_sql(self._turn)
+                    if not self._is_claimed:
+                        claim_store(connection)
+                        self._is_claimed = True
                     return work(connection)
             except StoreUnreachable:
                 self.close()

@@ -77,9 +77,11 @@ class RunFile:
 
         Raises:
             RunLocked: another process works on it.
+            RunStateError: the run is known here by a copy of its folder.
             RunError: the database cannot be used.
         """
         self._writer.hold("exclusive")
+        self._writer.claim()
 
     def __enter__(self) -> Self:
         return self

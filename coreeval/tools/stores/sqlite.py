@@ -119,7 +119,7 @@ def open_store(path: Path, schema: Schema, *, what: str, checked: bool = False) 
     if name := find_schema(path):
         from coreeval.tools.stores.postgresql_engine import open_postgresql
 
-        return open_postgresql(name, what=what, version=schema.version)
+        return open_postgresql(path, name, what=what, version=schema.version)
     engine = open_engine(
         str(URL.create("sqlite", database=str(path))), checked=checked, flushing=False
     )

@@ -1,0 +1,92 @@
+"""Which folder a schema of PostgreSQL belongs to: copies of it may read the schema, not change it.
+
+The schema records where the file that names it lies. A folder that was moved takes the schema with
+it; while the recorded file is still there, another one that names the schema is a copy.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from coreeval.errors import RunCorrupt, RunStateError
+from coreeval.tools.stores.places import read_marker
+
+Execute = Callable[[str, Mapping[str, object]], Any]
+"""Runs a statement with values for `:name`; what it returns has `fetchone`."""
+TABLE: Final = "marker_place"
+_CREATE = f"CREATE TABLE {TABLE} (host TEXT NOT NULL, path BYTEA NOT NULL)"
+_RECORDED = f"SELECT host, path FROM {TABLE}"
+_FORGET = f"DELETE FROM {TABLE}"
+_RECORD = f"INSERT INTO {TABLE} VALUES (:host, :path)"
+
+
+def create_record(execute: Execute, marker: Path) -> None:
+    """Create the record of a new schema.
+
+    Args:
+        execute: Runs a statement in the schema.
+        marker: The file that will name the schema.
+    """
+    execute(_CREATE, {})
+    execute(_RECORD, _describe(marker))
+
+
+def claim_schema(execute: Execute, marker: Path, *, what: str) -> None:
+    """Make sure that a schema may be changed by those who know it by a file.
+
+    Args:
+        execute: Runs a statement in the schema, whose other writers wait meanwhile.
+        marker: The file that names the schema.
+        what: The name of the store to show to users.
+
+    Raises:
+        RunStateError: the file is a copy of another one, which is or may be still there.
+    """
+    found, here = execute(_RECORDED, {}).fetchone(), _describe(marker)
+    if found is not None:
+        host, recorded = str(found[0]), Path(os.fsdecode(found[1]))
+        if recorded == marker.resolve():
+            return
+        if host != here["host"]:
+            raise _refuse(marker, what, f"the machine {host} keeps it at {recorded.parent}", host)
+        if _is_other(recorded, marker):
+            raise _refuse(marker, what, f"it belongs to {recorded.parent}")
+    execute(_FORGET, {})
+    execute(_RECORD, here)
+
+
+def _describe(marker: Path) -> dict[str, object]:
+    return {"host": socket.gethostname(), "path": os.fsencode(marker.resolve())}
+
+
+def _is_other(recorded: Path, marker: Path) -> bool:
+    """Return whether a recorded file still names the schema and is not the same as another."""
+    try:
+        status = recorded.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # nobody can tell
+        return True
+    if os.path.samestat(status, marker.stat()) and status.st_nlink == 1:  # a folder of two names
+        return False
+    try:
+        return read_marker(recorded) == read_marker(marker)
+    except RunCorrupt:
+        return True
+
+
+def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
+    schema = read_marker(marker)
+    moved = (
+        f'if the folder was moved from {host}: psql DATABASE -c "DELETE FROM {schema}.{TABLE}"'
+        if host
+        else "if this folder is to have it: delete the other"
+    )
+    return RunStateError(
+        f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
+        where=str(marker),
+        hint=f"work there, or begin anew: another run, another workspace (COREEVAL_HOME=DIR); "
+        f"{moved} (docs/postgresql.md)",
+    )
