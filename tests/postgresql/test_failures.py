@@ -15,6 +15,7 @@ from coreeval.tools.stores.call_store import create_calls, open_calls
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, marker_of, write_marker
 from coreeval.tools.stores.postgresql import StoreUnreachable
+from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
 from tests.postgresql.server import Server
@@ -58,6 +59,14 @@ def test_a_missing_variable_is_named(path: Path, monkeypatch: pytest.MonkeyPatch
         f"postgresql://me:{SECRET}%zz@host/db",
         SECRET,
         f"postgresql://me:{SECRET}@host/db?none={SECRET}",
+        "postgresql://me:Zk3/9vQsecret@host.example.org:5432/db",
+        "postgresql://me:123/9vQsecret@host.example.org:5432/db",
+        "postgresql://me:123?9vQsecret@host/db",
+        "postgresql://me:p@ss@host:5432/db",
+        "postgresql://me:pass@host:five/db",
+        "postgresql://me:pass@host/a:b",
+        "postgresql://me:pass@host/db?host=a:b",
+        "postgresql://me:pass@host/db%40other",
     ],
 )
 def test_no_address_is_shown_that_is_none(
@@ -66,6 +75,22 @@ def test_no_address_is_shown_that_is_none(
     monkeypatch.setenv(URL_VARIABLE, url)
     error = refusal(path)
     assert error.message == f"{URL_VARIABLE} is no address of a PostgreSQL database"
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://me:a%2Fb%40c@host:5433/db", "me@host:5433/db"),
+        ("postgresql://me:a:b#c@[::1]:5432/db?sslmode=verify-full", "me@::1:5432/db"),
+        ("postgresql://me%40realm:pass@one:1,two:2/db", "me@realm@one,two:1,2/db"),
+        ("postgresql://me@/db?host=/tmp/x", "me@/tmp/x:5432/db"),
+    ],
+)
+def test_addresses_that_are_understood(
+    monkeypatch: pytest.MonkeyPatch, url: str, place: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, url)
+    assert read_server().place == place
 
 
 def test_no_server_is_an_error_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,19 +6,18 @@ message.
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.errors import ConfigError, RunCorrupt, RunError, RunLocked
-from coreeval.tools.extras import require_extra
+from coreeval.errors import RunCorrupt, RunError, RunLocked
 from coreeval.tools.stores.places import URL_VARIABLE
+from coreeval.tools.stores.postgresql_address import StoreServer, read_server
 from coreeval.tools.stores.postgresql_places import claim_schema
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ PATIENCE_S: Final = 30.0
 """The seconds that a store waits for a database that was reached before."""
 _RETRY_S = 0.2
 _CONNECT_S = 10
-_URL_HINT = f"{URL_VARIABLE}=postgresql://USER:PASSWORD@HOST:5432/DATABASE"
 _SETTINGS: Mapping[str, object] = {
     "application_name": "coreeval",
     "client_encoding": "utf8",
@@ -49,53 +47,6 @@ RESUME: Final = "then resume the run: what was answered is kept"
 
 class StoreUnreachable(RunError):
     """The database cannot be reached now; it may be later."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoreServer:
-    """The database that `COREEVAL_STORE_URL` names."""
-
-    parameters: Mapping[str, Any] = field(repr=False)
-    """What libpq connects with; may have a password."""
-
-    @property
-    def place(self) -> str:
-        """User, host, port and database, for messages."""
-        told = {key: str(value) for key, value in self.parameters.items()}
-        user = told.get("user") or os.environ.get("PGUSER", "")
-        host = told.get("host") or os.environ.get("PGHOST") or "localhost"
-        port = told.get("port") or os.environ.get("PGPORT") or "5432"
-        database = told.get("dbname") or os.environ.get("PGDATABASE") or user
-        return f"{user}@{host}:{port}/{database}" if user else f"{host}:{port}/{database}"
-
-
-def read_server() -> StoreServer:
-    """Return the database that `COREEVAL_STORE_URL` names.
-
-    Raises:
-        ConfigError: the variable is missing or no address, or psycopg is not installed.
-    """
-    url = os.environ.get(URL_VARIABLE, "").strip()
-    if not url:
-        raise ConfigError(
-            f"a store in PostgreSQL needs the variable {URL_VARIABLE}, which is not set",
-            where="run.store",
-            hint=_URL_HINT,
-        )
-    with require_extra("postgresql", "a store in PostgreSQL", where="run.store", error=ConfigError):
-        import psycopg
-        from psycopg.conninfo import conninfo_to_dict
-    try:
-        if not url.startswith(("postgresql://", "postgres://")):
-            raise ValueError
-        parameters = conninfo_to_dict(url)
-    except (psycopg.ProgrammingError, ValueError):  # its message may have the password
-        raise ConfigError(
-            f"{URL_VARIABLE} is no address of a PostgreSQL database",
-            where=URL_VARIABLE,
-            hint=f"{_URL_HINT}, with %XX for what is no letter or digit in a password",
-        ) from None
-    return StoreServer(parameters=parameters)
 
 
 class Connector:

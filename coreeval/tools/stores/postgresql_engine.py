@@ -41,9 +41,9 @@ from coreeval.tools.stores.postgresql import (
     StoreUnreachable,
     dump_json,
     lock_key,
-    read_server,
     store_in_use,
 )
+from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.postgresql_places import Execute, claim_schema, create_record
 
 if TYPE_CHECKING:
