@@ -1,6 +1,7 @@
 """What a database refuses is told as what it is; what is lost on the way is made up for."""
 
 import asyncio
+import json
 import threading
 import time
 from contextlib import closing
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ConfigError, CoreEvalError, RunCorrupt, RunError, RunLocked
+from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores import postgresql, postgresql_engine
 from coreeval.tools.stores.call_store import create_calls, open_calls
@@ -16,6 +18,7 @@ from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, marker_of, write_marker
 from coreeval.tools.stores.postgresql import StoreUnreachable
 from coreeval.tools.stores.postgresql_address import read_server
+from coreeval.tools.stores.run_queries import SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
 from tests.postgresql.server import Server
@@ -302,12 +305,39 @@ async def test_a_server_that_stays_away_ends_the_work(
     store.close()
 
 
-def test_texts_with_zero_bytes_are_kept_without_them(tmp_path: Path, server: Server) -> None:
+def test_texts_come_back_as_they_were(tmp_path: Path, server: Server) -> None:
     path = tmp_path / "run.db"
     RunStore.create(path)
+    ids = ["x\0", "x\ufffd", "x\1", "x", "x\1\1", "x\1\2", "x\0\1"]
+    said = {"a\0b": "x\0y", "b": "\\u0000 \\u0001", "c": "\1", "d": "\\\0", "e": ["\0\1\1\2"]}
+    samples = [
+        Sample(
+            id=key,
+            split="test",
+            fields={"text": f"it says {key} 50%"},
+            label=1,
+            label_text="joy",
+        )
+        for key in ids
+    ]
     with RunStore.open(path, now=utc_now) as store:
-        store.finish_stage("any", {"a": "x\0y", "b": "\\u0000"})
-        assert store.stage("any") == {"a": "x\ufffdy", "b": "\\u0000"}
+        store.finish_stage("any", said)
+        assert store.stage("any") == said
+        store.add_samples(samples)
+        assert store.sample_ids() == ids
+        assert [store.sample(key) for key in ids] == samples
+        found = {key: store.listing.page(SampleFilter(text=f"says {key} 50%")).rows for key in ids}
+        assert {key: [row.sample for row in rows] for key, rows in found.items()} == {
+            key: [key] for key in ids
+        }
+    with open_readonly(path, what="run.db") as reader:
+        rows = reader.execute("SELECT id, fields FROM samples ORDER BY id").fetchall()
+        assert [row["id"] for row in rows] == sorted(ids)
+        assert {row["id"]: json.loads(row["fields"])["text"] for row in rows} == {
+            one.id: one.fields["text"] for one in samples
+        }
+        (count,) = reader.execute("SELECT count(*) FROM samples WHERE id = ?", ["x\0"]).fetchone()
+        assert count == 1
 
 
 def test_large_numbers_are_kept(tmp_path: Path, server: Server) -> None:

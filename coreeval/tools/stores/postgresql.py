@@ -5,7 +5,6 @@ message.
 """
 
 import hashlib
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +18,10 @@ from coreeval.errors import RunCorrupt, RunError, RunLocked
 from coreeval.tools.stores.places import URL_VARIABLE
 from coreeval.tools.stores.postgresql_address import StoreServer, read_server
 from coreeval.tools.stores.postgresql_places import claim_schema
+from coreeval.tools.stores.postgresql_texts import adapt_values, keep_json_plain
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg.abc import Buffer
 
 USE: Final = "use"
 """The purpose of the lock of a process that uses a store."""
@@ -41,7 +40,6 @@ _SETTINGS: Mapping[str, object] = {
 }
 """Settings of connections; what the address says goes before them."""
 _MOST_CHARS = 300
-_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 RESUME: Final = "then resume the run: what was answered is kept"
 
 
@@ -89,7 +87,7 @@ class Connector:
                 time.sleep(_RETRY_S)
             else:
                 self._reached = True
-                _adapt(connection)
+                adapt_values(connection)
                 return connection
 
     def _parameters(self) -> dict[str, Any]:
@@ -198,36 +196,6 @@ def _other_meaning(state: str | None) -> _Meaning:
     return _Meaning(message="{what} cannot be used: {said}", hint=hint)
 
 
-def _adapt(connection: "psycopg.Connection[Any]") -> None:
-    """Exchange values as SQLite does: sums are int or float, and texts may have any character."""
-    loader, dumper = _adapters()
-    connection.adapters.register_loader("numeric", loader)
-    connection.adapters.register_dumper(str, dumper)
-
-
-@cache
-def _adapters() -> tuple[type, type]:
-    from psycopg.adapt import Loader
-    from psycopg.types.string import StrDumperUnknown
-
-    class NumberLoader(Loader):
-        def load(self, data: "Buffer") -> int | float:
-            text = bytes(data)
-            return int(text) if text.lstrip(b"-").isdigit() else float(text)
-
-    class TextDumper(StrDumperUnknown):
-        def dump(self, obj: str) -> "Buffer | None":
-            return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
-
-    return NumberLoader, TextDumper
-
-
-def dump_json(value: object) -> str:
-    """Return JSON without the character of code 0, which PostgreSQL has in no text."""
-    told = json.dumps(value)
-    return _NUL.sub(r"\1\\ufffd", told) if "\\u0000" in told else told
-
-
 def lock_key(schema: str, purpose: str) -> int:
     """Return the number of an advisory lock: 64 bits of a hash."""
     digest = hashlib.sha256(f"coreeval\0{schema}\0{purpose}".encode()).digest()
@@ -328,11 +296,9 @@ def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaRea
 @contextmanager
 def _connect_plainly(connector: Connector) -> Iterator[SchemaReader]:
     connection = connector.connect()
-    from psycopg.types.string import TextLoader
-
     connection.autocommit = True
     connection.row_factory = _name_rows
-    connection.adapters.register_loader("json", TextLoader)
+    keep_json_plain(connection)
     try:
         yield SchemaReader(connection, connector)
     finally:

@@ -39,12 +39,12 @@ from coreeval.tools.stores.postgresql import (
     USE,
     Connector,
     StoreUnreachable,
-    dump_json,
     lock_key,
     store_in_use,
 )
 from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.postgresql_places import Execute, claim_schema, create_record
+from coreeval.tools.stores.postgresql_texts import dump_json, load_json
 
 if TYPE_CHECKING:
     import psycopg
@@ -142,6 +142,7 @@ def _connect_engine(path: Path, connector: Connector) -> Engine:
         pool_timeout=60,
         pool_pre_ping=True,
         json_serializer=dump_json,
+        json_deserializer=load_json,
     ).execution_options(**{_OWNER_OPTION: (path, connector.what)})
 
     def connect(
