@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
         return app(given)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         note_traceback(error)
-        told = _to_coreeval_error(error)
+        told = _to_coreeval_error(error, given)
         show_error(told, as_json)
         return told.exit_code
     finally:
@@ -139,11 +139,20 @@ def _close_tracing() -> None:
         note(unsent)
 
 
-def _to_coreeval_error(error: BaseException) -> CoreEvalError:
-    """Return any error as one that is meant for the user."""
+def _to_coreeval_error(error: BaseException, given: Sequence[str]) -> CoreEvalError:
+    """Return any error as one that is meant for the user of a command with these arguments."""
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted(_STOPPED)
+    if isinstance(error, UnicodeEncodeError) and (odd := _find_odd_argument(given)):
+        hint = "an id is text in UTF-8: copy it from what the command without it lists"
+        return UsageError("this argument is not UTF-8", where=odd, hint=hint)
     return _usage_error(error) or to_coreeval_error(error)
+
+
+def _find_odd_argument(given: Sequence[str]) -> str:
+    """Return the first argument with bytes that are not UTF-8, these as escapes; "" if none has."""
+    shown = (argument.encode(errors="backslashreplace").decode() for argument in given)
+    return next((text for text, told in zip(shown, given, strict=True) if text != told), "")
 
 
 def _usage_error(error: BaseException) -> UsageError | None:

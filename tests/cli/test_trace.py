@@ -154,6 +154,13 @@ def test_prompts_and_answers(shell: Shell, finished: Path) -> None:
     assert shell("trace", run, "--json", "--min-cost", "0.9").document["total"] == 0
 
 
+def test_an_id_that_is_no_text(shell: Shell, finished: Path) -> None:
+    told = shell("trace", finished, os.fsdecode(b"\xff"), "--json")
+    assert (told.code, told.error["kind"]) == (2, "usage")
+    assert told.error["message"] == "this argument is not UTF-8"
+    assert told.error["where"] == r"\udcff"
+
+
 def test_a_sample_that_is_not_there(shell: Shell, finished: Path) -> None:
     said = shell("trace", finished, "irony/test/3")
     assert said.code == 2
