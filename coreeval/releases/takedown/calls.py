@@ -77,10 +77,11 @@ def open_database(path: Path, *, dry: bool) -> Iterator[StoreDatabase]:
     if schema := find_schema(path):
         from coreeval.tools.stores.postgresql import change_schema, read_schema  # only then needed
 
+        what = "the call store" if path.stem == "calls" else path.name
         opened = (
-            read_schema(schema, what=path.name)
+            read_schema(schema, what=what)
             if dry
-            else change_schema(schema, marker_of(path), what=path.name)
+            else change_schema(schema, marker_of(path), what=what)
         )
         with opened as store:
             yield store

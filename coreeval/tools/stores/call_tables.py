@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
 )
 
+from coreeval.tools.stores.places import STORE_VERSIONS
 from coreeval.tools.stores.sqlite import WIDE_INTEGER, Schema
 
 metadata = MetaData()
@@ -127,6 +128,8 @@ def _create_postgresql(connection: Connection) -> None:
 
 
 CALL_SCHEMA: Final = Schema(
-    version=8, create=metadata.create_all, create_postgresql=_create_postgresql
+    version=STORE_VERSIONS["the call store"],
+    create=metadata.create_all,
+    create_postgresql=_create_postgresql,
 )
 """The schema of calls.db."""

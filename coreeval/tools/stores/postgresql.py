@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import RunCorrupt, RunError, RunLocked
-from coreeval.tools.stores.places import URL_VARIABLE
+from coreeval.tools.stores.places import STORE_VERSIONS, URL_VARIABLE
 from coreeval.tools.stores.postgresql_address import StoreServer, read_server
-from coreeval.tools.stores.postgresql_places import claim_schema
+from coreeval.tools.stores.postgresql_places import check_schema, claim_schema
 from coreeval.tools.stores.postgresql_texts import adapt_values, keep_json_plain
 
 if TYPE_CHECKING:
@@ -258,9 +258,10 @@ def read_schema(schema: str, *, what: str) -> Iterator[SchemaReader]:
 
     Raises:
         ConfigError: `COREEVAL_STORE_URL` is missing.
+        RunCorrupt: the schema is missing, of another store, or of another version.
         RunError: the database cannot be used.
     """
-    with _connect_plainly(Connector(read_server(), schema, what=what, reading=True)) as reader:
+    with _open_schema(Connector(read_server(), schema, what=what, reading=True)) as reader:
         yield reader
 
 
@@ -282,7 +283,7 @@ def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaRea
         RunError: the database cannot be used.
     """
     connector = Connector(read_server(), schema, what=what)
-    with _connect_plainly(connector) as database:
+    with _open_schema(connector) as database:
         lock = f"SELECT pg_try_advisory_lock({lock_key(schema, USE)})"
         if database.execute(lock).fetchall() != [(True,)]:
             raise store_in_use(connector.where)
@@ -294,13 +295,21 @@ def change_schema(schema: str, marker: Path, *, what: str) -> Iterator[SchemaRea
 
 
 @contextmanager
-def _connect_plainly(connector: Connector) -> Iterator[SchemaReader]:
+def _open_schema(connector: Connector) -> Iterator[SchemaReader]:
     connection = connector.connect()
     connection.autocommit = True
     connection.row_factory = _name_rows
     keep_json_plain(connection)
     try:
-        yield SchemaReader(connection, connector)
+        database, what = SchemaReader(connection, connector), connector.what
+        check_schema(
+            database.execute,
+            connector.schema,
+            what=what,
+            version=STORE_VERSIONS[what],
+            where=connector.where,
+        )
+        yield database
     finally:
         connection.close()
 

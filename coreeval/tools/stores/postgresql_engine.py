@@ -27,9 +27,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import QueuePool
 
-from coreeval.errors import CoreEvalError, RunCorrupt, RunError
+from coreeval.errors import CoreEvalError, RunError
 from coreeval.tools.stores.places import (
-    URL_VARIABLE,
     marker_of,
     name_schema,
     write_marker,
@@ -43,7 +42,13 @@ from coreeval.tools.stores.postgresql import (
     store_in_use,
 )
 from coreeval.tools.stores.postgresql_address import read_server
-from coreeval.tools.stores.postgresql_places import Execute, claim_schema, create_record
+from coreeval.tools.stores.postgresql_places import (
+    Execute,
+    check_schema,
+    claim_schema,
+    create_record,
+    name_owner,
+)
 from coreeval.tools.stores.postgresql_texts import dump_json, load_json
 
 if TYPE_CHECKING:
@@ -83,7 +88,8 @@ def open_postgresql(path: Path, schema: str, *, what: str, version: int) -> Engi
     engine = _connect_engine(path, Connector(read_server(), schema, what=what))
     try:
         with engine.connect() as connection:
-            _check_schema(connection, what, version)
+            where = str(engine.url.database)
+            check_schema(_execute_in(connection), schema, what=what, version=version, where=where)
     except CoreEvalError:
         engine.dispose()
         raise
@@ -112,7 +118,7 @@ def create_postgresql_store(
         with engine.begin() as connection:
             _refuse_other_encoding(connection, what)
             connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
-            connection.exec_driver_sql(f"COMMENT ON SCHEMA {schema} IS '{_comment(what)}'")
+            connection.exec_driver_sql(f"COMMENT ON SCHEMA {schema} IS '{name_owner(what)}'")
             create(connection)
             connection.exec_driver_sql("CREATE TABLE schema_version (version INTEGER NOT NULL)")
             connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": version})
@@ -174,36 +180,6 @@ def claim_store(connection: Connection) -> None:
 
 def _execute_in(connection: Connection) -> Execute:
     return lambda statement, values: connection.execute(text(statement), values)
-
-
-def _comment(what: str) -> str:
-    return f"CoreEval: {what}"
-
-
-def _check_schema(connection: Connection, what: str, version: int) -> None:
-    where, schema = str(connection.engine.url.database), schema_of(connection.engine)
-    told = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema"
-    row = connection.execute(text(told), {"schema": schema}).one_or_none()
-    if row is None:
-        raise RunCorrupt(
-            f"{what} is missing: the database has no such schema",
-            where=where,
-            hint=f"name the right database in {URL_VARIABLE}, or restore the schema from a backup",
-        )
-    if row[0] != _comment(what):
-        raise RunCorrupt(
-            f"the schema is not that of {what}, and nothing was written into it",
-            where=where,
-            hint="restore the file that names the schema from a copy",
-        )
-    found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
-    if found != version:
-        newer = isinstance(found, int) and found > version
-        raise RunCorrupt(
-            f"{what} has schema version {found}; this CoreEval knows {version} only",
-            where=where,
-            hint="install a newer CoreEval" if newer else "use the CoreEval that made it",
-        )
 
 
 def _refuse_other_encoding(connection: Connection, what: str) -> None:

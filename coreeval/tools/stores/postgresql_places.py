@@ -1,7 +1,8 @@
-"""Which folder a schema of PostgreSQL belongs to: copies of it may read the schema, not change it.
+"""What a schema of PostgreSQL is: of which store and version, and to which folder it belongs.
 
 The schema records where the file that names it lies. A folder that was moved takes the schema with
-it; while the recorded file is still there, another one that names the schema is a copy.
+it; while the recorded file is still there, another one that names the schema is a copy, which may
+read it and not change it.
 """
 
 import os
@@ -11,15 +12,57 @@ from pathlib import Path
 from typing import Any, Final
 
 from coreeval.errors import RunCorrupt, RunStateError
-from coreeval.tools.stores.places import read_marker
+from coreeval.tools.stores.places import URL_VARIABLE, read_marker
 
 Execute = Callable[[str, Mapping[str, object]], Any]
 """Runs a statement with values for `:name`; what it returns has `fetchone`."""
+_COMMENT = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema"
 TABLE: Final = "marker_place"
 _CREATE = f"CREATE TABLE {TABLE} (host TEXT NOT NULL, path BYTEA NOT NULL)"
 _RECORDED = f"SELECT host, path FROM {TABLE}"
 _FORGET = f"DELETE FROM {TABLE}"
 _RECORD = f"INSERT INTO {TABLE} VALUES (:host, :path)"
+
+
+def name_owner(what: str) -> str:
+    """Return the comment on the schema of a store."""
+    return f"CoreEval: {what}"
+
+
+def check_schema(execute: Execute, schema: str, *, what: str, version: int, where: str) -> None:
+    """Make sure that a schema is there, and that of a store of the known version.
+
+    Args:
+        execute: Runs a statement in the database.
+        schema: The schema.
+        what: The name of the store to show to users.
+        version: The version that its tables must have.
+        where: The database and the schema to show to users.
+
+    Raises:
+        RunCorrupt: it is missing, of another store, or of another version.
+    """
+    row = execute(_COMMENT, {"schema": schema}).fetchone()
+    if row is None:
+        raise RunCorrupt(
+            f"{what} is missing: the database has no such schema",
+            where=where,
+            hint=f"name the right database in {URL_VARIABLE}, or restore the schema from a backup",
+        )
+    if row[0] != name_owner(what):
+        raise RunCorrupt(
+            f"the schema is not that of {what}, and nothing was written into it",
+            where=where,
+            hint="restore the file that names the schema from a copy",
+        )
+    (found,) = execute("SELECT max(version) FROM schema_version", {}).fetchone()
+    if found != version:
+        newer = isinstance(found, int) and found > version
+        raise RunCorrupt(
+            f"{what} has schema version {found}; this CoreEval knows {version} only",
+            where=where,
+            hint="install a newer CoreEval" if newer else "use the CoreEval that made it",
+        )
 
 
 def create_record(execute: Execute, marker: Path) -> None:

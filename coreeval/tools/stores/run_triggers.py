@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from coreeval.schema import Flag
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.places import STORE_VERSIONS
 from coreeval.tools.stores.sqlite import Schema
 
 MOST_CAUSE_CHARS = 90
@@ -263,5 +264,7 @@ def _in_postgresql(then: str) -> str:
     return _EACH_VALUE.sub(joined, then).replace("char(10)", "chr(10)")
 
 
-RUN_SCHEMA: Final = Schema(version=11, create=_create, create_postgresql=_create_postgresql)
+RUN_SCHEMA: Final = Schema(
+    version=STORE_VERSIONS["run.db"], create=_create, create_postgresql=_create_postgresql
+)
 """The schema of run.db."""
