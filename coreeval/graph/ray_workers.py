@@ -186,6 +186,7 @@ class RayWorker(WorkerHandle):
         self._wants = wants
         self._actor: Any = None
         self._talk: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Have Ray start an actor if there is none; it is ready once it has found its place."""
@@ -212,13 +213,14 @@ class RayWorker(WorkerHandle):
         try:
             await self._prepare(actor)
             self.is_ready = True
+            self._expect_words()
             self.inbox.put_nowait(None)
             said: Sequence[Any] = ()
             while None not in said:
                 said = await _ask(actor.take)
                 for message in said:
                     if message is not None:
-                        self.inbox.put_nowait(message)
+                        self._hear(message)
         except CoreEvalError as error:
             self.inbox.put_nowait(Failure(error))
             ending = str(error)
@@ -259,8 +261,15 @@ class RayWorker(WorkerHandle):
         if not self.is_ready:  # it has no samples: what it is told is to stop
             self.inbox.put_nowait(WorkerDied("it had not begun"))
             return
-        with suppress(_ray_error()):
-            await _ask(self._actor.give, message)
+        self._sending = asyncio.create_task(_give(self._actor, message))
+        await asyncio.wait([self._sending])
+
+    def kill(self, why: str) -> None:
+        """Kill an actor that does not answer; its death is in the inbox at once."""
+        for task in (self._talk, self._sending):
+            if task:
+                task.cancel()
+        self.inbox.put_nowait(WorkerDied(why))
 
     def forget(self) -> None:
         """Forget an actor that died; one that Ray cannot reach is ended as soon as it can."""
@@ -281,6 +290,11 @@ class RayWorker(WorkerHandle):
                 await asyncio.wait([self._talk], timeout=ENDING_S)
         finally:
             self.forget()
+
+
+async def _give(actor: Any, message: ToWorker) -> None:  # noqa: ANN401
+    with suppress(_ray_error()):
+        await _ask(actor.give, message)
 
 
 async def _ask(method: Any, *given: object) -> Any:  # noqa: ANN401 - Ray's handles have no type

@@ -35,6 +35,7 @@ from coreeval.prompts import ROLES_OF_PROMPT, PromptSet, load_prompts
 from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
+from coreeval.tools.catalogs import Prices
 from coreeval.tools.cutoffs import LatestDate, TargetDates
 from coreeval.tools.endpoints import (
     is_agreed,

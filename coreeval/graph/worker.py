@@ -158,7 +158,12 @@ async def work(start: WorkerStart, tell: Tell, read: Read) -> None:
         if progress.note:
             loop.call_soon_threadsafe(tell, Note(progress.note))
 
-    run = await asyncio.to_thread(open_share, start, watch)
+    reporting = asyncio.create_task(_say_alive(tell))
+    try:
+        run = await asyncio.to_thread(open_share, start, watch)
+    finally:
+        reporting.cancel()
+    reporting = asyncio.create_task(_report_regularly(run, tell))
     try:
         inbox = Inbox(run.stop)
 
@@ -167,12 +172,11 @@ async def work(start: WorkerStart, tell: Tell, read: Read) -> None:
                 loop.call_soon_threadsafe(inbox.take, message)
 
         threading.Thread(target=read, args=(take,), daemon=True).start()
-        reporting = asyncio.create_task(_report_regularly(run, tell))
         with observe_run(run) as heard:
             await _work_on(heard, inbox, tell)
-        reporting.cancel()
     finally:
         await asyncio.to_thread(run.close)
+        reporting.cancel()
 
 
 async def _work_on(run: RunContext, inbox: Inbox, tell: Tell) -> None:
@@ -188,6 +192,13 @@ async def _work_on(run: RunContext, inbox: Inbox, tell: Tell) -> None:
             if run.stop.asked:  # while this worker was opening what it works with
                 inbox.close()
             await run_pool(inbox, do, concurrency=at_once, stop=run.stop, context=run.context)
+
+
+async def _say_alive(tell: Tell) -> None:
+    """Report regularly while the run is opened."""
+    while True:
+        tell(WorkerReport(pid=os.getpid(), host=socket.gethostname()))
+        await asyncio.sleep(REPORT_EVERY_S)
 
 
 async def _report_regularly(run: RunContext, tell: Tell) -> None:

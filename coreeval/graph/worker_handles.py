@@ -20,10 +20,18 @@ from coreeval.graph.worker_messages import (
     unpack_message,
     unpack_size,
 )
+from coreeval.models.activity import awake_s
 from coreeval.tools.processes import describe_ending, start_serving_async
 
 ENDING_S: Final = 30.0
 """The most seconds that a worker that has nothing more to do may take to end."""
+SILENT_S: Final = 60.0
+"""The seconds without a word after which a worker is taken for dead; it says something each second,
+whatever models do, and this process may have been asleep meanwhile."""
+STARTING_S: Final = 300.0
+"""The same for one that has said nothing yet: starting takes seconds, on a busy machine minutes."""
+STOPPING_S: Final = 15.0
+"""The same once all are to stop; a lock of SQLite may silence a worker for ten seconds."""
 
 
 class WorkerDied(Exception):
@@ -48,6 +56,9 @@ class WorkerHandle(ABC):
         """The samples that it has ended since it was started."""
         self.deaths = 0
         """The deaths in a row without a sample."""
+        self._heard_at: float | None = None
+        """When it began or said something last, without the time that this process was asleep."""
+        self._has_spoken = False
 
     @abstractmethod
     async def start(self) -> None:
@@ -58,11 +69,36 @@ class WorkerHandle(ABC):
         """Send a message; one to a dead worker is lost, and its death is in the inbox."""
 
     @abstractmethod
+    def kill(self, why: str) -> None:
+        """Kill a worker that does not answer; its death is in the inbox at once."""
+
+    def kill_if_silent(self) -> None:
+        """Kill a worker that has said nothing for too long."""
+        if self._heard_at is None:
+            return
+        most = SILENT_S if self._has_spoken else STARTING_S
+        if self._run.stop.asked:
+            most = STOPPING_S
+        if awake_s() - self._heard_at >= most:
+            self._heard_at = None
+            self.kill(f"it said nothing for {most:.0f} s")
+
+    def _expect_words(self) -> None:
+        """Note that the worker begins now."""
+        self._heard_at, self._has_spoken = awake_s(), False
+
+    def _hear(self, message: FromWorker) -> None:
+        """Put what a worker says into the inbox."""
+        self._heard_at, self._has_spoken = awake_s(), True
+        self.inbox.put_nowait(message)
+
+    @abstractmethod
     async def close(self, *, at_once: bool) -> None:
         """End the worker; unless `at_once`, tell it so and wait until it has ended."""
 
     def forget(self) -> None:
         """Forget a worker that died."""
+        self._heard_at = None
         self._run.monitor.forget_worker(self.number)
 
     def _describe_start(self) -> WorkerStart:
@@ -85,6 +121,8 @@ class WorkerProcess(WorkerHandle):
         super().__init__(run, number)
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._endings = set[asyncio.Task[None] | None]()
+        """The readers of processes that were killed for their silence, which no longer count."""
 
     async def start(self) -> None:
         """Start the process if there is none."""
@@ -93,6 +131,7 @@ class WorkerProcess(WorkerHandle):
         self.ended = 0
         self._process = await start_serving_async("coreeval.graph.worker")
         self._reader = asyncio.create_task(self._read(self._process))
+        self._expect_words()
         await self.send(self._describe_start())
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
@@ -101,9 +140,12 @@ class WorkerProcess(WorkerHandle):
         with suppress(asyncio.IncompleteReadError):
             while True:
                 size = unpack_size(await stream.readexactly(HEADER_SIZE))
-                self.inbox.put_nowait(unpack_message(await stream.readexactly(size)))
+                message = unpack_message(await stream.readexactly(size))
+                if asyncio.current_task() not in self._endings:
+                    self._hear(message)
         code = await process.wait()
-        self.inbox.put_nowait(WorkerDied(describe_ending(code)))
+        if asyncio.current_task() not in self._endings:
+            self.inbox.put_nowait(WorkerDied(describe_ending(code)))
 
     async def send(self, message: ToWorker) -> None:
         """Send a message; one to a dead worker is lost, and its death is in the inbox."""
@@ -112,6 +154,15 @@ class WorkerProcess(WorkerHandle):
             self._process.stdin.write(pack(message))
             await self._process.stdin.drain()
 
+    def kill(self, why: str) -> None:
+        """Kill a process that does not answer; its death is in the inbox at once."""
+        assert self._process and self._process.stdin
+        self._endings.add(self._reader)
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.stdin.transport.abort()  # whoever waits for it to read goes on
+        self.inbox.put_nowait(WorkerDied(why))
+
     def forget(self) -> None:
         """Forget a process that died."""
         self._process = None
@@ -119,6 +170,8 @@ class WorkerProcess(WorkerHandle):
 
     async def close(self, *, at_once: bool) -> None:
         """End the process; unless `at_once`, tell it so and wait until it has ended."""
+        if endings := list(filter(None, self._endings)):
+            await asyncio.wait(endings, timeout=ENDING_S)
         if not self._process:
             return
         process, reader = self._process, self._reader
@@ -132,10 +185,17 @@ class WorkerProcess(WorkerHandle):
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await _wait_briefly(process)
             self.forget()
             if reader:
                 reader.cancel()
+
+
+async def _wait_briefly(process: asyncio.subprocess.Process) -> None:
+    """Wait until a killed process has ended, which one that waits for a disk may not do."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(ENDING_S):
+            await process.wait()
 
 
 def build_processes(run: RunContext) -> list[WorkerProcess]:

@@ -27,6 +27,10 @@ AHEAD: Final = 4
 """The samples that a worker has beyond those it may open, so that it need not wait for more."""
 
 
+LOOK_EVERY_S: Final = 1.0
+"""The seconds between two looks for workers that say nothing."""
+
+
 class WorkerPool:
     """Takes samples through a phase in several processes; see `PhaseRunner`.
 
@@ -74,11 +78,21 @@ class WorkerPool:
         dealt = GroupQueue(ids, self._groups, self._owners)
         stop = self._run.stop
         with stop.notify(self._wake):
-            async with asyncio.TaskGroup() as group:
-                for worker in self._workers:
-                    group.create_task(self._serve(worker, phase, dealt, on_result))
+            watch = asyncio.create_task(self._watch_silence())
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for worker in self._workers:
+                        group.create_task(self._serve(worker, phase, dealt, on_result))
+            finally:
+                watch.cancel()
         if stop.error:
             raise stop.error
+
+    async def _watch_silence(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            for worker in self._workers:
+                worker.kill_if_silent()
 
     def _wake(self, _: str = "") -> None:
         for worker in self._workers:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,16 @@ import yaml
 
 from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, ConfigError, CredentialError, RunError, UsageError
-from coreeval.graph.execute import RunHooks
+from coreeval.graph import worker_handles
+from coreeval.graph.execute import RunHooks, build_run_context
 from coreeval.graph.monitor import Progress
 from coreeval.graph.phases import PhaseResult
 from coreeval.graph.run import open_run, refresh, resume
 from coreeval.graph.worker import work
-from coreeval.graph.worker_messages import FromWorker, StopRequest, WorkerStart
+from coreeval.graph.worker_handles import WorkerHandle
+from coreeval.graph.worker_messages import FromWorker, StopRequest, ToWorker, WorkerStart
 from coreeval.graph.worker_shares import find_network_filesystem, share_pace
+from coreeval.models import activity
 from coreeval.tools import processes
 from coreeval.tools.catalogs import load_run_prices
 from coreeval.tools.clock import utc_now
@@ -100,6 +104,84 @@ def test_a_killed_worker_is_replaced(shared: Lab, undisturbed: Undisturbed, shap
     assert set(asked) == undisturbed.asked
     assert asked.total() - len(asked) <= IN_FLIGHT
     assert_whole(shared, undisturbed)
+
+
+def test_a_worker_that_says_nothing_is_replaced(
+    shared: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_handles, "SILENT_S", 5.0)
+    notes = list[str]()
+    trap = shared.trap("plan", 2, lambda: os.kill(workers_of(os.getpid())[0], signal.SIGSTOP))
+    refresh(
+        shared.config,
+        limit=SAMPLES,
+        run_dir=shared.files.root,
+        around=RunHooks(watch=lambda progress: notes.append(progress.note)),
+    )
+    assert trap.sprung.is_set()
+    assert any("died (it said nothing for 5 s)" in note for note in notes)
+    assert workers_of(os.getpid()) == []
+    asked = Counter(shared.asked())
+    assert set(asked) == undisturbed.asked
+    assert asked.total() - len(asked) <= IN_FLIGHT
+    assert_whole(shared, undisturbed)
+
+
+def test_a_worker_that_says_nothing_holds_up_no_stop(
+    shared: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_handles, "STOPPING_S", 3.0)
+    monkeypatch.setattr(worker_handles, "SILENT_S", 1e6)
+
+    def stop() -> None:
+        os.kill(workers_of(os.getpid())[0], signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    shared.trap("plan", 2, stop)
+    shared.refresh()
+    assert workers_of(os.getpid()) == []
+    assert shared.manifest.status == "interrupted"
+    shared.forget()
+    shared.resume()
+    assert_whole(shared, undisturbed)
+
+
+class Silent(WorkerHandle):
+    """A worker that never says anything, for as long as somebody expects it."""
+
+    killed = ""
+
+    async def start(self) -> None:
+        self._expect_words()
+
+    async def send(self, message: ToWorker) -> None: ...
+
+    def kill(self, why: str) -> None:
+        self.killed = why
+
+    async def close(self, *, at_once: bool) -> None: ...
+
+
+async def test_time_in_which_this_process_slept_is_no_silence(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_handles, "STARTING_S", 1.0)
+    monkeypatch.setattr(activity, "ASLEEP_S", 0.5)
+    lab.refresh()
+    files, manifest, setup = open_run(lab.files.root, None)
+    run = build_run_context(setup, manifest, files, lab.workspace, RunHooks())
+    with closing(run):
+        worker = Silent(run, 0)
+        worker.kill_if_silent()
+        await worker.start()
+        time.sleep(2.5)  # as a laptop does
+        worker.kill_if_silent()
+        assert not worker.killed
+        async with asyncio.timeout(30):
+            while not worker.killed:
+                await asyncio.sleep(0.1)
+                worker.kill_if_silent()
+    assert worker.killed == "it said nothing for 1 s"
 
 
 def test_workers_end_with_the_process_that_started_them(

@@ -16,7 +16,7 @@ import pytest
 
 from coreeval.config import load_config
 from coreeval.errors import CredentialError, RunError
-from coreeval.graph import ray_actor, ray_workers, worker
+from coreeval.graph import ray_actor, ray_workers, worker, worker_handles
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.graph.ray_actor import SampleActor
@@ -85,6 +85,37 @@ def test_a_killed_actor_is_replaced(
     assert asked.total() - len(asked) <= IN_FLIGHT
     assert_whole(shared, undisturbed)
     assert capfd.readouterr().out == "", "Ray's reports would be among a command's JSON"
+
+
+def test_an_actor_that_says_nothing_is_replaced(
+    shared: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_handles, "SILENT_S", 5.0)
+    trap = shared.trap("plan", 2, lambda: os.kill(actors()[0], signal.SIGSTOP))
+    notes = watched_refresh(shared)
+    assert trap.sprung.is_set()
+    assert any("died (it said nothing for 5 s)" in note for note in notes), notes
+    assert set(shared.asked()) == undisturbed.asked
+    assert_whole(shared, undisturbed)
+    wait_until(lambda: not actors())
+
+
+def test_an_actor_that_says_nothing_holds_up_no_stop(
+    shared: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_handles, "STOPPING_S", 3.0)
+
+    def stop() -> None:
+        os.kill(actors()[0], signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    shared.trap("plan", 2, stop)
+    shared.refresh()
+    assert shared.manifest.status == "interrupted"
+    wait_until(lambda: not actors())
+    shared.forget()
+    shared.resume()
+    assert_whole(shared, undisturbed)
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
