@@ -165,8 +165,9 @@ class CallBatches:
             .order_by(c.key)
             .limit(most)
         )
-        with self._engine.connect() as connection:
-            for key, packed in connection.execution_options(yield_per=100).execute(query):
+        streamed = query.execution_options(yield_per=100)
+        with self._engine.connect() as connection, connection.execute(streamed) as rows:
+            for key, packed in rows:
                 body = zlib.decompress(packed)
                 size += len(body)
                 if taken and size > most_bytes:

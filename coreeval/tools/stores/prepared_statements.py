@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from sqlalchemy import Column, Connection, Dialect, Engine, Table, bindparam, delete
+from sqlalchemy import Column, Connection, Dialect, Engine, Float, Table, bindparam, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -21,6 +21,7 @@ from coreeval.tools.stores.sqlite import Row
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
+    from sqlalchemy.types import TypeEngine
 
 
 OnConflict = Literal["fails", "stays", "replaces"]
@@ -98,12 +99,10 @@ class LookupStatement:
         compiled = statement.compile(dialect=_positional(engine.url.drivername))
         assert isinstance(compiled, SQLCompiler)
         self._sql = str(compiled)
-        types = [column.type.dialect_impl(engine.dialect) for column in statement.selected_columns]
-        readers = [
-            None if as_stored else one.result_processor(engine.dialect, None) for one in types
+        self._columns = [
+            (column.name, None if as_stored else _find_reader(column.type, engine.dialect))
+            for column in statement.selected_columns
         ]
-        names = [column.name for column in statement.selected_columns]
-        self._columns = list(zip(names, readers, strict=True))
         self._engine = engine
         self._connection = self._connect()
         self._trouble = engine.dialect.loaded_dbapi.Error
@@ -145,6 +144,13 @@ class LookupStatement:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _find_reader(kind: "TypeEngine[Any]", dialect: Dialect) -> Binder | None:
+    """Return what converts a value of a column from what the driver returns; None if nothing."""
+    if isinstance(kind, Float):  # drivers return floats, and psycopg's dialect asks for more
+        return None
+    return kind.dialect_impl(dialect).result_processor(dialect, None)
 
 
 @cache
