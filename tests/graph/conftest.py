@@ -15,8 +15,8 @@ from coreeval.config import load_config
 from coreeval.tools.workspace import Workspace
 from tests.graph.kit import MOMENT, Lab, Undisturbed, config_of, ended
 from tests.support.answers import OfflineAnswers
+from tests.support.batch_server import BatchServer
 from tests.support.careless import Careless
-from tests.support.llm_server import LLMServer
 
 MakeLab = Callable[[Path], Lab]
 
@@ -28,7 +28,7 @@ def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
     config = cache / "any.yaml"
     config.write_text(yaml.safe_dump(config_of("http://127.0.0.1:9/v1")))
     answers = OfflineAnswers(load_config(config), cache)
-    server = LLMServer(answers)
+    server = BatchServer(answers)
 
     def make(folder: Path) -> Lab:
         shutil.copytree(Workspace(cache).gdelt, Workspace(folder / ".coreeval").gdelt)

@@ -24,8 +24,9 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker
+from tests.support.batch_server import BatchServer
 from tests.support.careless import Careless
-from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.llm_server import Reply, Request
 from tests.support.scoring_server import ScoringServer
 from tests.support.wire import Prompted
 
@@ -67,7 +68,7 @@ class Lab:
     """One workspace with one config, and what can be done to its run."""
 
     folder: Path
-    server: LLMServer
+    server: BatchServer
     answers: Careless
     changes: dict[str, object] = field(default_factory=dict)
 
@@ -183,7 +184,7 @@ class Lab:
 
     def forget(self) -> None:
         """Count requests anew, and answer well again."""
-        self.server.requests.clear()
+        self.server.forget()
         self.server.answers = self.answers
         self.server.scoring = ScoringServer("chat only")
 

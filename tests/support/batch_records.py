@@ -258,3 +258,24 @@ def _anthropic_line(batch: Batch, item: Item) -> dict[str, object]:
 def named_error(status: int, message: str = "no", **more: object) -> Reply:
     """Return a reply with an error status, with further fields of its error."""
     return Reply(status=status, error={"message": message, **more})
+
+
+def page_of(
+    faults: Faults, http: web.Request, entries: list[dict[str, object]]
+) -> dict[str, object]:
+    """Return a page of a list, in the words of both."""
+    ordered = entries if faults.oldest_first else entries[::-1]
+    after = http.query.get("after") or http.query.get("after_id")
+    before = http.query.get("before_id")
+    ids = [one["id"] for one in ordered]
+    start = ids.index(after) + 1 if after in ids else 0
+    end = ids.index(before) if before in ids else len(ordered)
+    size = min(int(http.query.get("limit", 20)), faults.most_listed)
+    page = ordered[start:end][-size:] if before else ordered[start : start + size]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "has_more": start + size < end if not before else end - size > 0,
+    }

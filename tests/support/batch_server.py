@@ -35,12 +35,17 @@ from tests.support.batch_records import (
     error_response,
     find_errors,
     openai_batch,
+    page_of,
     read_items,
     result_lines,
 )
 from tests.support.llm_server import Answers, LLMServer, Request, response_body
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def ignore_creation() -> None:
+    """Do nothing when a batch is made."""
 
 
 class BatchServer(LLMServer):
@@ -64,6 +69,8 @@ class BatchServer(LLMServer):
         self.seen_looks = 0
         self.seen_paths: list[str] = []
         self.clock = time.time
+        self.on_created: Callable[[], None] = ignore_creation
+        """Called when a batch is made, before the reply."""
         self._made = 0
 
     # -- the server ---------------------------------------------------------------------------
@@ -98,6 +105,15 @@ class BatchServer(LLMServer):
     async def _set_faults(self, http: web.Request) -> web.Response:
         self.set_faults(await http.json())
         return web.json_response(asdict(self.faults))
+
+    def forget(self) -> None:
+        """Count anew, and do well again; batches and files are gone."""
+        self.faults, self.on_created, self.seconds = Faults(), ignore_creation, None
+        self.requests.clear()
+        self.files.clear()
+        self.batches.clear()
+        self.paid_ids.clear()
+        self.paid_bodies.clear()
 
     def set_faults(self, told: dict[str, object]) -> None:
         """Change what goes wrong."""
@@ -152,7 +168,7 @@ class BatchServer(LLMServer):
     async def _list_files(self, http: web.Request) -> web.Response:
         purpose = http.query.get("purpose")
         kept = [one for one in self.files.values() if purpose in (None, one.purpose)]
-        return web.json_response(_page(self, http, [one.told() for one in kept]))
+        return web.json_response(page_of(self.faults, http, [one.told() for one in kept]))
 
     async def _content(self, http: web.Request) -> web.StreamResponse:
         file = self.files.get(http.match_info["id"])
@@ -260,6 +276,7 @@ class _Speaker:
         if isinstance(batch, web.Response):
             return batch
         self._server.batches[batch.id] = batch
+        self._server.on_created()
         if faults.die_after_create:
             faults.die_after_create -= 1
             return _die(http)
@@ -298,7 +315,9 @@ class _Speaker:
     async def list(self, http: web.Request) -> web.Response:
         listed = self._server.batches.values()
         known = [] if self._server.faults.lost else [b for b in listed if b.speech == self._speech]
-        return web.json_response(_page(self._server, http, [self._told(one) for one in known]))
+        for batch in known:
+            await self._server.advance(batch)
+        return web.json_response(page_of(self._server.faults, http, [self._told(one) for one in known]))
 
     async def look(self, http: web.Request) -> web.StreamResponse:
         self._server.seen_looks += 1
@@ -346,27 +365,6 @@ def _die(http: web.Request) -> web.Response:
     if http.transport is not None:
         http.transport.abort()
     return web.Response()
-
-
-def _page(
-    server: BatchServer, http: web.Request, entries: list[dict[str, object]]
-) -> dict[str, object]:
-    """Return a page of a list, in the words of both."""
-    ordered = entries if server.faults.oldest_first else entries[::-1]
-    after = http.query.get("after") or http.query.get("after_id")
-    before = http.query.get("before_id")
-    ids = [one["id"] for one in ordered]
-    start = ids.index(after) + 1 if after in ids else 0
-    end = ids.index(before) if before in ids else len(ordered)
-    size = min(int(http.query.get("limit", 20)), server.faults.most_listed)
-    page = ordered[start:end][-size:] if before else ordered[start : start + size]
-    return {
-        "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else None,
-        "last_id": page[-1]["id"] if page else None,
-        "has_more": start + size < end if not before else end - size > 0,
-    }
 
 
 # -- a process of its own -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ is a database whose commits take 30 ms.
 """
 
 import argparse
+import inspect
 import multiprocessing
 import os
 import signal
@@ -17,12 +18,13 @@ import sqlite3
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from coreeval import cli
@@ -177,6 +179,32 @@ def _opened_as(name: str, kind: type[sqlite3.Connection], first: str) -> Iterato
 
     with mock.patch("sqlite3.connect", connect), mock.patch("sqlite3.dbapi2.connect", connect):
         yield
+
+
+def deadly_method(method: Callable[..., Any], moment: str, count: int) -> Callable[..., Any]:
+    """Return a method that kills its process before or after it was called so often."""
+    left = count
+
+    def pass_by(at: str) -> None:
+        nonlocal left
+        left -= at == moment
+        if not left:
+            _die()
+
+    async def wait(called: Awaitable[object]) -> object:
+        done = await called
+        pass_by("after")
+        return done
+
+    def deadly(*given: object, **named: object) -> object:
+        pass_by("before")
+        done = method(*given, **named)
+        if inspect.isawaitable(done):
+            return wait(done)
+        pass_by("after")
+        return done
+
+    return deadly
 
 
 def _die() -> None:
