@@ -86,7 +86,7 @@ def refresh(
         from coreeval.graph.run import refresh as work
 
     overrides = [*(setting or ()), *budget_overrides(budget, allow_unpriced)]
-    overrides += [] if batch is None else [f"run.batch={str(batch).lower()}"]
+    overrides += _batch_overrides(config, overrides, batch)
 
     def begin() -> "RunSummary":
         with show_progress() as watch:
@@ -101,6 +101,15 @@ def refresh(
             )
 
     _finish(with_trusted_endpoints(trust_endpoints, begin), as_json)
+
+
+def _batch_overrides(config: Path, overrides: list[str], batch: bool | None) -> list[str]:
+    """Return the override of --batch; settings of batches in the config stay as they are."""
+    from coreeval.config import load_config
+
+    if batch and load_config(config.resolve(), overrides).run.batch:
+        return []
+    return [] if batch is None else [f"run.batch={str(batch).lower()}"]
 
 
 def resume(

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from coreeval.config.base import MOST, Count, Section, SplitName
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
-from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
+from coreeval.config.models import ROLES, ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
 from coreeval.schema import Flag, Language, Pipeline, Policy, Seed
@@ -292,6 +292,16 @@ class Config(Section):
     """When `coreeval schedule` refreshes the benchmark; does not affect a run."""
     telemetry: TelemetryConfig = TelemetryConfig()
     """Where telemetry of a run is sent; does not affect the run either."""
+
+    @model_validator(mode="after")
+    def _check_batch_models(self) -> Self:
+        asked = (*self.models.targets, *self.detect.judges)
+        known = {self.models.for_role(role).model for role in ROLES}
+        known |= {model.model for model in asked}
+        for name in self.run.batch.models if self.run.batch else ():
+            if name not in known:
+                raise ValueError(f"run.batch.models: {name!r} is no model of this config")
+        return self
 
     @model_validator(mode="after")
     def _check_arms(self) -> Self:

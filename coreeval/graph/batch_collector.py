@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -30,6 +32,9 @@ from coreeval.tools.stores.call_batches import CallBatches
 BATCH_STAGE: Final = "batches"
 KEPT_TOGETHER: Final = 200
 """Answers that are committed together."""
+READ_TRIES: Final = 3
+GIVEN_UP_AFTER: Final = timedelta(hours=24)
+"""How long results that cannot be read are tried again, at each look."""
 _NOT_PROCESSED: Final = "the batch ended before it was processed"
 
 
@@ -63,11 +68,17 @@ class BatchCollector:
         """
         await self._delete_files()
         has_come = await self._sender.settle_sending()
-        opened = self._batches.open_batches()
+        opened, trouble = self._batches.open_batches(), list[CoreEvalError]()
         self._tell(opened)
         for batch in opened:
-            if batch.state == "sent" and not self._run.stop.asked:
+            if batch.state != "sent" or self._run.stop.asked:
+                continue
+            try:
                 has_come |= await self._look(batch)
+            except CoreEvalError as error:
+                trouble.append(error)
+        if trouble and not has_come:
+            raise trouble[0]
         return has_come
 
     def _tell(self, opened: Sequence[Batch]) -> None:
@@ -77,69 +88,98 @@ class BatchCollector:
             total = sum(each.total for each in opened)
             self._run.watch(Progress(stage=BATCH_STAGE, done=done, total=total))
 
-    async def cancel_all(self) -> bool:
-        """Cancel all open batches; return whether there were any."""
-        opened = [batch for batch in self._batches.open_batches() if batch.state == "sent"]
-        for batch in opened:
-            await self._cancel(batch)
-        return bool(opened)
+    async def cancel_all(self) -> None:
+        """Cancel all open batches, and collect those that have ended by that."""
+        for batch in self._batches.open_batches():
+            if batch.state == "sent":
+                await self._cancel(batch)
 
-    async def _cancel(self, batch: Batch) -> Batch:
-        known = self._models.find(batch.endpoint, batch.model)
+    async def _cancel(self, batch: Batch) -> bool:
+        """Cancel a batch; return whether it has ended by that and was collected."""
+        known = self._models.find(batch.endpoint, batch.model, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.cancel, batch.provider_id))
-        return await self._batches.update(batch, describe_state(state))
+        batch = await self._batches.update(batch, describe_state(state))
+        return state.phase == "ended" and await self._collect(batch, known, state)
 
     async def _look(self, batch: Batch) -> bool:
-        """Ask where a batch stands, and collect it if it has ended."""
-        known = self._models.find(batch.endpoint, batch.model)
+        """Ask where a batch stands, and collect it if it has ended.
+
+        Raises:
+            CoreEvalError: the provider refused it, or cannot be asked.
+        """
+        known = self._models.find(batch.endpoint, batch.model, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.look, batch.provider_id))
         batch = await self._batches.update(batch, describe_state(state))
+        waits = self._batching.config.max_wait_s
+        if state.phase == "running" and _is_cancelled(state):
+            if self._waited_s(batch) <= 2 * waits:
+                return False
+            return await self._give_up(batch, state, "its cancellation is not confirmed")
         if state.phase == "running":
-            if self._is_overdue(batch) and not state.status.startswith("cancel"):
-                await self._cancel(batch)
-            return False
+            is_overdue = not batch.folder and self._waited_s(batch) > waits
+            return is_overdue and await self._cancel(batch)
         if state.phase == "ended":
             return await self._collect(batch, known, state)
-        wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         if state.phase == "lost":
-            told = (
-                f"{batch.model}: the provider does not know the batch {batch.provider_id} any more"
-            )
-            await self._batches.put_back(batch, wanted, reason="its batch is lost", is_billed=True)
-            await self._end(batch, state, "lost", told)
-            self._run.tell(self._run.stage, note=f"{told}; its calls are sent again")
-            return True
-        await self._batches.put_back(batch, wanted, reason="its batch was refused")
+            return await self._give_up(batch, state, "the provider does not know it any more")
+        wanted = await asyncio.to_thread(self._batches.requests_of, batch)
+        await self._batches.put_back(batch, wanted, reason="")
         await self._end(batch, state, "refused", state.problem)
         raise ModelUnusable(
             f"{batch.model}: the provider refused a batch: {state.problem or state.status}",
             where=batch.endpoint,
-            hint="nothing of it was billed; correct the config, or ask without batches: --live",
+            hint="nothing of it was billed; correct the config, wait until other batches of the "
+            "account have ended, or ask without batches: --live",
         )
 
-    def _is_overdue(self, batch: Batch) -> bool:
-        waited = self._run.now() - batch.made
-        return waited.total_seconds() > self._batching.config.max_wait_s
+    def _waited_s(self, batch: Batch) -> float:
+        return (self._run.now() - batch.made).total_seconds()
+
+    async def _give_up(self, batch: Batch, state: BatchState, reason: str) -> bool:
+        """Send the calls of a batch again; its reservations stay spent: it may have been billed."""
+        wanted = await asyncio.to_thread(self._batches.requests_of, batch)
+        await self._batches.put_back(batch, wanted, reason=reason, is_billed=True)
+        told = f"{batch.model}: the batch {batch.provider_id} is lost: {reason}"
+        await self._end(batch, replace(state, input_file="", result_files=()), "lost", told)
+        self._run.tell(self._run.stage, note=f"{told}; its calls are asked again")
+        return True
 
     async def _collect(self, batch: Batch, known: BatchModel, state: BatchState) -> bool:
-        """Keep the answers of an ended batch."""
+        """Keep the answers of an ended batch; return whether there were any."""
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         left = {key: each for key, each in wanted.items() if not each.has_answer}
-        try:
-            batch = await self._keep_answers(batch, known, state, left)
-        except CallFailure as failure:
-            note = f"{batch.model}: the results of a batch cannot be read: {failure.message}"
-            self._run.tell(self._run.stage, note=note)
-            if not self._is_overdue(batch):
-                return len(left) < len(wanted)
-            await self._batches.put_back(batch, left, reason=failure.message, is_billed=True)
-        else:
-            goes_live = self._is_overdue(batch) or self._batching.always_live
-            to = LIVE if goes_live else ""
-            await self._batches.put_back(batch, left, reason=_NOT_PROCESSED, to=to)
+        begun_with, failure = len(left), None
+        for number in range(READ_TRIES):
+            if number:
+                await self._batching.retry.sleep(self._batching.retry.first_s)
+            batch, failure = await self._keep_answers(batch, known, state, left)
+            if failure is None:
+                break
+        if failure is not None:
+            return await self._note_unreadable(batch, state, failure) or len(left) < begun_with
+        is_whole = not (_is_cancelled(state) or state.status == "expired")
+        missing = {key: each for key, each in left.items() if not each.is_unprocessed}
+        unprocessed = {key: each for key, each in left.items() if each.is_unprocessed}
+        to = LIVE if _is_cancelled(state) or self._batching.always_live else ""
+        await self._batches.put_back(batch, unprocessed, reason=_NOT_PROCESSED, to=to)
+        await self._batches.put_back(
+            batch, missing, reason=_NOT_PROCESSED, to=to, is_billed=is_whole
+        )
         await self._end(batch, state, "collected")
         await self._delete_files()
         return True
+
+    async def _note_unreadable(self, batch: Batch, state: BatchState, failure: CallFailure) -> bool:
+        """Note that results cannot be read; return whether they were given up."""
+        note = f"{batch.model}: the results of a batch cannot be read: {failure.message}"
+        self._run.tell(self._run.stage, note=note)
+        now = self._run.now()
+        if not batch.unreadable_at:
+            await self._batches.update(batch, {"unreadable_at": now.isoformat(timespec="seconds")})
+            return False
+        if now - datetime.fromisoformat(batch.unreadable_at) < GIVEN_UP_AFTER:
+            return False
+        return await self._give_up(batch, state, failure.message)
 
     async def _keep_answers(
         self,
@@ -147,33 +187,39 @@ class BatchCollector:
         known: BatchModel,
         state: BatchState,
         left: dict[str, SentRequest],
-    ) -> Batch:
-        """Keep the answers of the questions that are left, and take these out of `left`."""
-        kept, unknown = list[CollectedAnswer](), 0
+    ) -> tuple[Batch, CallFailure | None]:
+        """Keep the answers of the questions that are left, and take these out of `left`.
+
+        Returns:
+            The batch, and why its results could not be read to their end; None if they could.
+        """
+        kept, unknown, failure = list[CollectedAnswer](), 0, None
         usd, live_usd = batch.usd or 0.0, batch.live_usd or 0.0
+
+        async def commit() -> Batch:
+            return await self._batches.keep(batch, kept, {"usd": usd, "live_usd": live_usd})
+
         try:
             async for answer in known.endpoint.read_answers(state):
                 request = left.pop(answer.custom_id, None)
                 if request is None:
                     unknown += 1
-                    continue
-                if answer.outcome is None:
-                    left[answer.custom_id] = request
-                    continue
-                collected, live = _price_answer(answer, request, known.price)
-                kept.append(collected)
-                usd, live_usd = usd + (collected.usd or 0.0), live_usd + live
+                elif answer.outcome is None:
+                    left[answer.custom_id] = replace(request, is_unprocessed=True)
+                else:
+                    collected, live = _price_answer(answer, request, known.price)
+                    kept.append(collected)
+                    usd, live_usd = usd + (collected.usd or 0.0), live_usd + live
                 if len(kept) == KEPT_TOGETHER:
-                    batch = await self._batches.keep(
-                        batch, kept, {"usd": usd, "live_usd": live_usd}
-                    )
+                    batch = await commit()
                     kept.clear()
-        finally:
-            batch = await self._batches.keep(batch, kept, {"usd": usd, "live_usd": live_usd})
-        if unknown:
+        except CallFailure as error:
+            failure = error
+        batch = await commit()
+        if unknown and failure is None and not batch.unreadable_at:
             told = f"{batch.model}: {unknown} results of a batch answer no question, or one twice"
             self._run.tell(self._run.stage, note=told)
-        return batch
+        return batch, failure
 
     async def _end(
         self, batch: Batch, state: BatchState, stage: BatchStage, problem: str = ""
@@ -201,11 +247,16 @@ class BatchCollector:
                 result_files=tuple(results),
             )
             try:
-                known = self._models.find(batch.endpoint, batch.model)
+                known = self._models.find(batch.endpoint, batch.model, batch.folder)
                 await known.endpoint.delete_files(state)
             except (CallFailure, CoreEvalError):
                 continue
             await self._batches.update(batch, {"files": ""})
+
+
+def _is_cancelled(state: BatchState) -> bool:
+    """Return whether a batch was cancelled or is about to be, in whatever words."""
+    return state.status.startswith("cancel")
 
 
 def _price_answer(

@@ -42,7 +42,7 @@ class BatchModel:
         return ModelUnusable(
             f"{self.model.name}: its batches cannot be used: {failure.message}",
             where=endpoint,
-            hint="resume later, or ask without batches: --live; what was answered is kept",
+            hint="resume later; what was answered is kept",
         )
 
 
@@ -56,10 +56,15 @@ class BatchModels:
 
     def __init__(self, run: RunContext, batching: Batching) -> None:
         self._run, self._batching = run, batching
-        self._known: dict[tuple[str, str], BatchModel] | None = None
+        self._known: dict[tuple[str, str], tuple[Model, PriceConfig | None]] | None = None
 
-    def find(self, endpoint: str, model: str) -> BatchModel:
+    def find(self, endpoint: str, model: str, folder: str) -> BatchModel:
         """Return the model of a batch or a queue.
+
+        Args:
+            endpoint: Its endpoint.
+            model: The model as the config spells it.
+            folder: The folder that its batches are written into; "" if they are sent.
 
         Raises:
             ModelUnusable: the config does not name it any more.
@@ -67,13 +72,15 @@ class BatchModels:
         """
         if self._known is None:
             self._known = dict(self._open())
-        if (known := self._known.get((endpoint, model))) is None:
+        found = self._known.get((endpoint, model))
+        batches = found and self._open_endpoint(found[0], folder)
+        if found is None or batches is None:
             raise ModelUnusable(
                 f"a batch of {model} is open, and the config does not name this model",
                 where=endpoint,
                 hint="put it back into the config, or start a new run",
             )
-        return known
+        return BatchModel(model=found[0], endpoint=batches, price=found[1])
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
         """Ask an endpoint about a batch, again if that may help.
@@ -87,7 +94,7 @@ class BatchModels:
             error = known.to_error(failure)
         raise error
 
-    def _open(self) -> Iterator[tuple[tuple[str, str], BatchModel]]:
+    def _open(self) -> Iterator[tuple[tuple[str, str], tuple[Model, PriceConfig | None]]]:
         trusted, prices = (
             load_trusted_endpoints(self._run.workspace),
             load_run_prices(self._run.config),
@@ -96,13 +103,10 @@ class BatchModels:
             if config.is_rule_based or config.is_on_this_machine:
                 continue
             model = open_model(config, trusted=trusted)
-            if endpoint := self._open_endpoint(model):
-                known = BatchModel(model=model, endpoint=endpoint, price=find_price(config, prices))
-                yield (model.identity.endpoint, model.name), known
+            yield (model.identity.endpoint, model.name), (model, find_price(config, prices))
 
-    def _open_endpoint(self, model: Model) -> BatchEndpoint | None:
-        folder = self._batching.config.files
-        if folder is None or not self._batching.covers(model):
+    def _open_endpoint(self, model: Model, folder: str) -> BatchEndpoint | None:
+        if not folder:
             return model.chat.open_batches()
         from coreeval.models.batch_folder import BatchFolder  # for few configs
 

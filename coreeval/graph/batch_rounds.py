@@ -106,7 +106,8 @@ class _Rounds:
         was_waiting, batching.was_waiting = batching.was_waiting, False
         batching.live = batching.always_live
         has_come = await self._collector.collect()
-        if batching.always_live and await self._collector.cancel_all():
+        if batching.always_live and self._batches.open_batches():
+            await self._collector.cancel_all()
             return await self._wait()
         if was_waiting and not has_come and self._batches.open_batches():
             return await self._wait_or_leave()
@@ -138,7 +139,7 @@ class _Rounds:
 
     async def _wait_or_leave(self) -> bool:
         """Wait for batches if this process is to; otherwise end the run here."""
-        if self._batching.waits:
+        if self._batching.waits or self._batching.always_live:
             return await self._wait()
         if not self._run.stop.asked:
             self._batching.waiting = True

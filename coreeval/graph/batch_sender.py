@@ -41,6 +41,10 @@ class BatchSender:
         self._run, self._batching, self._batches = run, batching, batches
         self._models = models
 
+    @property
+    def _folder(self) -> str:
+        return self._batching.config.files or ""
+
     async def send(self, lengths: Sequence[QueueLength], *, hold_small: bool) -> bool:
         """Send the queued questions of each model; return whether some are to be asked live now.
 
@@ -72,7 +76,7 @@ class BatchSender:
             BudgetSpent: the budget does not cover what is left of it.
             CoreEvalError: a batch was refused.
         """
-        known = self._models.find(queue.endpoint, queue.model)
+        known = self._models.find(queue.endpoint, queue.model, self._folder)
         self._tell_full_price(known)
         while taken := await asyncio.to_thread(self._read_queue, queue, known.endpoint):
             batch = await self._begin(queue, known, [each.custom_id for each in taken])
@@ -110,7 +114,11 @@ class BatchSender:
         budget, number = self._run.config.run.budget_usd, len(keys)
         while number:
             batch = await self._batches.begin(
-                queue, keys[:number], made_at=self._run.now(), budget_usd=budget
+                queue,
+                keys[:number],
+                made_at=self._run.now(),
+                budget_usd=budget,
+                folder=self._folder,
             )
             if batch:
                 return batch
@@ -139,7 +147,7 @@ class BatchSender:
         if failure is None:
             return True
         await self._batches.put_back(
-            batch, wanted, reason=_NOT_SENT, to=LIVE if failure.kind == "unsupported" else ""
+            batch, wanted, reason="", to=LIVE if failure.kind == "unsupported" else ""
         )
         await self._batches.update(batch, {"state": "refused", "problem": failure.message})
         if failure.kind == "unsupported":
@@ -180,7 +188,8 @@ class BatchSender:
         return failure
 
     async def _note_sent(self, batch: Batch, state: BatchState) -> Batch:
-        note = f"{batch.total} calls of {batch.model} sent as a batch"
+        calls = "1 call" if batch.total == 1 else f"{batch.total} calls"
+        note = f"{calls} of {batch.model} sent as a batch"
         self._run.tell(self._run.stage, note=note)
         now = self._run.now().isoformat(timespec="seconds")
         sent = {"state": "sent", "provider_id": state.provider_id, "sent_at": now}
@@ -199,10 +208,10 @@ class BatchSender:
         for batch in self._batches.open_batches():
             if batch.state != "sending":
                 continue
-            known = self._models.find(batch.endpoint, batch.model)
+            known = self._models.find(batch.endpoint, batch.model, batch.folder)
             wanted = await asyncio.to_thread(self._batches.requests_of, batch)
             if await self._settle(batch, known, wanted) == "absent":
-                await self._batches.put_back(batch, wanted, reason=_NOT_SENT)
+                await self._batches.put_back(batch, wanted, reason="")
                 await self._batches.update(batch, {"state": "refused", "problem": _NOT_SENT})
                 goes_on = True
         return goes_on
@@ -217,7 +226,9 @@ class BatchSender:
         """
         since = batch.made - CLOCKS_APART
         try:
-            found = await known.endpoint.find(batch.id, wanted.keys(), since=since)
+            found = await known.endpoint.find(
+                batch.id, wanted.keys(), since=since, total=batch.total
+            )
         except CallFailure as failure:
             if not failure.retryable:
                 raise known.to_error(failure) from None
@@ -225,7 +236,8 @@ class BatchSender:
             self._run.tell(self._run.stage, note=told)
             return "unknown"
         if found is None:
-            return "absent"
+            waited_s = (self._run.now() - batch.made).total_seconds()
+            return "absent" if waited_s >= known.endpoint.absent_after_s else "unknown"
         await self._note_sent(batch, found)
         return "found"
 

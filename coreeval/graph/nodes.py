@@ -1,7 +1,8 @@
 """The nodes of the sample graph: each reads the state and calls one role or check."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar, cast
 
 from coreeval.agents import checks, queries, reflect, safety
 from coreeval.agents.edits import FEWEST_FREE_WORDS, count_free_words, substitute
@@ -32,6 +33,8 @@ from coreeval.schema import (
     Verdict,
 )
 
+One = TypeVar("One")
+Other = TypeVar("Other")
 START_OF: dict[Route, str] = {"evidence": "retrieve", "replace": "replace", "compose": "compose"}
 """The node where a retry of each route begins."""
 END = "end"
@@ -261,7 +264,7 @@ class SampleNodes:
         fields, plan = state["composed"], _parse_plan(state)
         evidence = await self._evidence(state, _list_evidence(plan))
         factual = {name: fields[name] for name in task.factual_fields or task.fields}
-        facts, label = await asyncio.gather(
+        facts, label = await _gather_both(
             team.fact_judge(factual, evidence), team.label_judge(fields)
         )
         log_detail("statements", [each.model_dump(mode="json") for each in facts.statements])
@@ -406,3 +409,12 @@ def _explain_no_news(asked: Sequence[Json], state: SampleState) -> str:
         return f"no other news after: {summarise_defects(_parse_feedback(state))}"
     reasons = sorted({row["why_none"] for row in asked if row["why_none"]}) or ["no_news"]
     return f"{', '.join(reasons)} for {', '.join(repr(row['text']) for row in asked)}"
+
+
+async def _gather_both(one: Awaitable[One], other: Awaitable[Other]) -> tuple[One, Other]:
+    """Return what both return; if one raises, the other still asks its question."""
+    first, second = await asyncio.gather(one, other, return_exceptions=True)
+    for found in (first, second):
+        if isinstance(found, BaseException):
+            raise found
+    return cast("One", first), cast("Other", second)

@@ -104,6 +104,7 @@ class AnthropicBatches:
 
     most_requests = MOST_BATCH_REQUESTS
     most_bytes = MOST_BATCH_BYTES
+    absent_after_s = 900.0
 
     def __init__(self, secret: str, config: ModelConfig) -> None:
         self._secret = secret
@@ -137,7 +138,12 @@ class AnthropicBatches:
         return self._to_state(self._wire.parse(_Batch, told.content, billed=True))
 
     async def find(
-        self, batch_id: str, requests: Collection[str], *, since: datetime
+        self,
+        batch_id: str,
+        requests: Collection[str],
+        *,
+        since: datetime,
+        total: int | None = None,
     ) -> BatchState | None:
         """Return the batch whose results are of our requests; see `BatchEndpoint.find`.
 
@@ -148,8 +154,9 @@ class AnthropicBatches:
                 other one is ours (`transient`).
         """
         ours, open_one = set(requests), ""
+        size = len(ours) if total is None else total
         async for batch in self._wire.list_back_to(since, self._list_batches, "batches"):
-            if batch.total != len(ours) or (batch.made_at and batch.made_at < since - CLOCK_SLACK):
+            if batch.total != size or (batch.made_at and batch.made_at < since - CLOCK_SLACK):
                 continue
             if batch.processing_status != "ended":
                 open_one = batch.id

@@ -6,14 +6,14 @@ comes to its place again over stored answers, so nothing has to wait in memory.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-import orjson
-
 from coreeval.config import Method, PriceConfig
 from coreeval.config.run import BatchConfig
+from coreeval.models.batches import MOST_BATCH_BYTES
 from coreeval.models.dispatch import DispatchResult, LiveDispatcher, ModelRequest
 from coreeval.models.failures import CallFailure
 from coreeval.models.model import Model
@@ -135,20 +135,21 @@ class BatchDispatcher:
         if not outcome.retryable:
             await self.batches.forget(request.key)
             raise self.live.to_error(outcome)
-        if len(tries) < BATCH_TRIES:
-            return await self._queue_or_send(request, tries, found)
-        return await self._send_live(request, tries)
+        return await self._queue_or_send(request, tries, found)
 
     async def _queue_or_send(
         self, request: ModelRequest, tries: Sequence[str], found: BatchedRequest | None
     ) -> DispatchResult:
         model = self.live.model
-        if self._asks_live or (found is not None and found.batch == LIVE):
+        is_live = found is not None and (found.batch == LIVE or len(tries) >= BATCH_TRIES)
+        if self._asks_live or is_live:
             return await self._send_live(request, tries)
         options = self.live.choose_options(request)
         try:
             body = model.chat.encode_request([dict(one) for one in request.messages], options)
         except UnicodeError:  # it says so when it is sent
+            return await self._send_live(request, tries)
+        if len(body) > MOST_BATCH_BYTES:
             return await self._send_live(request, tries)
         charge = find_batch_charge(self.live.budget.find_price(model))
         await self.batches.queue(
@@ -188,8 +189,8 @@ def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
     """Return what became of a request in a batch, as JSON."""
     if isinstance(outcome, CallFailure):
         names = ("kind", "message", "billed", "refused")
-        return orjson.dumps({"failure": {name: getattr(outcome, name) for name in names}})
-    return orjson.dumps(
+        return _dump({"failure": {name: getattr(outcome, name) for name in names}})
+    return _dump(
         {
             "content": str(outcome.text),
             "response_metadata": outcome.response_metadata,
@@ -198,11 +199,16 @@ def dump_outcome(outcome: "AIMessage | CallFailure") -> bytes:
     )
 
 
+def _dump(values: dict[str, object]) -> bytes:
+    """Return JSON that keeps every text, also one with half of a character."""
+    return json.dumps(values).encode()
+
+
 def load_outcome(kept: bytes) -> "AIMessage | CallFailure":
     """Return what `dump_outcome` kept."""
     from langchain_core.messages import AIMessage
 
-    values: dict[str, Any] = orjson.loads(kept)
+    values: dict[str, Any] = json.loads(kept)
     if failure := values.get("failure"):
         return CallFailure(
             failure["kind"],

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TypeVar
 
 from langchain_core.messages import AIMessage
@@ -44,6 +45,7 @@ class BatchFolder:
 
     most_requests = MOST_BATCH_REQUESTS
     most_bytes = MOST_BATCH_BYTES
+    absent_after_s = 0.0
 
     def __init__(self, folder: Path, config: ModelConfig) -> None:
         self._folder, self._config = folder, config
@@ -66,7 +68,12 @@ class BatchFolder:
         return await self.look(batch_id)
 
     async def find(
-        self, batch_id: str, requests: Collection[str], *, since: datetime
+        self,
+        batch_id: str,
+        requests: Collection[str],
+        *,
+        since: datetime,
+        total: int | None = None,
     ) -> BatchState | None:
         """Return the batch of our id, if its file is there."""
         state = await self.look(batch_id)
@@ -80,6 +87,8 @@ class BatchFolder:
     def _look(self, batch_id: str) -> BatchState:
         asked, results = self._requests(batch_id), self._results(batch_id)
         total, done = _count_lines(asked), _count_lines(results)
+        if total is None and self._cancelled(batch_id).exists():
+            return self._look_at_cancelled(batch_id)
         if total is None:
             return lost_batch(batch_id, f"{asked.name} is not there")
         made = datetime.fromtimestamp(asked.stat().st_mtime, UTC)
@@ -87,7 +96,8 @@ class BatchFolder:
             status = f"{done or 0:,} of {total:,} lines are in {results.name}"
             if done is None:
                 status = (
-                    f"waits for vllm run-batch -i {asked} -o {results} --model {self._config.name}"
+                    f"waits for vllm run-batch -i {quote(str(asked))} -o {quote(str(results))} "
+                    f"--model {quote(self._config.name)}"
                 )
             return BatchState(
                 provider_id=batch_id,
@@ -115,19 +125,23 @@ class BatchFolder:
         )
 
     async def cancel(self, provider_id: str) -> BatchState:
-        """Remove the file of requests; what has a whole line of results keeps it."""
+        """Put the file of requests away; what has a whole line of results keeps it."""
         state = await self.look(provider_id)
         if state.phase != "running":
             return state
-        _use_disk(lambda: self._requests(provider_id).unlink(missing_ok=True))
-        results = self._results(provider_id)
-        files = (results.name,) if results.exists() else ()
+        asked, put_away = self._requests(provider_id), self._cancelled(provider_id)
+        _use_disk(lambda: asked.rename(put_away))
+        return self._look_at_cancelled(provider_id)
+
+    def _look_at_cancelled(self, batch_id: str) -> BatchState:
+        results = self._results(batch_id)
         return BatchState(
-            provider_id=provider_id,
+            provider_id=batch_id,
             phase="ended",
             status="cancelled",
-            total=state.total,
-            result_files=files,
+            total=_count_lines(self._cancelled(batch_id)) or 0,
+            input_file=self._cancelled(batch_id).name,
+            result_files=(results.name,) if results.exists() else (),
         )
 
     async def read_answers(self, state: BatchState) -> AsyncGenerator[BatchAnswer, None]:
@@ -152,12 +166,16 @@ class BatchFolder:
 
         def delete() -> None:
             self._requests(state.provider_id).unlink(missing_ok=True)
+            self._cancelled(state.provider_id).unlink(missing_ok=True)
             self._results(state.provider_id).unlink(missing_ok=True)
 
         _use_disk(delete)
 
     def _requests(self, batch_id: str) -> Path:
         return self._folder / f"{batch_id}.jsonl"
+
+    def _cancelled(self, batch_id: str) -> Path:
+        return self._folder / f"{batch_id}.cancelled.jsonl"
 
     def _results(self, batch_id: str) -> Path:
         return self._folder / f"{batch_id}.results.jsonl"

@@ -305,7 +305,7 @@ def iter_answers(
         secret: The key, which is masked in answers.
 
     Raises:
-        CallFailure: a line is no JSON, as the last one of a file that was cut.
+        CallFailure: the last line is no JSON and has no end, as in a file that was cut.
     """
     for number in count(1):
         line = file.readline(MOST_LINE_BYTES + 1)
@@ -335,7 +335,7 @@ def _parse_line(line: bytes, number: int) -> dict[str, object]:
         fields = json.loads(line.decode(errors="surrogateescape"))
         return fields if isinstance(fields, dict) else {}
     if line.endswith(b"\n"):
-        raise CallFailure("transient", f"line {number} of the results is no JSON")
+        return {}  # it answers no question; those behind it do
     told = f"the file of results ends in the middle of line {number}"
     raise CallFailure("transient", told)
 

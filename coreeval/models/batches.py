@@ -84,6 +84,9 @@ class BatchEndpoint(Protocol):
     most_requests: int
     """Most requests of one batch."""
     most_bytes: int
+    absent_after_s: float
+    """Seconds after a `create` that did not return until a list without its batch proves that there
+    is none; 0 where `find` rules out that one is made later."""
     """Most bytes of one batch: the sum of the bodies of its requests."""
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
@@ -101,7 +104,12 @@ class BatchEndpoint(Protocol):
         ...
 
     async def find(
-        self, batch_id: str, requests: Collection[str], *, since: datetime
+        self,
+        batch_id: str,
+        requests: Collection[str],
+        *,
+        since: datetime,
+        total: int | None = None,
     ) -> BatchState | None:
         """Return the batch that a `create` which did not return has made; None if it made none.
 
@@ -112,6 +120,7 @@ class BatchEndpoint(Protocol):
             batch_id: The id given to `create`.
             requests: The custom ids given to it.
             since: A time before it was called; the provider's clock may be a few minutes off.
+            total: How many there were, if some of them are not known any more.
 
         Raises:
             CallFailure: the request failed; or it cannot be told yet which batch it is.

@@ -67,9 +67,13 @@ class Budget:
         self._taken = 0.0
         """Spent by this process and those before it, or put aside for its requests in flight."""
         if budget_usd is not None:
-            spent = ledger.spent()
-            # what other processes have put aside now may be less soon: the ledger knows
-            self._taken = spent.billed_usd + (0.0 if patience_s else spent.unknown_usd)
+            self._taken = self._read_taken()
+
+    def _read_taken(self) -> float:
+        """Return what the ledger says is spent or put aside; nothing is in flight here."""
+        spent = self._ledger.spent()
+        # what other processes have put aside now may be less soon: the ledger knows
+        return spent.billed_usd + (0.0 if self._patience_s else spent.unknown_usd)
 
     def find_price(self, model: Model) -> PriceConfig | None:
         """Return what a model charges, if that is known."""
@@ -91,6 +95,8 @@ class Budget:
         most = worst_case_cost(price, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
         async with self._change:
             await self._change.wait_for(lambda: self._fits(most) or not self._in_flight)
+            if not self._fits(most):  # batches may have come to less than was put aside
+                self._taken = min(self._taken, self._read_taken())
             if not self._fits(most):
                 raise self._budget_error(model, most, self._taken)
             self._taken += most

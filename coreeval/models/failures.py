@@ -77,7 +77,8 @@ class CallFailure(Exception):
 def clean_message(message: str, secret: str) -> str:
     """Return a server's message on one line, truncated, and without the key that it may repeat."""
     hidden = message.replace(secret, "***") if secret else message
-    line = " ".join(hidden.split())
+    whole = hidden.encode(errors="replace").decode()  # no half of a character
+    line = " ".join(whole.split())
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
 
 

@@ -146,6 +146,7 @@ class OpenAIBatches:
 
     most_requests = MOST_BATCH_REQUESTS
     most_bytes = MOST_BATCH_BYTES
+    absent_after_s = 0.0
 
     def __init__(self, url: str, secret: str, config: ModelConfig) -> None:
         self._secret = secret
@@ -196,7 +197,12 @@ class OpenAIBatches:
         return self._wire.parse(_File, told.content).id
 
     async def find(
-        self, batch_id: str, requests: Collection[str], *, since: datetime
+        self,
+        batch_id: str,
+        requests: Collection[str],
+        *,
+        since: datetime,
+        total: int | None = None,
     ) -> BatchState | None:
         """Return the batch of our id, or of our file; see `BatchEndpoint.find`."""
         files = {

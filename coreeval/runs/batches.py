@@ -1,6 +1,5 @@
 """The batches of a run, as `coreeval status` and the pages show them; read without SQLAlchemy."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -99,8 +98,3 @@ def read_batches(calls: Path, payer: str, *, now: Clock = utc_now) -> BatchSumma
         return round(max(0.0, (end - datetime.fromisoformat(row["made_at"])).total_seconds()), 1)
 
     return BatchSummary(batches=tuple(BatchStatus(**row, age_s=age_s(row)) for row in rows))
-
-
-def names_of(batches: Sequence[BatchStatus]) -> list[str]:
-    """Return the models of some batches, each once."""
-    return list(dict.fromkeys(each.model for each in batches))

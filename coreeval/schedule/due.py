@@ -295,7 +295,12 @@ class ScheduleCheck:
         """Complete a run, then retry its failed samples once."""
         run, steps = Path(begun.run), self.dependencies.steps
         ran = steps.resume(run) if RunFiles(run).manifest.exists() else self._refresh(run)
-        return steps.retry(ran.run) if ran.finished and ran.failed else ran
+        if not (ran.finished and ran.failed) or begun.retried:
+            return ran
+        again = steps.retry(ran.run)
+        if again.waiting:
+            self._save(begun.model_copy(update={"retried": True}))
+        return again
 
     def _refresh(self, run: Path) -> StepResult:
         plan, age = self.plan, self.plan.schedule.stale_after
@@ -343,7 +348,8 @@ class ScheduleCheck:
 
     def _record_waiting(self, begun: OpenPeriod) -> ScheduleResult:
         """Record that the run waits for batches; the next look collects them."""
-        self._save(begun.model_copy(update={"outcome": "waiting"}))
+        known = self.plan.state_file.read().begun or begun
+        self._save(known.model_copy(update={"outcome": "waiting"}))
         return self._make_result("waiting", begun, exit_code=WAITING)
 
     def _record_failure(self, begun: OpenPeriod, error: Exception) -> ScheduleResult:

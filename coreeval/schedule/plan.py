@@ -96,6 +96,8 @@ class OpenPeriod(Value):
     host: str
     """The host of the last try."""
     outcome: TryOutcome = "running"
+    retried: bool = False
+    """Whether the failed samples of the run have been retried while it waited for batches."""
     """How the last try ended; `running` also if it was killed."""
     trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()

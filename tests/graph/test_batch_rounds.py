@@ -8,10 +8,11 @@ import yaml
 
 from coreeval.errors import BudgetSpent, CoreEvalError, ModelUnusable
 from coreeval.graph import batch_rounds
+from coreeval.graph.batch_collector import READ_TRIES
 from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
-from coreeval.models.failures import CallFailure
+from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
 from coreeval.runs.status import read_status
 from coreeval.tools.clock import utc_now
@@ -102,10 +103,10 @@ def test_what_is_left_of_few_is_asked_live(lab: Lab, provider: FakeProvider) -> 
     assert provider.sizes == []
 
 
-def test_only_the_named_models_wait(lab: Lab, provider: FakeProvider) -> None:
+def test_a_model_that_nobody_asks_cannot_wait(lab: Lab, provider: FakeProvider) -> None:
     lab.write(run={"concurrency": 4, "batch": {"models": ["openai:another"]}})
-    assert begin(lab).manifest.status == "complete"
-    assert provider.sizes == []
+    with pytest.raises(CoreEvalError, match="'openai:another' is no model of this config"):
+        begin(lab)
 
 
 def test_a_refused_batch_costs_nothing_and_the_run_says_why(
@@ -224,6 +225,62 @@ def test_a_batch_that_takes_too_long_is_cancelled_and_its_rest_asked_live(
     provider.failures.clear()
     go_on(lab, waits=True)
     assert_as_live(lab, undisturbed)
+
+
+def test_paid_answers_are_not_thrown_away_because_a_late_download_fails(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    begin(lab)
+    provider.cuts_results = 1000
+    later = utc_now() + timedelta(hours=25)
+    go_on(lab, now=lambda: later)
+    assert not provider.deleted
+    provider.cuts_results = 0
+    go_on(lab, now=lambda: later + timedelta(hours=1), waits=True)
+    assert_as_live(lab, undisturbed)
+    sent = [each.custom_id for batch in provider.requests.values() for each in batch]
+    assert len(sent) == len(set(sent)), "no question was sent twice"
+
+
+def test_what_comes_back_without_a_result_three_times_is_asked_live(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.failures["*"] = None
+    begin(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert not provider.paid
+
+
+def test_an_answer_that_is_kept_and_not_used_causes_no_busy_loop(
+    lab: Lab, provider: FakeProvider
+) -> None:
+    begin(lab)
+    provider.cuts_results = 1000
+    assert go_on(lab).manifest.status == "waiting"
+    left = provider.cuts_results
+    assert go_on(lab).manifest.status == "waiting"
+    assert left - provider.cuts_results <= READ_TRIES, "it was read once more, in a few tries"
+
+
+def test_half_a_character_in_an_error_of_a_provider_is_no_fault_of_ours(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    provider.failures["*"] = CallFailure("transient", clean_message("half \ud83d", ""))
+    begin(lab)
+    assert go_on(lab).manifest.status == "waiting"
+    provider.failures.clear()
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+
+
+def test_batches_in_a_folder_are_collected_from_there_whatever_the_config_says_now(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.write(run={"concurrency": 4, "batch": {"files": str(tmp_path / "out"), "live_below": 0}})
+    begin(lab)
+    lab.write(run={"concurrency": 4})
+    assert go_on(lab).manifest.status == "complete"
+    assert lab.manifest.cost.billed_calls > 0
 
 
 def test_a_config_without_batches_collects_those_that_are_open(

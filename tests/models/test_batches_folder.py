@@ -101,14 +101,16 @@ async def test_an_error_is_what_it_is_live(
     assert "response_format is not supported" in failure.message
 
 
-async def test_a_line_that_is_no_json_ends_the_results(batches: BatchFolder, results: Path) -> None:
+async def test_a_whole_line_that_is_no_json_hides_none_behind_it(
+    batches: BatchFolder, results: Path
+) -> None:
     await batches.create("b-1", requests_of(1, 2))
-    results.write_text(answer_line(1) + "half\n")
+    results.write_text("half\n" + answer_line(1))
     state = await batches.look("b-1")
     assert (state.phase, state.succeeded) == ("ended", 1)
     read, failure = await read_until_failure(batches, state)
-    assert [one.custom_id for one in read] == [custom_id(1)]
-    assert failure is not None and failure.message == "line 2 of the results is no JSON"
+    assert [one.custom_id for one in read] == ["", custom_id(1)]
+    assert failure is None
 
 
 async def test_a_batch_is_found_by_its_file(batches: BatchFolder) -> None:
@@ -118,7 +120,7 @@ async def test_a_batch_is_found_by_its_file(batches: BatchFolder) -> None:
     assert await batches.find("b-1", ids_of(requests), since=just_now()) == made
 
 
-async def test_cancelling_removes_the_requests_and_keeps_whole_results(
+async def test_cancelling_puts_the_requests_away_and_keeps_whole_results(
     batches: BatchFolder, results: Path
 ) -> None:
     state = await batches.create("b-1", requests_of(1, 2))
@@ -126,8 +128,10 @@ async def test_cancelling_removes_the_requests_and_keeps_whole_results(
     cancelled = await batches.cancel(state.provider_id)
     assert (cancelled.phase, cancelled.status) == ("ended", "cancelled")
     assert set(await answers_of(batches, cancelled)) == {custom_id(1)}
-    assert [path.name for path in results.parent.iterdir()] == [results.name]
-    assert (await batches.look("b-1")).phase == "lost"
+    assert not (results.parent / "b-1.jsonl").exists()
+    assert await batches.look("b-1") == cancelled
+    await batches.delete_files(cancelled)
+    assert not list(results.parent.iterdir())
 
 
 async def test_what_has_no_results_is_cancelled_without_any(batches: BatchFolder) -> None:

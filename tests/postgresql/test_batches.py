@@ -31,7 +31,7 @@ from tests.tools.stores.test_call_batches import (  # noqa: F401 - run here on t
     test_putting_back_leaves_answers_alone,
     test_what_a_batch_may_cost_is_reserved_by_question_before_it_is_sent,
     test_what_was_not_answered_is_put_back,
-    test_without_a_budget_nothing_is_reserved,
+    test_without_a_budget_it_is_reserved_too,
 )
 
 IN_BATCHES = {"concurrency": 4, "store": "postgresql", "batch": {"live_below": 0}}

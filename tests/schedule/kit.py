@@ -37,6 +37,7 @@ class FakeSchedule:
     changed: list[str] = field(default_factory=list)
     """What differs from what the last run began with."""
     finishes: bool = True
+    retry_waits: bool = False
     waits: bool = False
     """Whether the run waits for batches where it does not finish."""
     error: Exception | None = None
@@ -117,6 +118,8 @@ class FakeSchedule:
 
     def retry(self, run: Path) -> StepResult:
         self.did.append("retry")
+        if self.retry_waits:
+            return StepResult(run, False, self.counts, self.control, waiting=True)
         return self._ran(run)
 
     def _ran(self, run: Path) -> StepResult:

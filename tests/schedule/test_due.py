@@ -294,6 +294,19 @@ def test_a_period_whose_run_waits_for_batches_is_finished_before_the_next(
     assert office.releases == ["2026.47", "2026.48"]
 
 
+def test_failed_samples_are_retried_once_even_if_that_waits_for_batches(
+    office: FakeSchedule,
+) -> None:
+    office.counts = {"total": 20, "accepted": 19, "failed": 1}
+    office.schedule = {"cron": "0 3 * * MON", "max_failed": 0.5}
+    office.write()
+    office.retry_waits = True
+    assert office.check_once().ending == "waiting"
+    assert office.did == ["refresh", "retry"]
+    assert office.check_once().ending == "released"
+    assert office.did == ["resume", "release 2026.47"]
+
+
 def test_only_one_is_at_work(office: FakeSchedule) -> None:
     seen = list[ScheduleResult]()
     office.meanwhile = lambda: seen.extend(run_due([office.config], office.dependencies()))

@@ -317,7 +317,9 @@ class _Speaker:
         known = [] if self._server.faults.lost else [b for b in listed if b.speech == self._speech]
         for batch in known:
             await self._server.advance(batch)
-        return web.json_response(page_of(self._server.faults, http, [self._told(one) for one in known]))
+        return web.json_response(
+            page_of(self._server.faults, http, [self._told(one) for one in known])
+        )
 
     async def look(self, http: web.Request) -> web.StreamResponse:
         self._server.seen_looks += 1

@@ -64,6 +64,7 @@ class FakeBatches:
     provider: FakeProvider
     most_requests: int = 1000
     most_bytes: int = 1 << 20
+    absent_after_s: float = 0.0
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         provider = self.provider
@@ -87,7 +88,12 @@ class FakeBatches:
         return state
 
     async def find(
-        self, batch_id: str, requests: Collection[str], *, since: datetime
+        self,
+        batch_id: str,
+        requests: Collection[str],
+        *,
+        since: datetime,
+        total: int | None = None,
     ) -> BatchState | None:
         return self.provider.states.get(f"at-provider-{batch_id}")
 

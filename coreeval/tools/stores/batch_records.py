@@ -71,6 +71,8 @@ class SentRequest:
     max_tokens: int
     tries: str
     has_answer: bool
+    is_unprocessed: bool = False
+    """Whether the provider said that it has not processed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,10 @@ class Batch:
     """What the same answers would have cost without a batch."""
     files: str
     """The provider's names of its files that are to be deleted, one per line."""
+    folder: str
+    """The folder that it was written into; "" if it was sent to the endpoint."""
+    unreadable_at: str
+    """When its results could not be read first; "" if they could."""
     made_at: str
     sent_at: str
     ended_at: str
@@ -127,8 +133,3 @@ class Batch:
     def made(self) -> datetime:
         """When it was made."""
         return datetime.fromisoformat(self.made_at)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether answers may still come."""
-        return self.state in OPEN_STAGES

@@ -6,6 +6,7 @@ is reserved, and its questions are noted as being sent, in one transaction befor
 """
 
 import asyncio
+import math
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +36,8 @@ PROCESS = uuid.uuid4().hex
 _LEVEL = 1
 _ROWS_AT_ONCE = 500
 _CREATE = text(
-    "INSERT INTO batches (id, payer, endpoint, model, state, total, most_usd, made_at) "
-    "SELECT :id, :payer, :endpoint, :model, 'sending', :total, :most_usd, :made_at "
+    "INSERT INTO batches (id, payer, endpoint, model, state, total, most_usd, folder, made_at) "
+    "SELECT :id, :payer, :endpoint, :model, 'sending', :total, :most_usd, :folder, :made_at "
     "WHERE :free = 1 OR EXISTS (SELECT 1 FROM reservations WHERE id = :id) "
     "ON CONFLICT (id) DO NOTHING"
 )
@@ -219,8 +220,16 @@ class CallBatches:
         *,
         made_at: datetime,
         budget_usd: float | None,
+        folder: str = "",
     ) -> Batch | None:
         """Make a batch of queued questions, as being sent, and reserve what it can cost.
+
+        Args:
+            queue: The queue of its model.
+            keys: The questions.
+            made_at: The time.
+            budget_usd: The budget of the run; None for no limit.
+            folder: The folder that it is written into; "" if it is sent to the endpoint.
 
         Returns:
             The batch; None if the budget does not cover it: the questions stay queued.
@@ -234,14 +243,15 @@ class CallBatches:
             "model": queue.model,
             "total": len(keys),
             "most_usd": most,
+            "folder": folder,
             "made_at": made_at.isoformat(timespec="milliseconds"),
         }
-        is_free = budget_usd is None or most is None
         writes: list[Write] = []
-        if budget_usd is not None and most is not None:
-            writes = await self._ledger.reserve_writes(reservation, "", budget_usd)
+        if most is not None:
+            limit = math.inf if budget_usd is None else budget_usd
+            writes = await self._ledger.reserve_writes(reservation, "", limit)
         writes += [
-            (_CREATE, [about | {"free": int(is_free)}]),
+            (_CREATE, [about | {"free": int(most is None)}]),
             (_TAKE, [{"id": reservation.id, "payer": self._payer, "key": key} for key in keys]),
             (_RESERVE_EACH, [{"id": reservation.id}]),
             (_DIVIDED, [{"id": reservation.id}]),
@@ -256,10 +266,6 @@ class CallBatches:
     def open_batches(self) -> list[Batch]:
         """Return the batches that answers may still come from, the oldest first."""
         return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
-
-    def batches(self) -> list[Batch]:
-        """Return all batches, the oldest first."""
-        return self._select(t.batches.c.payer == self._payer)
 
     def with_files(self) -> list[Batch]:
         """Return the collected batches whose files are still with the provider."""
@@ -338,14 +344,14 @@ class CallBatches:
         Args:
             batch: The batch.
             requests: The questions, by key; those with an answer stay as they are.
-            reason: Why they have no answer.
+            reason: Why they have no answer; "" if they were not sent.
             to: `LIVE` if they are to be asked without a batch, "" if they wait for the next one.
             is_billed: Whether they may have cost something: their reservations then stay spent.
         """
         rows, released = list[Row](), list[Row]()
         for key, each in requests.items():
             if not each.has_answer:
-                tries = "\n".join([*each.tries.splitlines(), reason])
+                tries = "\n".join([*each.tries.splitlines(), *filter(None, [reason])])
                 about = {"id": batch.id, "payer": self._payer, "key": key}
                 rows.append(about | {"to": to, "tries": tries})
                 released += [] if is_billed else [{"reservation": each.reservation}]

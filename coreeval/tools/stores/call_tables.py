@@ -77,6 +77,8 @@ batches = Table(
     Column("usd", Float, nullable=True),
     Column("live_usd", Float, nullable=True),
     Column("files", Text, nullable=False, server_default=""),
+    Column("folder", Text, nullable=False, server_default=""),
+    Column("unreadable_at", String(40), nullable=False, server_default=""),
     Column("made_at", String(40), nullable=False),
     Column("sent_at", String(40), nullable=False, server_default=""),
     Column("ended_at", String(40), nullable=False, server_default=""),

@@ -73,14 +73,14 @@ async def test_a_batch_that_the_budget_does_not_cover_is_not_made(calls: CallSto
     assert await begin(calls, "a", "b", budget=0.9) is None
 
     assert calls.ledger.spent().unknown_usd == 0
-    assert calls.batches.batches() == []
+    assert calls.batches.open_batches() == []
     assert calls.batches.queue_lengths()[0].requests == 2
 
 
-async def test_without_a_budget_nothing_is_reserved(calls: CallStore) -> None:
+async def test_without_a_budget_it_is_reserved_too(calls: CallStore) -> None:
     assert await begin(calls, "a", budget=None)
 
-    assert calls.ledger.spent().unknown_usd == 0
+    assert calls.ledger.spent().unknown_usd == 0.5
 
 
 async def test_an_answer_costs_what_it_cost_and_its_call_settles_it(calls: CallStore) -> None:
