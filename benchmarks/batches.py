@@ -1,12 +1,17 @@
 """A refresh through batches beside a live one: outcomes, money, rounds, and kills.
 
     python -m benchmarks.batches [--samples 300] [--kills 20] [--seed 7]
+    python -m benchmarks.batches --parked 2000 10000    # memory alone
 
 Real tweets and news; the roles are rules behind a local server that speaks OpenAI's files and
 batches (tests/support/batch_server.py) and answers a body in a batch as it answers it live. First
 the run is made live, then through batches, one command a round. Then runs through batches are
 killed (SIGKILL) at random moments, each command once, until there were enough kills. "Paid twice"
 are questions that the server processed in more than one batch.
+
+`--parked` measures the memory of runs that have so many made samples, all of which wait at their
+first question: of the command that asks and sends it, and of the one that collects answers which
+are none, asks again and sends that.
 """
 
 import argparse
@@ -34,6 +39,8 @@ from coreeval.tools.gdelt.local import open_folder
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
 
+DEMO = Path(__file__).parents[1] / "examples" / "demo"
+WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
 PRICE = {"input": 2.0, "output": 8.0, "batch_input": 1.0, "batch_output": 4.0}
 WAITING = 5
 MOST_COMMANDS = 60
@@ -173,6 +180,53 @@ def kill_once(trial: Trial, after_s: float) -> str:
     return "with a batch open" if opened else "between batches"
 
 
+def park(folder: Path, url: str, samples: int) -> list[float]:
+    """Send the first questions of samples, twice; return the peak of each command, in MiB."""
+    folder.mkdir()
+    chance = random.Random(samples)
+    with (folder / "made.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(samples):
+            words = " ".join(f"w{chance.randrange(10**6)}" for _ in range(15))
+            file.write(json.dumps({"text": f"{number} {words}", "label": "joy"}) + "\n")
+    config = {
+        "name": "parked",
+        "task": "emotion",
+        "dataset": {"format": "jsonl", "path": str(folder / "made.jsonl")},
+        "knowledge": {"path": str(DEMO / "news"), "window": WINDOW, "min_precision": "crawl"},
+        "models": {"default": {"model": "openai:stub", "base_url": url, "price": PRICE}},
+        "run": {"concurrency": 16, "batch": {"live_below": 0.0}, "budget_usd": 1e6},
+    }
+    (folder / "parked.yaml").write_text(yaml.safe_dump(config))
+    trial = Trial(config=folder / "parked.yaml", samples=samples)
+    return [_peak_of(trial.command()) for _ in range(2)]
+
+
+def _peak_of(command: list[str]) -> float:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr
+    said = process.stderr.read().decode()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != WAITING:
+        raise SystemExit(f"exit code {process.returncode}: {said}")
+    return used.ru_maxrss / 1024
+
+
+def print_parked(folder: Path, url: str, sizes: list[int]) -> None:
+    """Print the memory of runs by their samples, and what 100,000 would take by the slope."""
+    peaks = dict[int, list[float]]()
+    for number in sizes:
+        peaks[number] = park(folder / str(number), url, number)
+        told = ", ".join(f"{peak:.0f} MiB" for peak in peaks[number])
+        print(f"{number} samples parked: {told} (asked and sent; collected and sent)", flush=True)
+    if len(sizes) > 1:
+        few, many = min(sizes), max(sizes)
+        for first, last in zip(peaks[few], peaks[many], strict=True):
+            slope = (last - first) / (many - few)
+            most = last + slope * (100_000 - many)
+            print(f"  {slope * 2**20:.0f} bytes a sample: {most:.0f} MiB for 100,000")
+
+
 def payer_of(trial: Trial) -> str:
     """Return the name under which a run pays; "" before it has a manifest."""
     from coreeval.runs.manifest import read_manifest
@@ -194,10 +248,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--killed-samples", type=int, default=24)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--parked", type=int, nargs="+")
     options = parser.parse_args()
     os.environ |= {"OPENAI_API_KEY": "k", "NO_COLOR": "1"}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        if options.parked:
+            with serving("tests.support.batch_server", "--seconds", "0") as root:
+                print_parked(folder, f"{root}/v1", options.parked)
+            return
         news = open_folder(SHARED / "gdelt", folder / "news")
         server = write_config(folder / "server", news, "http://127.0.0.1:1/v1", 1)
         os.environ[CONFIG_VARIABLE] = str(server)

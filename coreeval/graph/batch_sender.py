@@ -85,6 +85,7 @@ class BatchSender:
             if not await self._create(batch, known, requests, wanted):
                 await self._batches.leave_queue(queue)
                 return True
+            del taken, requests  # or the next ones are read beside them
         return False
 
     def _tell_full_price(self, known: BatchModel) -> None:

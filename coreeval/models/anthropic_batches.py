@@ -5,6 +5,7 @@ A batch is one request with all others in it; its results are one file of JSON l
 so that one which was made unseen is told by the custom ids of its results.
 """
 
+import io
 import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -60,10 +61,13 @@ _STATUS: Final = {
 
 def encode_batch(requests: Sequence[BatchRequest]) -> bytes:
     """Return the body of the request that makes a batch."""
-    listed = b",".join(
-        b'{"custom_id":"%b","params":%b}' % (one.custom_id.encode(), one.body) for one in requests
-    )
-    return b'{"requests":[%b]}' % listed
+    body = io.BytesIO()  # holds one copy of the bodies; a join would make others
+    body.write(b'{"requests":[')
+    for number, one in enumerate(requests):
+        body.write(b"," if number else b"")
+        body.write(b'{"custom_id":"%b","params":%b}' % (one.custom_id.encode(), one.body))
+    body.write(b"]}")
+    return body.getvalue()
 
 
 class _Batch(BaseModel):

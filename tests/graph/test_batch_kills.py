@@ -43,6 +43,8 @@ def test_killed_again_and_again(lab: Lab, undisturbed: Undisturbed, deaths: Sequ
     provider, *deaths = deaths
     url = lab.server.url if provider == "openai" else lab.server.anthropic_url
     model = {"model": f"{provider}:scripted", "base_url": url, "price": PRICE}
+    if provider == "anthropic":
+        model["structured"] = "function_calling"  # names its schema, by which the server answers
     run = {"concurrency": 4, "batch": {"live_below": 0}, "budget_usd": 50.0}
     lab.write(models={"default": model}, run=run)
     lab.server.seconds = 0.0

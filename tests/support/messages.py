@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -53,4 +54,6 @@ def message(
 def _block(content: str, tool: str | None) -> dict[str, object]:
     if tool is None:
         return {"type": "text", "text": content}
-    return {"type": "tool_use", "id": "toolu_1", "name": tool, "input": json.loads(content)}
+    with suppress(ValueError):
+        return {"type": "tool_use", "id": "toolu_1", "name": tool, "input": json.loads(content)}
+    return {"type": "text", "text": content}

@@ -81,7 +81,9 @@ class _Format(Shown):
 
 
 class _Tool(Shown):
-    function: _Named
+    function: _Named | None = None
+    name: str = ""
+    """Where Anthropic has it."""
 
 
 class _Message(Shown):
@@ -105,7 +107,8 @@ class Prompted:
     def shape(self) -> str:
         """The name of the answer's schema, which tells the role: extraction, plan, label, …"""
         if self._asked.tools:
-            return self._asked.tools[0].function.name
+            tool = self._asked.tools[0]
+            return tool.function.name if tool.function else tool.name
         return self._asked.response_format.json_schema.name if self._asked.response_format else ""
 
     @property
