@@ -35,6 +35,7 @@ MOST_PAGES: Final = 1_000
 CLOCK_SLACK: Final = timedelta(minutes=10)
 """How far a provider's clock may be behind ours (own choice)."""
 _CONNECT_S: Final = 10.0
+_PIECE_BYTES: Final = 1 << 16
 NO_PATH: Final = (404, 405, 501)
 """How an endpoint says that it has no such path."""
 
@@ -71,8 +72,25 @@ class BatchHttpClient(httpx2.AsyncClient):
             httpx2.RequestError: there is no response, or its body is broken or too long.
         """
         self._check_origin(request)
+        if isinstance(request.stream, httpx2.AsyncByteStream):
+            request.stream = _InPieces(request.stream)
         response = await super().send(request, stream=True, follow_redirects=False)
         return response if stream and response.is_success else await read_bounded(response)
+
+
+class _InPieces(httpx2.AsyncByteStream):
+    """A body in small pieces: the transport copies what it cannot send at once, a whole batch."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._body:
+            for start in range(0, len(part), _PIECE_BYTES):
+                yield part[start : start + _PIECE_BYTES]
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
 
 
 class Listed(Protocol):

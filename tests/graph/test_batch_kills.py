@@ -27,7 +27,7 @@ DEATHS = {
     "storing at OpenAI": ("openai", "after:_use_answer:2", "after:_delete_files:2"),
     "at Anthropic": ("anthropic", "server:1", "before:_note_sent:1", "after:keep:2"),
 }
-"""The provider, and what kills a run, the run resumed after it, the run resumed after that, and so on."""
+"""The provider, and what kills a run, the run resumed after it, the one after that, and so on."""
 PLACES = {
     "begin": CallBatches,
     "keep": CallBatches,

@@ -313,13 +313,12 @@ class _Speaker:
         )
 
     async def list(self, http: web.Request) -> web.Response:
-        listed = self._server.batches.values()
-        known = [] if self._server.faults.lost else [b for b in listed if b.speech == self._speech]
+        made = [] if self._server.faults.lost else self._server.batches.values()
+        known = [batch for batch in made if batch.speech == self._speech]
         for batch in known:
             await self._server.advance(batch)
-        return web.json_response(
-            page_of(self._server.faults, http, [self._told(one) for one in known])
-        )
+        listed = [self._told(one) for one in known]
+        return web.json_response(page_of(self._server.faults, http, listed))
 
     async def look(self, http: web.Request) -> web.StreamResponse:
         self._server.seen_looks += 1
