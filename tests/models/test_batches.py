@@ -4,9 +4,12 @@ import asyncio
 import logging
 import ssl
 import traceback
+import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
+import httpx2
 import pytest
 import trustme
 from langchain_core.messages import AIMessage
@@ -394,3 +397,32 @@ async def test_a_response_takes_no_longer_than_it_may(
     with pytest.raises(CallFailure, match=r"no answer within 0\.2 s|connection failed") as caught:
         await batches.look(state.provider_id)
     assert caught.value.kind == "transient"
+
+
+@both
+async def test_a_large_batch_is_held_in_memory_once_more_while_it_is_sent(
+    server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transport copies each piece that it is given, so that pieces are small."""
+    sizes = list[int]()
+
+    async def receive(_transport: object, request: httpx2.Request) -> httpx2.Response:
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
+        sizes.extend([len(piece) async for piece in request.stream])
+        return httpx2.Response(200, json={"id": "file-1"}, request=request)
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", receive)
+    size, batches = 1 << 15, open_batches(server, speech)
+    requests = [
+        BatchRequest(custom_id=custom_id(number), body=b'{"text": "%b"}' % (b"x" * size))
+        for number in range(200)
+    ]
+    tracemalloc.start()
+    try:
+        with suppress(CallFailure):  # what came back is no batch
+            await batches.create("b-1", requests)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(sizes) > 200 * size and max(sizes) <= 1 << 16
+    assert peak < 1.5 * 200 * size
