@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
+from multiprocessing.process import BaseProcess
 from unittest import mock
 
 import pytest
@@ -88,7 +89,7 @@ def die(lab: Lab, command: str, death: str) -> None:
     lab.server.on_created = ignore_creation
 
 
-def start(lab: Lab, command: str, death: str = "") -> worker.BaseProcess:
+def start(lab: Lab, command: str, death: str = "") -> BaseProcess:
     """Start a command that waits for batches, and dies at a moment."""
     root = str(lab.files.root)
     given = {

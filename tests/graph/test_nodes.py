@@ -12,8 +12,8 @@ from coreeval.config import load_config
 from coreeval.graph.bundled import demo_data
 from tests.graph.kit import Lab, config_of
 from tests.support.answers import OfflineAnswers
+from tests.support.batch_server import BatchServer
 from tests.support.careless import Careless
-from tests.support.llm_server import LLMServer
 from tests.support.wire import Prompted, ShownItem
 
 MARKS = "@user so happy \U0001f602 #happy #joy"
@@ -31,7 +31,7 @@ def own(tmp_path: Path) -> Iterator[Lab]:
     config = tmp_path / "any.yaml"
     config.write_text(yaml.safe_dump(config_of("http://127.0.0.1:9/v1") | {"dataset": dataset}))
     answers = OfflineAnswers(load_config(config), tmp_path / ".coreeval")
-    server = LLMServer(answers)
+    server = BatchServer(answers)
     with server.in_thread():
         lab = Lab(folder=tmp_path, server=server, answers=Careless(answers))
         lab.write(dataset=dataset)

@@ -30,8 +30,9 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import Workspace
 from tests.graph.kit import OPEN, SAMPLES, Lab, config_of, ended
 from tests.support.answers import OfflineAnswers
+from tests.support.batch_server import BatchServer
 from tests.support.careless import Careless
-from tests.support.llm_server import LLMServer, Reply, Request, refused
+from tests.support.llm_server import Reply, Request, refused
 from tests.support.odd_rows import odd_row
 from tests.support.wire import Prompted
 
@@ -55,7 +56,7 @@ def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
     config = folder / "any.yaml"
     config.write_text(yaml.safe_dump(config_of("http://127.0.0.1:9/v1") | changes))
     answers = OfflineAnswers(load_config(config), folder)
-    server = LLMServer(answers)
+    server = BatchServer(answers)
 
     def make(where: Path) -> Lab:
         shutil.copytree(Workspace(folder).gdelt, Workspace(where / ".coreeval").gdelt)
