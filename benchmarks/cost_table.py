@@ -3,8 +3,10 @@
     python -m benchmarks.cost_table
 
 Prompts are rendered on the bundled samples of each task, and the likely cost of a sample is carried
-over to the benchmark's test set. Nothing is asked. The second refresh comes a month after the first
-with `--from latest --stale-after 90d`, in the same workspace.
+over to the benchmark's test set. Nothing is asked. Live calls of a role are taken to find its
+instructions in the provider's cache, all but the first: a run would ask about all bundled samples
+at once and find nothing, but of a test set these are few. The second refresh comes a month after
+the first with `--from latest --stale-after 90d`, in the same workspace.
 """
 
 import tempfile
@@ -98,6 +100,7 @@ def _estimate(folder: Path, task: str, model: str) -> CostEstimate:
         "dataset": {**DATASETS[task], "path": str(data / DATASETS[task]["path"]), "split": "test"},
         "knowledge": {"path": str(data / "news"), "window": WINDOW, "min_precision": "crawl"},
         "models": {"default": model},
+        "run": {"concurrency": 1},
     }
     path = folder / f"{task}.yaml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")

@@ -8,14 +8,18 @@ from typing import cast
 
 import pytest
 
+from coreeval.agents.label_judge import LLMBatchLabelJudge
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
 from coreeval.agents.roles import Team
 from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team, llm_roles
 from coreeval.config import ROLES, ModelsConfig, RunConfig
+from coreeval.graph.estimate.call_figures import CHARACTERS_PER_TOKEN
 from coreeval.models import close_models, record_calls
+from coreeval.models.prompt_cache import FEWEST_TOKENS
 from coreeval.prompts import to_prompt_json
 from coreeval.schema import Pipeline, RoleName
 from coreeval.tasks import load_task
+from coreeval.tools.stores.call_records import canonical_json
 from coreeval.tools.stores.call_store import open_calls
 from tests.agents.llm.conftest import Script
 from tests.agents.llm.support import EMOTION, PROMPTS, TWEET, news
@@ -81,6 +85,27 @@ def test_a_model_answers_in_the_order_that_the_prompt_explains(
     told = re.findall(r'^"(\w+)":', PROMPTS[player.prompt_name(task)].text, re.MULTILINE)
     if role != "fact_judge":  # its one key is told in a sentence
         assert list(keys) == told
+
+
+@pytest.mark.parametrize("player", [*LLM_ROLES.values(), LLMBatchLabelJudge])
+@pytest.mark.parametrize(("name", "target"), TASKS)
+def test_what_is_the_same_in_all_prompts_of_a_role_is_long_enough_for_caches(
+    script: Script, player: type[LLMRole], name: str, target: str | None
+) -> None:
+    task = load_task(name, target)
+    played = player(task, script(), PROMPTS)
+    blocks = PROMPTS[player.prompt_name(task)].variables - FIXED - {"unchecked"}
+    system = played._messages(**dict.fromkeys(blocks, ""))[0]["content"]
+    characters = len(system) + len(canonical_json(played.schema))
+    assert characters / CHARACTERS_PER_TOKEN.likely >= FEWEST_TOKENS
+
+
+def test_both_label_judges_are_shown_the_same_examples() -> None:
+    one, many = (
+        re.findall(r"^Examples of .*?(?=\n\n)", PROMPTS[name].text, re.DOTALL | re.MULTILINE)
+        for name in ("label_judge", "label_judge_batch")
+    )
+    assert len(one) == 1 and one == many
 
 
 def test_a_task_without_a_line_says_so(script: Script) -> None:
