@@ -256,7 +256,8 @@ def test_the_table_and_a_file_of_prices_are_named(shell: Shell) -> None:
 
 
 def test_what_comes_from_the_provider_s_cache_is_expected_by_its_rule(shell: Shell) -> None:
-    models = {"default": "offline", "composer": "openai:gpt-5.5", "label_judge": "openai:gpt-5.5"}
+    judge_model = "anthropic:claude-opus-4-7"  # caches from 2,048 tokens on
+    models = {"default": "offline", "composer": "openai:gpt-5.5", "label_judge": judge_model}
     config = shell.config({"models": models, "run.concurrency": 2})
     document = shell("estimate", config, "--json").document
     lines = {line["role"]: line for line in document["lines"]}
