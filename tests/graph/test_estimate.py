@@ -461,11 +461,9 @@ def test_models_without_a_batch_price_are_named_and_asked_live() -> None:
     assert mixed and mixed.usd is None and mixed.unpriced == ("openai:new",)
 
 
-def test_cached_tokens_of_a_batch_cost_at_most_its_price() -> None:
-    dear = BATCHED.model_copy(update={"cached_input": 1.5})
-    cheap = BATCHED.model_copy(update={"cached_input": 0.2})
-    assert [found and found.cached_input for found in map(find_batch_price, (dear, cheap))] == [
-        1,
-        0.2,
-    ]
+def test_cached_tokens_of_a_batch_cost_as_its_others_and_writing_is_discounted() -> None:
+    model = BATCHED.model_copy(update={"cached_input": 0.2, "cache_write": 2.5})
+    found = find_batch_price(model)
+    assert found and found.cached_input is None
+    assert found.cache_write == 2.5 * model.batch_input / model.input
     assert find_batch_price(FREE) is None
