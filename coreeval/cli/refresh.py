@@ -70,8 +70,8 @@ def refresh(
         bool | None,
         typer.Option(
             "--batch/--no-batch",
-            help="Ask through the providers' batch APIs, at half the list price; ends with 5 while it "
-            "waits for them.",
+            help="Ask through the providers' batch APIs, at half the list price; ends with 5 while "
+            "it waits for them.",
             show_default=False,
         ),
     ] = None,

@@ -465,5 +465,5 @@ def test_cached_tokens_of_a_batch_cost_as_its_others_and_writing_is_discounted()
     model = BATCHED.model_copy(update={"cached_input": 0.2, "cache_write": 2.5})
     found = find_batch_price(model)
     assert found and found.cached_input is None
-    assert found.cache_write == 2.5 * model.batch_input / model.input
+    assert found.cache_write == 2.5 * (model.batch_input or 0) / model.input
     assert find_batch_price(FREE) is None
