@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from coreeval.config import ROLES, ModelConfig, PriceConfig
-from coreeval.errors import CoreEvalError, ModelUnusable
+from coreeval.errors import CoreEvalError, ModelUnusable, RunError
 from coreeval.graph.run_context import RunContext
 from coreeval.models import open_model
 from coreeval.models.batch_dispatch import Batching
@@ -27,9 +27,14 @@ class BatchModel:
     endpoint: BatchEndpoint
     price: PriceConfig | None
     """What it charges without batches; None if that is not known."""
+    folder: str
+    """The folder that its batches are written into; "" if they are sent."""
 
     def to_error(self, failure: CallFailure) -> CoreEvalError:
         """Return the error of a failure that ends the run."""
+        if self.folder:
+            hint = "see to the folder, then resume; run.batch.files names it"
+            return RunError(failure.message, where=self.folder, hint=hint)
         endpoint = self.model.identity.endpoint
         final = to_final_error(
             failure,
@@ -80,7 +85,7 @@ class BatchModels:
                 where=endpoint,
                 hint="put it back into the config, or start a new run",
             )
-        return BatchModel(model=found[0], endpoint=batches, price=found[1])
+        return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
         """Ask an endpoint about a batch, again if that may help.

@@ -273,6 +273,15 @@ def test_half_a_character_in_an_error_of_a_provider_is_no_fault_of_ours(
     assert_as_live(lab, undisturbed)
 
 
+def test_a_folder_that_cannot_be_used_is_told_with_its_name(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file, no folder")
+    lab.write(run={"concurrency": 4, "batch": {"files": str(tmp_path / "out"), "live_below": 0}})
+    with pytest.raises(CoreEvalError) as caught:
+        begin(lab)
+    assert caught.value.where == str(tmp_path / "out")
+    assert "run.batch.files" in caught.value.hint
+
+
 def test_batches_in_a_folder_are_collected_from_there_whatever_the_config_says_now(
     lab: Lab, tmp_path: Path
 ) -> None:

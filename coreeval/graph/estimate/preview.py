@@ -105,7 +105,7 @@ def preview(
     """Refresh the first samples and estimate the cost of the others from their usage.
 
     It is a normal run in the workspace: a later run reuses the answers without paying
-    again, and the estimate leaves them out.
+    again, and the estimate leaves them out. It does not wait for batches.
 
     Args:
         config: Path of the YAML config.
@@ -121,7 +121,8 @@ def preview(
     """
     lab = open_lab(config, overrides)
     counted, assignments = count_samples(lab.setup, limit), assign_roles(lab.setup.config)
-    done = refresh(config, limit=min(samples, counted.samples), overrides=overrides, around=around)
+    live = [*overrides, "run.batch=false"] if lab.setup.config.run.batch else overrides
+    done = refresh(config, limit=min(samples, counted.samples), overrides=live, around=around)
     _refuse_stopped(done)
     config_run = lab.setup.config.run
     bill = read_run_usage(
