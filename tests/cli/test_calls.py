@@ -258,7 +258,7 @@ def test_texts_damaged_rows_and_lost_reservations_go(shell: Shell, folder: Path)
 
 def test_batches_of_runs_that_are_gone_go(shell: Shell, folder: Path) -> None:
     made = "('{id}', 'trial/gone@then', 'http://here', 'openai:m', 'sent', '', '', '', 1, 0, 0, "
-    made += "NULL, NULL, NULL, '', '2026-01-01T00:00:00+00:00', '', '')"
+    made += "NULL, NULL, NULL, '', '', '', '2026-01-01T00:00:00+00:00', '', '')"
     change(folder, f"INSERT INTO batches VALUES {made.format(id='1')}")
     document = gc(shell).document
     assert (document["batches"], count(folder, "batches")) == (1, 0)

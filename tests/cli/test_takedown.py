@@ -164,7 +164,9 @@ def _bodies(path: Path) -> Iterator[bytes]:
 
 def _blobs(path: Path) -> Iterator[bytes]:
     with closing(sqlite3.connect(path)) as file:
-        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = file.execute(  # a virtual table has its bytes in others
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
+        ).fetchall()
         for (table,) in tables:
             for row in file.execute(f'SELECT * FROM "{table}"'):
                 yield from (_inflated(each) for each in row if isinstance(each, bytes))

@@ -174,8 +174,10 @@ _MAKE_INDEX = f"""
 _MAKE_UNINDEXED = f"CREATE TABLE {UNINDEXED} (seq INTEGER PRIMARY KEY)"
 _PLACE_OF = "(SELECT seq FROM samples WHERE id = {row}.sample_id)"
 _QUEUE_RESULT = f"""
-    INSERT OR IGNORE INTO {UNINDEXED} SELECT seq FROM samples WHERE id = NEW.sample_id;
+    INSERT INTO {UNINDEXED} SELECT seq FROM samples
+    WHERE id = NEW.sample_id AND seq NOT IN (SELECT seq FROM {UNINDEXED});
 """
+"""Without OR IGNORE: a trigger takes over how the statement that fires it handles conflicts."""
 _UNINDEX_RESULT = f"""
     INSERT INTO {SEARCH_INDEX} ({SEARCH_INDEX}, rowid, text)
     SELECT 'delete', seq, text FROM sought
