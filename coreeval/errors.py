@@ -35,7 +35,10 @@ import errno
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+
+WAITING: Final = 5
+"""The exit code of a run that waits for batches, which is no error."""
 
 
 class CoreEvalError(Exception):

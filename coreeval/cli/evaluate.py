@@ -24,7 +24,7 @@ from coreeval.cli.output import (
     one_line,
     show,
 )
-from coreeval.cli.refresh import WAITING
+from coreeval.errors import WAITING
 from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price, format_interval, format_number

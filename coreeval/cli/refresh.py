@@ -34,6 +34,7 @@ from coreeval.cli.output import (
     outcome_lines,
     show,
 )
+from coreeval.errors import WAITING
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price
 
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from coreeval.runs.manifest import Cost, Manifest
 
 
-WAITING = 5
-"""The exit code of a run that waits for batches (design.md §7)."""
 WaitOption = Annotated[
     bool, typer.Option("--wait", help="Wait for batches instead of ending while they are open.")
 ]

@@ -5,10 +5,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from coreeval.config.schedule import HookConfig, format_version, is_version
 from coreeval.errors import (
+    WAITING,
     GateNotMet,
     Interrupted,
     ReviewOpen,
@@ -34,8 +35,6 @@ from coreeval.tools.workspace import RunFiles
 Ending = Literal[
     "released", "failed", "gate", "interrupted", "waiting", "held", "nothing", "clock_back"
 ]
-WAITING: Final = 5
-"""The exit code of a run that waits for batches (design.md §7)."""
 IDLE_ENDINGS: frozenset[Ending] = frozenset({"nothing", "held"})
 """The endings of checks that had nothing to do."""
 HookCaller = Callable[[Sequence[HookConfig], HookEvent, Path], tuple[HookResult, ...]]
