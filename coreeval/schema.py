@@ -12,7 +12,9 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StringConstraints,
+    model_serializer,
     model_validator,
 )
 
@@ -55,7 +57,12 @@ Pipeline = Literal["full", "lean"]
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated", "control"]
+TaskKind = Literal["labels", "choice", "answer", "summary"]
+"""What the gold of a task's samples is: a label, one of a sample's options, accepted short answers,
+or a reference summary."""
 AnswerKind = Literal["answered", "refused", "truncated", "unparsed"]
+MOST_OPTIONS = 26
+"""The most options of a choice: one for each letter."""
 Text = Annotated[str, StringConstraints(min_length=1)]
 Seed = Annotated[int, AfterValidator(lambda given: given % 2**32)]
 """The seed of all that is drawn, in the range that NumPy and scikit-learn take; any other integer
@@ -101,11 +108,19 @@ class Task(Value):
     """What kind of benchmark: its fields, its label space and what each role must know of it."""
 
     name: str
+    kind: TaskKind = "labels"
     description: str
     """One sentence a stranger understands."""
     fields: tuple[str, ...] = Field(min_length=1)
     """Names of the text fields, in reading order, e.g. `("sentence1", "sentence2")`."""
-    labels: tuple[Label, ...] = Field(min_length=2)
+    labels: tuple[Label, ...]
+    """The label space; of a choice its letters, of answers their types (`coreeval.tasks.kinds`)."""
+    options: Annotated[int, Field(ge=0, le=MOST_OPTIONS)] = 0
+    """The most options of a choice; 0 for the other kinds."""
+    hidden_fields: tuple[str, ...] = ()
+    """Fields that hold the gold: never shown to a judge or target that must find it."""
+    carried_fields: tuple[str, ...] = ()
+    """Fields that no role writes: a new text has those of its original."""
     question: str
     """The label question put to a blind judge; may name `$target`."""
     language: Language = ENGLISH
@@ -128,6 +143,20 @@ class Task(Value):
     """What a role must know about this task, one short paragraph for each role."""
     templates: tuple[str, ...] = Field(min_length=1)
     """Prompts that put a sample to a target model; `$name` of each field, `$labels`, `$target`."""
+
+    @property
+    def shown_fields(self) -> tuple[str, ...]:
+        """Return the fields that are shown to whoever must find the gold."""
+        return tuple(name for name in self.fields if name not in self.hidden_fields)
+
+    @model_serializer(mode="wrap")
+    def _omit_kind_of_labels(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out what only other kinds have, so that tasks with labels keep their hashes."""
+        said: dict[str, object] = dump(self)
+        if self.kind == "labels":
+            for name in ("kind", "options", "hidden_fields", "carried_fields"):
+                said.pop(name, None)
+        return said
 
 
 class Sample(Value):

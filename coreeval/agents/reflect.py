@@ -22,7 +22,8 @@ from coreeval.schema import (
     Sample,
     Task,
 )
-from coreeval.tasks.task_file import UNDECIDED, find_label, fold_name
+from coreeval.tasks import find_label, fold_name
+from coreeval.tasks.task_file import UNDECIDED
 
 _ROUTES: Mapping[FactDefect, Route] = {
     "identity": "replace",

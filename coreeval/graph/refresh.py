@@ -36,7 +36,7 @@ from coreeval.graph.worker_shares import refuse_network_filesystem
 from coreeval.models import open_model_pool
 from coreeval.models.budget import SHARED_PATIENCE_S
 from coreeval.runs.manifest import ControlPass
-from coreeval.schema import Sample
+from coreeval.schema import Sample, Task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
 from coreeval.tools.stores.run_store import RunStore
@@ -218,10 +218,25 @@ def _find_newest_dates(run: RunContext) -> dict[str, datetime]:
 
 
 def _build_teams(run: RunContext, materials: TeamInputs) -> Callable[[Sample], TaskTeam]:
-    """Return the function that finds a sample's task and team; all teams are built at the start."""
-    tasks = run.tasks()
-    parts = {task.target: TaskTeam(task=task, team=run.hire(task, materials)) for task in tasks}
-    return lambda sample: parts[run.load_task_of(sample).target]
+    """Return the function that finds a sample's task and team.
+
+    A team for each stance target is built at the start; for samples with other fields than the
+    task states, such as options, one is built when the first of them comes.
+    """
+
+    def hire(task: Task) -> TaskTeam:
+        return TaskTeam(task=task, team=run.hire(task, materials))
+
+    parts = {(task.target, task.fields): hire(task) for task in run.tasks()}
+
+    def find(sample: Sample) -> TaskTeam:
+        task = run.load_task_of(sample)
+        key = task.target, task.fields
+        if key not in parts:
+            parts[key] = hire(task)
+        return parts[key]
+
+    return find
 
 
 def build_control_setup(setup: Setup) -> Setup:

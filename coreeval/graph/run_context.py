@@ -20,7 +20,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
-from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tasks import ALL_TARGETS, adapt_task, load_task
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
@@ -166,9 +166,9 @@ class RunContext:
         return [_load_target_task(task, target, language) for target in self.inputs.targets(self)]
 
     def load_task_of(self, sample: Sample) -> Task:
-        """Return the task of a sample: with several stance targets, the task of its own target."""
+        """Return the task of a sample: with its fields and options, and its own stance target."""
         if self.config.dataset.target != ALL_TARGETS:
-            return self.task
+            return adapt_task(self.task, sample.fields)
         return _load_target_task(
             self.config.task, find_target(sample.id) or "", self.config.dataset.language
         )

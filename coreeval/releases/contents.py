@@ -17,6 +17,7 @@ from coreeval.releases.release_manifest import ArmRow, SampleRow
 from coreeval.runs.manifest import full_counts
 from coreeval.runs.quality import SampleEnding, measure_shares
 from coreeval.schema import Task
+from coreeval.tasks import adapt_task
 
 
 class Contradiction(NamedTuple):
@@ -100,7 +101,7 @@ def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples)
 def _check_text(row: ArmRow, sample: SampleRow | None, column: str, task: Task) -> None:
     if sample is None or getattr(sample, column) is None:
         raise _Contradicts(f"samples/ has no such text of {row.id}")
-    if set(row.fields) != set(task.fields):
+    if set(row.fields) != set(adapt_task(task, row.fields).fields):
         raise _Contradicts(f"{row.id} does not have the fields of the task")
     if hash_texts(row.fields) != getattr(sample, column):
         raise _Contradicts(f"the text of {row.id} is not the one that samples/ records")

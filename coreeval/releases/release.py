@@ -23,6 +23,8 @@ from coreeval.releases.release_manifest import (
 from coreeval.runs.arms import shard_name
 from coreeval.runs.manifest import describe_first_problem
 from coreeval.schema import Outcome, Task
+from coreeval.tasks import kind_of
+from coreeval.tasks.kinds import PublishedItem
 from coreeval.tools.files import (
     ParquetRow,
     parse_json,
@@ -41,7 +43,7 @@ ReleasedArm = Literal["updated", "semantic", "original"]
 T = TypeVar("T")
 _COMPARED_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")
 _COMPARED_ROWS = TypeAdapter(list[tuple[str, str, Outcome, Sha256 | None, Sha256 | None]])
-_BESIDE_TEXTS = frozenset(ArmRow.model_fields) - {"fields"}
+_BESIDE_ITEM = frozenset(ArmRow.model_fields) - {*PublishedItem._fields}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,8 @@ class Release:
         """
         if name == "original" and not self.manifest.licence.redistribute:
             return iter(())
-        return _rows(self.file(name), _arm_row, ids)
+        restore = kind_of(self.task).restore
+        return _rows(self.file(name), lambda row: _arm_row(row, restore), ids)
 
     def compared_samples(self) -> Sequence[ComparedSample]:
         """Return what every sample of two releases is compared by: much faster than `samples`.
@@ -165,9 +168,10 @@ def _unreadable(file: Path, problem: str) -> ReleaseError:
     )
 
 
-def _arm_row(row: ParquetRow) -> ArmRow:
-    texts = {name: text for name, text in row.items() if name not in _BESIDE_TEXTS}
-    return ArmRow.model_validate({**{n: row[n] for n in row if n not in texts}, "fields": texts})
+def _arm_row(row: ParquetRow, restore: Callable[[ParquetRow], PublishedItem]) -> ArmRow:
+    item = restore({name: value for name, value in row.items() if name not in _BESIDE_ITEM})
+    beside = {name: value for name, value in row.items() if name in _BESIDE_ITEM}
+    return ArmRow.model_validate(beside | item._asdict())
 
 
 def read_release(path: Path) -> Release:

@@ -9,7 +9,8 @@ from typing import Literal
 
 from coreeval.config.base import is_split_name
 from coreeval.errors import ConfigError
-from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
+from coreeval.schema import Arm, Evidence, Freshness, Label, ReplacedFact, Task, Triple
+from coreeval.tasks import kind_of
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
@@ -140,11 +141,10 @@ def _semantic(store: RunStore, task: Task) -> Iterator[ParquetRow]:
 def arm_row(task: Task, ended: SampleResult, fields: Mapping[str, str]) -> ParquetRow:
     """Return a row of an arm."""
     sample, result = ended.sample, ended.result
+    label = Label(id=sample.label, name=sample.label_text, meaning="")
     return {
         "id": sample.id,
-        **{name: fields[name] for name in task.fields},
-        "label": sample.label,
-        "label_text": sample.label_text,
+        **kind_of(task).write(task, fields, label),
         "outcome": result.outcome,
         "attempts": result.attempts,
         "semantic_status": result.semantic_status,
@@ -240,9 +240,7 @@ def arm_columns(task: Task) -> ParquetColumns:
     """Return the columns of an arm."""
     return {
         "id": "string",
-        **{name: "string" for name in task.fields},
-        "label": "int64",
-        "label_text": "string",
+        **kind_of(task).columns(task),
         "outcome": "string",
         "attempts": "int64",
         "semantic_status": "string",
@@ -254,13 +252,18 @@ def class_label_metadata(task: Task, columns: ParquetColumns) -> dict[str, str]:
 
     ClassLabel counts from 0 without gaps; other label spaces stay plain integers.
     """
-    features: dict[str, ParquetRow] = {
-        name: {"dtype": kind, "_type": "Value"} for name, kind in columns.items()
+    features: dict[str, object] = {
+        name: [_value("string")] if kind == "strings" else _value(kind)
+        for name, kind in columns.items()
     }
     labels = sorted(task.labels, key=lambda label: label.id)
-    if [label.id for label in labels] == list(range(len(labels))):
+    if "label" in columns and [label.id for label in labels] == list(range(len(labels))):
         features["label"] = {"names": [label.name for label in labels], "_type": "ClassLabel"}
     return {"huggingface": json.dumps({"info": {"features": features}})}
+
+
+def _value(dtype: str) -> dict[str, str]:
+    return {"dtype": dtype, "_type": "Value"}
 
 
 def _chunks(facts: Iterable[ReplacedFact]) -> Iterator[list[ReplacedFact]]:

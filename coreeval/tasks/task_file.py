@@ -1,7 +1,8 @@
 """Loads a task, built in or from a file, and checks everything in it.
 
-A task file is a `Task` and the targets that it knows by a short name. Each problem is one line,
-and none is raised. `find_label` finds a label by any name that a file or a model gives it.
+A task file is a `Task` and the targets that it knows by a short name; of a kind other than labels
+it may leave out what is the same for most tasks of its kind (`kinds.yaml`). Each problem is one
+line, and none is raised.
 """
 
 import difflib
@@ -9,6 +10,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -23,48 +25,11 @@ from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_te
 from coreeval.errors import TaskError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
+from coreeval.tasks.kinds import KINDS, kind_of
+from coreeval.tasks.label_finder import fold_name
 
 UNDECIDED = "unclear"
 """Answer of a blind judge if no label fits; labels must not have this name."""
-
-
-def fold_name(text: str) -> str:
-    """Return a name in one case, with `_`, `-` and runs of spaces made equal."""
-    return " ".join(text.replace("_", " ").replace("-", " ").casefold().split())
-
-
-def find_label(task: Task, value: object) -> Label | None:
-    """Return the label for a name, an alias or an integer id; None for anything else.
-
-    A whole number may be given as text or as a float, because some files have no types.
-    """
-    return make_label_finder(task)(value)
-
-
-def make_label_finder(task: Task) -> Callable[[object], Label | None]:
-    """Return `find_label` bound to one task and prepared for many rows."""
-    ids = {label.id: label for label in task.labels}
-    names = {
-        fold_name(name): label for label in task.labels for name in (label.name, *label.aliases)
-    }
-
-    def find(value: object) -> Label | None:
-        number = _parse_integer(value)
-        if number is None:
-            return names.get(fold_name(str(value)))
-        return ids.get(number) or names.get(str(number))
-
-    return find
-
-
-def _parse_integer(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return int(number) if number.is_integer() else None
 
 
 class TaskTarget(Value):
@@ -110,7 +75,8 @@ def mentions_target(task: Task) -> bool:
 
 RESERVED_NAMES = frozenset(
     ("id", "split", "label", "label_text", "labels", "target", "outcome", "attempts",
-     "semantic_status", "field", "number")
+     "semantic_status", "field", "number", "item", "choices", "answer", "answer_text", "answers",
+     "answer_type", "unit", "tolerance", "program", "summary")
 )  # fmt: skip
 """Names that templates or dataset columns already use for something else."""
 
@@ -128,11 +94,41 @@ def parse_task_file(raw: object) -> TaskFile | list[TaskProblem]:
     """Return the content of a task file, or everything that is wrong with it."""
     if not isinstance(raw, dict):
         return [TaskProblem("a task file must be a mapping of keys to values")]
+    if problem := _find_kind_defect(raw):
+        return [problem]
+    kind = raw.get("kind", "labels")
     try:
-        file = TaskFile.model_validate(raw)
+        file = TaskFile.model_validate(_kind_defaults().get(kind, {}) | raw)
     except ValidationError as error:
         return [_explain_error(detail) for detail in error.errors()]
+    if kind != "labels":
+        file = file.model_copy(update={"labels": KINDS[file.kind].labels(file)})
     return [problem for check in TASK_CHECKS for problem in check(file)] or file
+
+
+_OF_CODE = ("hidden_fields", "carried_fields")
+"""Keys of a task that its kind sets."""
+
+
+def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
+    """Return what is wrong with the kind, or with keys that only some kinds have."""
+    kind = raw.get("kind", "labels")
+    if kind not in KINDS:
+        return TaskProblem(f"there is no kind {kind!r}", suggest_name(str(kind), list(KINDS)))
+    if kind != "labels" and "labels" in raw:
+        return TaskProblem(f"a task of the kind {kind} has no labels", "remove them")
+    if kind != "choice" and "options" in raw:
+        return TaskProblem(f"a task of the kind {kind} has no options", "remove the key")
+    own = next((key for key in _OF_CODE if key in raw), None)
+    return TaskProblem(f"unknown key {own!r}", "remove it: the kind sets it") if own else None
+
+
+@cache
+def _kind_defaults() -> dict[str, dict[str, object]]:
+    """Return what a task file may leave out, by kind."""
+    text = (resources.files("coreeval.tasks") / "kinds.yaml").read_text(encoding="utf-8")
+    found: dict[str, dict[str, object]] = yaml.safe_load(text)
+    return found
 
 
 def _explain_error(error: ErrorDetails) -> TaskProblem:
@@ -183,6 +179,13 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
         yield TaskProblem("symmetric: only a task with two fields can be symmetric")
 
 
+def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
+    if file.kind == "labels" and len(file.labels) < _FEWEST_LABELS:
+        yield TaskProblem(f"labels: a task needs {_FEWEST_LABELS} labels, and has one")
+    if file.kind == "choice" and file.options < _FEWEST_LABELS:
+        yield TaskProblem("options: a choice has at least 2 options", "options: 4")
+
+
 def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
     for number in _find_repeats(label.id for label in file.labels):
         yield TaskProblem(
@@ -212,10 +215,16 @@ def _label_names(label: Label) -> set[str]:
 
 
 def _check_texts(file: TaskFile) -> Iterator[TaskProblem]:
-    allowed = (*file.fields, "labels", "target")
+    allowed = (*file.fields, "labels", "target", *kind_of(file).template_variables)
     yield from _check_variables("question", file.question, ("target",), must=())
     for number, template in enumerate(file.templates):
-        yield from _check_variables(f"templates.{number}", template, allowed, must=file.fields)
+        must = () if _shows_item(template) else file.fields
+        yield from _check_variables(f"templates.{number}", template, allowed, must=must)
+
+
+def _shows_item(template: str) -> bool:
+    """Return whether a template shows all fields at once."""
+    return "item" in Template(template).get_identifiers()
 
 
 def _check_variables(
@@ -256,6 +265,9 @@ def _check_words(file: TaskFile) -> Iterator[TaskProblem]:
             yield TaskProblem(f"{key}: a word of it is blank", "leave it out")
 
 
+_FEWEST_LABELS = 2
+
+
 def _find_repeats(values: Iterable[object]) -> list[object]:
     return [value for value, times in Counter(values).items() if times > 1]
 
@@ -263,6 +275,7 @@ def _find_repeats(values: Iterable[object]) -> list[object]:
 TASK_CHECKS: tuple[Callable[[TaskFile], Iterator[TaskProblem]], ...] = (
     _check_name,
     _check_fields,
+    _check_sizes,
     _check_labels,
     _check_texts,
     _check_targets,
@@ -336,10 +349,11 @@ def _collect_notes(file: TaskFile) -> list[str]:
         for role in ROLES
         if role not in file.lines
     ]
+    shown = kind_of(file).gold_variable
     notes += [
-        f"note: templates.{number} does not show $labels: it should spell the labels out"
+        f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"
         for number, template in enumerate(file.templates)
-        if "$labels" not in template and "${labels}" not in template
+        if shown and f"${shown}" not in template and f"${{{shown}}}" not in template
     ]
     if mentions_target(file) and not file.target:
         notes.append("note: texts name $target: a config for this task needs dataset.target")
@@ -373,9 +387,10 @@ def _read_yaml(path: Path) -> object:
 
 def _add_general_lines(file: TaskFile) -> TaskFile:
     """Return a task with the general line added for each role that has none."""
-    kind = "one_field" if len(file.fields) == 1 else "several_fields"
+    shape = "one_field" if len(file.fields) == 1 else "several_fields"
     text = (resources.files("coreeval.tasks") / "custom_lines.yaml").read_text(encoding="utf-8")
-    return file.model_copy(update={"lines": yaml.safe_load(text)[kind] | file.lines})
+    lines = yaml.safe_load(text)[shape if file.kind == "labels" else file.kind]
+    return file.model_copy(update={"lines": lines | file.lines})
 
 
 def _apply_target(file: TaskFile, target: str | None, where: Path) -> Task:

@@ -93,9 +93,9 @@ def _places(
 
 def _open_split(place: _SplitFile, config: DatasetConfig, columns: TableColumns) -> Rows:
     names = read_header(place.path, read_tab_records)
-    for column in (columns.label, *columns.fields.values(), *_id_columns(columns)):
+    for column in (*columns.values.values(), *_id_columns(columns)):
         if column not in names:
-            unlabelled = ": its rows have no labels" if column == columns.label else ""
+            unlabelled = ": its rows have no labels" if column == columns.values["label"] else ""
             raise DatasetError(
                 f"{place.path.name} has no column {column!r}{unlabelled}",
                 where=str(place.path),
@@ -166,8 +166,8 @@ def _mrpc_files(config: DatasetConfig, split: str) -> list[Path]:
 
 def _mrpc_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
-    fields = {first: "#1 String", second: "#2 String"}
-    columns = TableColumns(fields=fields, label="Quality", id=_PAIR_ID, cluster=_CLUSTER)
+    values = {"label": "Quality", first: "#1 String", second: "#2 String"}
+    columns = TableColumns(values=values, id=_PAIR_ID, cluster=_CLUSTER)
     place = _places(config, _mrpc_places)[split]
     return _open_split(place, config, columns)
 
@@ -178,8 +178,8 @@ def _rte_files(config: DatasetConfig, split: str) -> list[Path]:
 
 def _rte_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
-    fields = {first: "sentence1", second: "sentence2"}
-    columns = TableColumns(fields=fields, label="label", id="index", cluster=_CLUSTER)
+    values = {"label": "label", first: "sentence1", second: "sentence2"}
+    columns = TableColumns(values=values, id="index", cluster=_CLUSTER)
     return _open_split(_places(config, _rte_places)[split], config, columns)
 
 

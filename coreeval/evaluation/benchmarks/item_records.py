@@ -15,8 +15,9 @@ from typing import NamedTuple, Self
 from coreeval.config.user_files import MOST_DATA_BYTES, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import read_lines
-from coreeval.evaluation.benchmarks.rows import find_id_defect, is_encodable, make_bad_row
+from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row
 from coreeval.schema import BadRow, Item
+from coreeval.tasks.kinds import is_encodable
 
 PLACE = "{split}"
 """The placeholder for the split in the name of a file."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.schema import BadRow, Sample, Task
-from coreeval.tasks import make_label_finder
+from coreeval.tasks import kind_of
+from coreeval.tasks.kinds import ItemDefect, is_encodable
 
 SHOWN = 200
 """The number of characters of a bad row that are kept."""
 LONGEST_ID = 1_000
 """The most characters of an id; ids become names in archives, which hold 65,535 bytes."""
-BLANK = " \t\r\n"
-"""The characters stripped from the ends of a text; spaces inside it are never changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +25,9 @@ class SourceRow:
     """The line in the file, from 1."""
     number: int
     """The number for a generated id, from 1; the line, unless a header precedes the rows."""
-    fields: Mapping[str, object]
-    """Values by the task's field names; None if the row has no value."""
-    label: object
+    values: Mapping[str, object]
+    """Values by our column names, such as those of the task's fields and `label`; None if the row
+    has no value."""
     id: str | None = None
     """The source's own id; None if it has none."""
     cluster: str = ""
@@ -65,25 +64,28 @@ def make_bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
 
 def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow]:
     """Return a function that turns the rows of one split into samples, called once per row."""
-    find, seen = make_label_finder(task), set[str]()
+    read, seen = kind_of(task).make_reader(task), set[str]()
 
     def check(row: RowOrBad) -> Sample | BadRow:
         if isinstance(row, BadRow):
             return row
-        reason = _find_row_id_defect(row, seen) or _defect_of_fields(row)
-        label = find(row.label)
-        if reason is None and label is None:
-            reason = _describe_label_defect(row.label, task)
-        if reason or label is None:
-            return make_bad_row(row.file, row.line, str(reason), row.raw)
+        reason = _find_row_id_defect(row, seen)
+        if reason is None and not is_encodable(row.cluster):
+            reason = "the cluster holds half a character (a lone surrogate)"
+        try:
+            parts = read(row.values)
+        except ItemDefect as defect:
+            reason = reason or str(defect)
+        if reason:
+            return make_bad_row(row.file, row.line, reason, row.raw)
         if row.id is not None:
             seen.add(row.id)
         return Sample(
             id=row.id or "/".join(_make_ids(row, task, split)),
             split=split,
-            fields={name: str(text).strip(BLANK) for name, text in row.fields.items()},
-            label=label.id,
-            label_text=label.name,
+            fields=parts.fields,
+            label=parts.label.id,
+            label_text=parts.label.name,
             cluster=row.cluster,
         )
 
@@ -116,40 +118,6 @@ def find_id_defect(own: str, seen: Container[str]) -> str | None:
     return f"the id {own!r} is there twice" if own in seen else None
 
 
-def _defect_of_fields(row: SourceRow) -> str | None:
-    if not is_encodable(row.cluster):
-        return "the cluster holds half a character (a lone surrogate)"
-    return next(filter(None, (_defect(*item) for item in row.fields.items())), None)
-
-
-def _defect(name: str, text: object) -> str | None:
-    if text is None:
-        return f"the field {name} is missing"
-    if not isinstance(text, str):
-        return f"the field {name} is no text but {type(text).__name__}"
-    if not text.strip():
-        return f"the field {name} is empty"
-    if not is_encodable(text):
-        return f"the field {name} holds half a character (a lone surrogate)"
-    return None
-
-
-def is_encodable(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8; JSON may contain lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _describe_label_defect(value: object, task: Task) -> str:
-    if value is None or value == "":
-        return "the label is missing"
-    names = ", ".join(f"{label.id} {label.name}" for label in task.labels)
-    return f"the label {value!r} is none of the task {task.name} ({names})"
-
-
 _OPTIONAL = ("id", "cluster")
 """Columns that a table may lack."""
 
@@ -158,9 +126,8 @@ _OPTIONAL = ("id", "cluster")
 class TableColumns:
     """The columns of a table that make up a sample."""
 
-    fields: Mapping[str, str]
-    """Columns by the task's field names."""
-    label: str
+    values: Mapping[str, str]
+    """The file's columns by our names of them."""
     id: str | None
     """None if the table has no ids of its own."""
     cluster: str | None = None
@@ -170,7 +137,7 @@ class TableColumns:
     def names(self) -> set[str]:
         """Return the names of all of them."""
         optional = (name for name in (self.id, self.cluster) if name is not None)
-        return {*self.fields.values(), self.label, *optional}
+        return {*self.values.values(), *optional}
 
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
@@ -182,8 +149,7 @@ class TableColumns:
             file=file,
             line=line,
             number=number,
-            fields={name: values.get(column) for name, column in self.fields.items()},
-            label=values.get(self.label),
+            values={name: values.get(column) for name, column in self.values.items()},
             id=None if self.id is None else "" if own is None else str(own),
             cluster="" if cluster is None else str(cluster),
             raw=raw,
@@ -198,7 +164,10 @@ def find_columns(
     Raises:
         DatasetError: a column does not exist, or a name in `dataset.columns` is not a field.
     """
-    ours = (*task.fields, "label", *_OPTIONAL)
+    kind = kind_of(task)
+    needed = kind.required(task)
+    may_lack = (*kind.optional, *_OPTIONAL)
+    ours = (*needed, *may_lack)
     for name in config.columns:
         if name not in ours:
             raise DatasetError(
@@ -207,15 +176,14 @@ def find_columns(
                 hint=_suggest_name(name, ours),
             )
     asked = {name: config.columns.get(name, name) for name in ours}
-    for name in _OPTIONAL:
+    for name in may_lack:
         if name not in config.columns and name not in present:
             del asked[name]
     for name, column in asked.items():
         if column not in present:
             _require_column(name, column, present, where)
     return TableColumns(
-        fields={name: asked[name] for name in task.fields},
-        label=asked["label"],
+        values={name: column for name, column in asked.items() if name not in _OPTIONAL},
         id=asked.get("id"),
         cluster=asked.get("cluster"),
     )

@@ -152,8 +152,7 @@ def _row(
         file=files[0],
         line=tweet.number,
         number=tweet.number,
-        fields={task.fields[0]: tweet.raw},
-        label=label.raw.strip(),
+        values={task.fields[0]: tweet.raw, "label": label.raw.strip()},
         part=target,
         raw=tweet.raw,
     )

@@ -25,9 +25,9 @@ from coreeval.evaluation.benchmarks.files import (
     read_records,
     validate_record,
 )
-from coreeval.evaluation.benchmarks.rows import is_encodable
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.schema import AnswerKind, Value
+from coreeval.tasks.kinds import is_encodable
 from coreeval.tools.files import write_text
 
 Variant = Literal[

@@ -15,7 +15,7 @@ from coreeval.evaluation.benchmarks.arrow import read_parquet_records
 from coreeval.evaluation.benchmarks.item_records import ItemRecord, read_json_lines
 from coreeval.evaluation.benchmarks.items import LAYOUTS, load_items
 from coreeval.evaluation.benchmarks.load import FORMATS, load_benchmark
-from coreeval.evaluation.benchmarks.rows import is_encodable, make_bad_row
+from coreeval.evaluation.benchmarks.rows import make_bad_row
 from coreeval.evaluation.benchmarks.tables import (
     Reader,
     locate_files,
@@ -27,6 +27,7 @@ from coreeval.evaluation.benchmarks.tables import (
 from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
 from coreeval.schema import BadRow
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tasks.kinds import is_encodable
 
 CONFIGS = (".yaml", ".yml")
 ANSWERS = ("label", "output", "answer")

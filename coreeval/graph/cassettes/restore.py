@@ -48,7 +48,7 @@ from coreeval.schema import (
     Task,
     Window,
 )
-from coreeval.tasks import BUILT_IN
+from coreeval.tasks import BUILT_IN, adapt_task
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_records import canonical_json
@@ -191,7 +191,8 @@ def _iter_unique_samples(cassette: Cassette) -> Iterator[kinds.SampleLine]:
 def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> None:
     """Raise an error if no run would have accepted this sample."""
     known = {(label.id, label.name) for label in task.labels}
-    if (sample.label, sample.label_text) not in known or sample.fields.keys() != {*task.fields}:
+    fields = {*adapt_task(task, sample.fields).fields}
+    if (sample.label, sample.label_text) not in known or sample.fields.keys() != fields:
         raise _invalid_cassette(cassette, f"{sample.id!r} is no sample of the task {task.name}")
 
 

@@ -40,7 +40,7 @@ from coreeval.models import ModelClient, OutputSchema
 from coreeval.models.client import accept_any
 from coreeval.prompts import Message, PromptName, PromptSet
 from coreeval.schema import RoleName, Sample, Task
-from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tasks import ALL_TARGETS, adapt_task, load_task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.places import has_store
@@ -145,7 +145,7 @@ def load_sample_task(setup: Setup, sample: Sample) -> Task:
     from coreeval.evaluation.benchmarks import find_target
 
     if setup.config.dataset.target != ALL_TARGETS:
-        return setup.task
+        return adapt_task(setup.task, sample.fields)
     return load_task(setup.config.task, find_target(sample.id) or "", setup.config.dataset.language)
 
 

@@ -22,7 +22,6 @@ from coreeval.evaluation.benchmarks.files import (
     read_records,
     validate_record,
 )
-from coreeval.evaluation.benchmarks.rows import is_encodable
 from coreeval.evaluation.numleak.replies import Point
 from coreeval.evaluation.numleak.statistics.date_intervals import (
     MIN_DATES,
@@ -42,6 +41,7 @@ from coreeval.evaluation.numleak.statistics.measurements import (
 from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
 from coreeval.evaluation.statistics import LEVEL, Array, permute_sums
 from coreeval.schema import Value
+from coreeval.tasks.kinds import is_encodable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,54 @@
+"""Documents with a reference summary."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from coreeval.schema import Label, Task
+from coreeval.tasks.kinds.base import (
+    ColumnType,
+    ItemDefect,
+    ItemParts,
+    Kind,
+    PublishedItem,
+    Values,
+    read_text,
+)
+
+SUMMARY = "summary"
+"""The field with the reference summary."""
+_LABEL = Label(id=0, name=SUMMARY, meaning="the summary says what matters in the document")
+
+
+def _read(task: Task, values: Values) -> ItemParts:
+    fields = {name: read_text(values, name) for name in (*task.fields, SUMMARY)}
+    if len(fields[SUMMARY]) > sum(len(fields[name]) for name in task.fields):
+        raise ItemDefect("the summary is longer than the document; are the columns exchanged?")
+    return ItemParts(fields=fields, label=_LABEL)
+
+
+def _columns(task: Task) -> dict[str, ColumnType]:
+    return dict.fromkeys(_fields(task), "string")
+
+
+def _fields(task: Task) -> tuple[str, ...]:
+    return (*(name for name in task.fields if name != SUMMARY), SUMMARY)
+
+
+def _write(task: Task, fields: Mapping[str, str], label: Label) -> dict[str, object]:
+    return {name: fields[name] for name in _fields(task)}
+
+
+def _adapt(task: Task, names: object) -> Task:
+    return task.model_copy(update={"fields": _fields(task), "hidden_fields": (SUMMARY,)})
+
+
+SUMMARY_KIND = Kind(
+    name="summary",
+    labels=lambda task: (_LABEL,),
+    required=lambda task: (*task.fields, SUMMARY),
+    make_reader=lambda task: partial(_read, task),
+    columns=_columns,
+    write=_write,
+    restore=lambda values: PublishedItem(values, _LABEL.id, _LABEL.name),
+    adapt=_adapt,
+)

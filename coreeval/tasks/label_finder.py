@@ -1,0 +1,44 @@
+"""Finds a label by any name that a file or a model gives it."""
+
+from collections.abc import Callable
+
+from coreeval.schema import Label, Task
+
+
+def fold_name(text: str) -> str:
+    """Return a name in one case, with `_`, `-` and runs of spaces made equal."""
+    return " ".join(text.replace("_", " ").replace("-", " ").casefold().split())
+
+
+def find_label(task: Task, value: object) -> Label | None:
+    """Return the label for a name, an alias or an integer id; None for anything else.
+
+    A whole number may be given as text or as a float, because some files have no types.
+    """
+    return make_label_finder(task)(value)
+
+
+def make_label_finder(task: Task) -> Callable[[object], Label | None]:
+    """Return `find_label` bound to one task and prepared for many rows."""
+    ids = {label.id: label for label in task.labels}
+    names = {
+        fold_name(name): label for label in task.labels for name in (label.name, *label.aliases)
+    }
+
+    def find(value: object) -> Label | None:
+        number = _parse_integer(value)
+        if number is None:
+            return names.get(fold_name(str(value)))
+        return ids.get(number) or names.get(str(number))
+
+    return find
+
+
+def _parse_integer(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() else None
