@@ -479,6 +479,19 @@ class LabelVerdict(Value):
     """The words that read least naturally."""
 
 
+class OptionVerdict(Value):
+    """What a judge said of one option of a choice."""
+
+    letter: str
+    truth: Literal["right", "wrong", "open"]
+    """Whether the evidence makes it right or wrong, or leaves that open."""
+    same_type: bool
+    """Whether it is a thing of the kind that the question asks for."""
+    plausible: bool
+    """Whether somebody who has not read the news could take it for right."""
+    why: str = ""
+
+
 # -- how a sample fares -------------------------------------------------------------------------
 
 

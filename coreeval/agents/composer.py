@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     FirstDraft,
     LLMRole,
@@ -16,7 +17,7 @@ from coreeval.agents.llm_role import (
 )
 from coreeval.agents.roles import CompositionRequest
 from coreeval.models import ModelClient, OutputSchema
-from coreeval.prompts import PromptSet
+from coreeval.prompts import PromptName, PromptSet
 from coreeval.schema import Composition, RoleName, Task
 
 
@@ -35,21 +36,28 @@ class LLMComposer(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
+        self._kind = item_kind(task)
+        self._written = self._kind.written(task)
         self._schema = OutputSchema(
-            ComposedAnswer, name="composition", records={"fields": task.fields}
+            ComposedAnswer, name="composition", records={"fields": self._written}
         )
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return "composer" if task.kind == "labels" else "composer_item"
 
     async def __call__(self, request: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts in the original's voice."""
+        sample = request.sample
+        own = {name: text for name, text in sample.fields.items() if name in self._written}
         messages = self._messages(
             item=item_data(self.task, request.sample)
             | {
                 "read_by": request.read_by,
                 "locked": locked_data(request.extraction.locked),
-                "habits": habits(request.sample.fields, self.task.language),
-                "words": word_limits(
-                    self.task, request.sample.fields, request.plan, request.evidence
-                ),
+                "habits": habits(own, self.task.language),
+                "words": word_limits(self.task, own, request.plan, request.evidence),
             },
             plan=plan_data(request.plan),
             news=news_data(request.evidence),
@@ -61,4 +69,5 @@ class LLMComposer(LLMRole):
         )
         known = range(len(request.plan.replacements))
         used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
-        return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)
+        fields = self._kind.finish(self.task, sample, answer.fields, request.evidence)
+        return Composition(fields=fields, used_replacements=used, dropped=answer.dropped)

@@ -5,10 +5,11 @@ paper, §3.3). `list_replaced_facts` returns the new facts of a text with the ev
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.text.words import (
     build_span_pattern,
     count_words,
@@ -163,14 +164,30 @@ FEWEST_FREE_WORDS = 3
 reading_trial_2)."""
 
 
-def count_free_words(sample: Sample, extraction: Extraction) -> int:
-    """Return the number of words of a sample that another wording may change.
+MOST_REWORDED_WORDS = 600
+"""Most words of a text that is reworded (own choice: a longer document costs more to say anew than
+it tells about memory)."""
+
+
+def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> str:
+    """Return why a sample's text is not reworded; empty if it is."""
+    own = {name: sample.fields[name] for name in item_kind(task).reworded(task)}
+    if count_free_words(own, extraction) < FEWEST_FREE_WORDS:
+        return "nearly every word is a name, a quotation or locked"
+    words = sum(map(count_words, own.values()))
+    if words > MOST_REWORDED_WORDS and task.kind != "labels":
+        return f"it has {words:,} words, and at most {MOST_REWORDED_WORDS} are reworded"
+    return ""
+
+
+def count_free_words(fields: Mapping[str, str], extraction: Extraction) -> int:
+    """Return the number of words that another wording may change.
 
     Locked spans, names, quotations, @names, hashtags, emoji and links stay.
     """
     return sum(
         len(split_words(remove_marks(mask_spans(text, find_kept_spans(extraction, name, text)))))
-        for name, text in sample.fields.items()
+        for name, text in fields.items()
     )
 
 

@@ -3,6 +3,7 @@
 from typing import ClassVar, TypeVar
 
 from coreeval.agents.edits import find_fixed_locks
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
@@ -80,11 +81,12 @@ class LLMExtractorRewriter(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
+        self._reworded = item_kind(task).reworded(task)
         self._schema = OutputSchema(
             ExtractorRewriterAnswer,
             name="extraction_and_rewrite",
             choices={"field": task.fields},
-            records={"fields": task.fields},
+            records={"fields": self._reworded},
         )
 
     @classmethod
@@ -99,16 +101,17 @@ class LLMExtractorRewriter(LLMRole):
             _check_spans(answer, sample)
             check_not_blank(answer.fields)
 
+        own = {name: text for name, text in sample.fields.items() if name in self._reworded}
         item = item_data(self.task, sample) | {
             "fixed": locked_data(find_fixed_locks(self.task, sample)),
-            "habits": habits(sample.fields, self.task.language),
-            "words": word_limits(self.task, sample.fields),
+            "habits": habits(own, self.task.language),
+            "words": word_limits(self.task, own),
         }
         answer = await self._client.ask(self._messages(item=item), self._schema, check=check)
         declined = answer.declined
         rewrite = Rewrite(
-            fields=sample.fields if declined else answer.fields,
-            reworded=answer.reworded and not declined and answer.fields != sample.fields,
+            fields=sample.fields if declined else sample.fields | answer.fields,
+            reworded=answer.reworded and not declined and answer.fields != own,
             declined=declined,
             reason=answer.reason,
         )

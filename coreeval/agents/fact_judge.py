@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import LLMRole, news_data
 from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
@@ -53,7 +54,7 @@ class LLMFactJudge(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
-        self._fields = task.factual_fields or task.fields
+        self._fields = item_kind(task).judged(task)
         self._schema = OutputSchema(FactAnswer, name="fact_check", choices={"field": self._fields})
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:

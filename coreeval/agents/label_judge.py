@@ -10,7 +10,7 @@ from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.models.answers import refuse_truth_value
 from coreeval.prompts import PromptName, PromptSet
-from coreeval.schema import LabelVerdict, RoleName, Task, Value
+from coreeval.schema import Evidence, LabelVerdict, RoleName, Task, Value
 from coreeval.tasks.task_file import UNDECIDED
 
 
@@ -38,8 +38,8 @@ class LLMLabelJudge(LLMRole):
         names = [*(label.name for label in task.labels), UNDECIDED]
         self._schema = OutputSchema(LabelAnswer, name="label", choices={"label": names})
 
-    async def __call__(self, fields: Fields) -> LabelVerdict:
-        """Label one text."""
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
+        """Label one text; a label is never read from news."""
         text = {name: fields[name] for name in self.task.fields}
         answer = await self._client.ask(self._messages(text=text), self._schema)
         return LabelVerdict(**dict(answer))

@@ -104,11 +104,25 @@ def item_data(task: Task, sample: Sample) -> dict[str, object]:
     """Return a sample in the form for roles that know its label."""
     meaning = next((label.meaning for label in task.labels if label.id == sample.label), "")
     item: dict[str, object] = {
-        "fields": sample.fields,
+        "fields": {name: cut_text(text) for name, text in sample.fields.items()},
         "label": sample.label_text,
         "label_means": meaning,
     }
     return item | ({"target": task.target} if task.target else {})
+
+
+SHOWN_WORDS = 1500
+"""Most words of one field that a role is shown of an original; a judge is shown all of a text."""
+
+
+def cut_text(text: str) -> str:
+    """Return a text, cut after `SHOWN_WORDS` words with a remark that says how many there are."""
+    if len(text) <= SHOWN_WORDS:  # cannot have more words than characters
+        return text
+    words = text.split(" ")
+    if len(words) <= SHOWN_WORDS:
+        return text
+    return f"{' '.join(words[:SHOWN_WORDS])} [cut: {SHOWN_WORDS:,} of {len(words):,} words]"
 
 
 def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:

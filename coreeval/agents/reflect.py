@@ -6,23 +6,25 @@ The conjunction of the verdicts is made here, never by a model (CoreEval paper, 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from coreeval.agents.defects import label_defect
+from coreeval.agents.kinds import FactQuestion, WrittenItem, item_kind
 from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
 from coreeval.agents.text.words import find_content_words
 from coreeval.schema import (
     Defect,
     DefectKind,
-    Evidence,
     FactDefect,
     FactVerdict,
     JudgedStatement,
     LabelVerdict,
+    OptionVerdict,
     Outcome,
     Plan,
     Route,
     Sample,
     Task,
 )
-from coreeval.tasks import find_label, fold_name
+from coreeval.tasks import fold_name
 from coreeval.tasks.task_file import UNDECIDED
 
 _ROUTES: Mapping[FactDefect, Route] = {
@@ -52,11 +54,7 @@ _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
 
 
 def find_fact_defects(
-    task: Task,
-    fields: Mapping[str, str],
-    verdict: FactVerdict,
-    evidence: Sequence[Evidence],
-    plan: Plan,
+    asked: FactQuestion, fields: Mapping[str, str], verdict: FactVerdict, plan: Plan
 ) -> list[Defect]:
     """Return the defects that keep a text from being supported.
 
@@ -65,12 +63,11 @@ def find_fact_defects(
     factual fields. A fact that the plan does not state either was added by the composer, and goes
     back to the composer alone.
     """
-    factual = task.factual_fields or task.fields
-    exempt = set(fields) - set(factual)
-    texts = {item.id: evidence_text(item) for item in evidence}
+    exempt = set(fields) - set(asked.fields)
+    texts = {item.id: evidence_text(item) for item in asked.evidence}
     judged = (_check_statement(statement, exempt, texts) for statement in verdict.statements)
     found = [_choose_route(defect, plan) for defect in judged if defect is not None]
-    return [*found, *_check_unjudged(factual, fields, verdict)]
+    return [*found, *_check_unjudged(asked.fields, verdict)]
 
 
 def _choose_route(found: _StatementDefect, plan: Plan) -> Defect:
@@ -118,11 +115,9 @@ def _fact_defect(statement: JudgedStatement, code: FactDefect, why: str) -> _Sta
     return statement, defect
 
 
-def _check_unjudged(
-    factual: Sequence[str], fields: Mapping[str, str], verdict: FactVerdict
-) -> Iterator[Defect]:
+def _check_unjudged(fields: Mapping[str, str], verdict: FactVerdict) -> Iterator[Defect]:
     """Yield a defect if no statement of a text was judged: it does not count as supported."""
-    if not verdict.statements and any(fields.get(name, "").strip() for name in factual):
+    if not verdict.statements and any(text.strip() for text in fields.values()):
         yield Defect(
             check="facts_unjudged",
             kind="facts",
@@ -131,15 +126,49 @@ def _check_unjudged(
         )
 
 
-def find_label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> list[Defect]:
-    """Return a defect if a blind judge did not give a text the sample's label."""
-    given = find_label(task, verdict.label)
-    if given is not None and given.id == sample.label:
+def find_label_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defect]:
+    """Return a defect if a blind judge did not find the gold of a text."""
+    kind = item_kind(item.task)
+    if kind.is_gold(item.task, item.sample, item.fields, verdict.label):
         return []
-    read = "reads as no label for sure" if given is None else f"reads as {given.name}"
+    unsure = fold_name(verdict.label) in (UNDECIDED, "")
+    read = "reads as no label for sure" if unsure else f"reads as {verdict.label}"
     because = f" because of {verdict.cue!r}" if verdict.cue else ""
-    message = f"the text {read}{because}; it must read as {sample.label_text}"
-    return [Defect(check="label", kind="label", message=message, route="compose")]
+    gold = kind.describe_gold(item.sample, item.fields)
+    return [label_defect("label", f"the text {read}{because}; it must read as {gold}")]
+
+
+def find_guessed_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defect]:
+    """Return a defect if a judge surely found the gold without the passage that it needs."""
+    if verdict.confidence != "high" or not item_kind(item.task).is_gold(
+        item.task, item.sample, item.fields, verdict.label
+    ):
+        return []
+    message = f"a reader without the passage answered {verdict.label!r}: it can be guessed or known"
+    return [label_defect("needs_no_passage", message)]
+
+
+def find_option_defects(sample: Sample, verdicts: Sequence[OptionVerdict]) -> list[Defect]:
+    """Return the defects of a choice's options, which a judge looked at one by one."""
+    found = list[Defect]()
+    for one in verdicts:
+        right = one.letter == sample.label_text
+        if right and one.truth != "right":
+            found.append(
+                label_defect(
+                    "right_option", f"the news does not make {one.letter} right: {one.why}"
+                )
+            )
+        elif not right and one.truth == "right":
+            found.append(
+                label_defect("second_right", f"option {one.letter} is right as well: {one.why}")
+            )
+        elif not right and not (one.same_type and one.plausible):
+            what = (
+                "is nothing that the question asks for" if not one.same_type else "convinces nobody"
+            )
+            found.append(label_defect("weak_option", f"option {one.letter} {what}: {one.why}"))
+    return found
 
 
 def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
@@ -154,13 +183,33 @@ def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
     return [Defect(check="fluency", kind="form", message=f"the text {what}{at}", route=route)]
 
 
-def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
-    """Return whether a judge definitely gave a text a label other than the sample's.
+def is_contrary(task: Task, sample: Sample, verdict: LabelVerdict) -> bool:
+    """Return whether a judge definitely gave an original another gold than the sample's.
 
-    `unclear` is not definite, and neither is low confidence.
+    `unclear` is not definite, and neither is low confidence. Of a question that has no passage a
+    wrong answer only says what the judge does not know.
     """
-    said = fold_name(verdict.label)
-    return said not in (UNDECIDED, fold_name(sample.label_text), "") and verdict.confidence != "low"
+    kind = item_kind(task)
+    if kind.needs_news(task) or fold_name(verdict.label) in (UNDECIDED, ""):
+        return False
+    gold = kind.is_gold(task, sample, sample.fields, verdict.label)
+    return not gold and verdict.confidence != "low"
+
+
+def is_same_gold(item: WrittenItem, verdict: LabelVerdict, original_label: str) -> bool:
+    """Return whether a rewording has its original's gold, for a judge that read both.
+
+    It has if the judge found the gold, or said the same of both. Of a question without a passage it
+    also has unless the judge knew the answer to the original.
+    """
+    kind = item_kind(item.task)
+
+    def is_gold(said: str) -> bool:
+        return kind.is_gold(item.task, item.sample, item.fields, said)
+
+    if is_gold(verdict.label) or verdict.label == original_label:
+        return True
+    return kind.needs_news(item.task) and not is_gold(original_label)
 
 
 def choose_outcome(defects: Sequence[Defect]) -> Outcome:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
@@ -171,18 +172,22 @@ class LLMReplacerComposer(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
+        self._kind = item_kind(task)
+        self._written = self._kind.written(task)
         answer: type[SentencesAnswer | TweetAnswer]
         answer = TweetAnswer if task.text_kind == "tweet" else SentencesAnswer
         self._schema = OutputSchema[SentencesAnswer | TweetAnswer](
             answer,
             name="plan_and_text",
             choices={"field": task.fields},
-            records={"fields": task.fields},
+            records={"fields": self._written},
         )
 
     @classmethod
     def prompt_name(cls, task: Task) -> PromptName:
         """Return the name of the prompt that the role uses for a task."""
+        if task.kind != "labels":
+            return "replacer_composer_item"
         if task.text_kind == "tweet":
             return "replacer_composer_tweet"
         return "replacer_composer_sentence"
@@ -201,10 +206,11 @@ class LLMReplacerComposer(LLMRole):
         """Plan and write, or report that nothing fits; without news no model is asked."""
         if not evidence:
             return _NO_NEWS
+        own = {name: text for name, text in sample.fields.items() if name in self._written}
         item = _original_data(self.task, sample, extraction) | {
             "read_by": read_by,
-            "habits": habits(sample.fields, self.task.language),
-            "words": offered_word_limits(self.task, sample.fields, evidence),
+            "habits": habits(own, self.task.language),
+            "words": offered_word_limits(self.task, own, evidence),
         }
         last = {"plan": plan_data(previous), "fields": previous_fields} if previous else None
         messages = self._messages(
@@ -225,7 +231,10 @@ class LLMReplacerComposer(LLMRole):
         plan = _plan(answer, sample, evidence)
         if plan.decision != "use":
             return plan
-        return PlanWithText(**dict(plan), text=Composition(fields=answer.fields))
+        cited = {known for one in plan.statements for known in one.evidence_ids}
+        used = [one for one in evidence if one.id in cited]
+        fields = self._kind.finish(self.task, sample, answer.fields, used)
+        return PlanWithText(**dict(plan), text=Composition(fields=fields))
 
 
 _NO_NEWS = Plan(decision="none_fits", reason="there is no news to choose from")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
@@ -30,7 +31,8 @@ class LLMRewriter(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
-        self._schema = OutputSchema(Rewrite, name="rewrite", records={"fields": task.fields})
+        self._reworded = item_kind(task).reworded(task)
+        self._schema = OutputSchema(Rewrite, name="rewrite", records={"fields": self._reworded})
 
     async def __call__(
         self,
@@ -41,12 +43,13 @@ class LLMRewriter(LLMRole):
         previous: Fields | None = None,
     ) -> Rewrite:
         """Reword one sample."""
+        own = {name: text for name, text in sample.fields.items() if name in self._reworded}
         item = item_data(self.task, sample) | {
             "facts": [triple.model_dump() for triple in extraction.triples],
             "sensitive": [one.model_dump() for one in extraction.sensitive],
             "locked": locked_data(extraction.locked),
-            "habits": habits(sample.fields, self.task.language),
-            "words": word_limits(self.task, sample.fields),
+            "habits": habits(own, self.task.language),
+            "words": word_limits(self.task, own),
         }
         messages = self._messages(
             item=item,
@@ -55,5 +58,6 @@ class LLMRewriter(LLMRole):
         answer: Rewrite = await self._client.ask(
             messages, self._schema, check=lambda answer: check_not_blank(answer.fields)
         )
-        changed = answer.reworded and not answer.declined and answer.fields != sample.fields
-        return answer.model_copy(update={"reworded": changed})
+        changed = answer.reworded and not answer.declined and answer.fields != own
+        fields = sample.fields | answer.fields
+        return answer.model_copy(update={"reworded": changed, "fields": fields})

@@ -15,6 +15,7 @@ from coreeval.schema import (
     Extraction,
     FactVerdict,
     LabelVerdict,
+    OptionVerdict,
     Plan,
     Rewrite,
     Sample,
@@ -130,10 +131,18 @@ class FactJudge(Protocol):
 
 
 class LabelJudge(Protocol):
-    """A role that labels a text without knowing its label, that it is new, or whose it is."""
+    """A role that finds the gold of a text without knowing it, that it is new, or whose it is."""
 
-    async def __call__(self, fields: Fields) -> LabelVerdict:
-        """Label one text."""
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
+        """Label one text, or answer its question with the help of the evidence."""
+        ...
+
+
+class OptionJudge(Protocol):
+    """The label judge when it judges the options of a choice one by one."""
+
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> list[OptionVerdict]:
+        """Judge each option by the evidence, without knowing which is meant to be right."""
         ...
 
 
@@ -157,3 +166,5 @@ class Team:
     label_judge: LabelJudge
     batch_label_judge: BatchLabelJudge | None = None
     """None: each original is labelled in a call of its own."""
+    option_judge: OptionJudge | None = None
+    """None: the task has no options."""

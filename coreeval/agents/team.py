@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coreeval.agents.answer_judge import LLMAnswerJudge, LLMOptionJudge, LLMSummaryJudge
 from coreeval.agents.composer import LLMComposer
 from coreeval.agents.extractor import LLMExtractor, LLMExtractorRewriter
 from coreeval.agents.fact_judge import LLMFactJudge
@@ -14,8 +15,8 @@ from coreeval.agents.rewriter import LLMRewriter
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig, RunConfig
 from coreeval.models import ModelPool
-from coreeval.prompts import PromptSet
-from coreeval.schema import NamedEntity, RoleName, Sample, Task
+from coreeval.prompts import PromptName, PromptSet
+from coreeval.schema import NamedEntity, RoleName, Sample, Task, TaskKind
 
 LLM_ROLES: dict[RoleName, type[LLMRole]] = {
     "extractor": LLMExtractor,
@@ -32,17 +33,44 @@ LEAN_ROLES = LLM_ROLES | {"extractor": LLMExtractorRewriter, "replacer": LLMRepl
 only to mend what they wrote."""
 
 
-def llm_roles(run: RunConfig) -> Mapping[RoleName, type[LLMRole]]:
-    """Return the class of each role when a model plays it in a run."""
+JUDGES: Mapping[TaskKind, type[LLMRole]] = {
+    "labels": LLMLabelJudge,
+    "choice": LLMAnswerJudge,
+    "answer": LLMAnswerJudge,
+    "summary": LLMSummaryJudge,
+}
+"""The label judge of each kind of task."""
+
+
+def llm_roles(run: RunConfig, task: Task) -> Mapping[RoleName, type[LLMRole]]:
+    """Return the class of each role when a model plays it in a run, for a task."""
+    judge: dict[RoleName, type[LLMRole]] = {"label_judge": JUDGES[task.kind]}
     if run.pipeline == "full":
-        return LLM_ROLES
+        return LLM_ROLES | judge
     if "semantic" not in run.arms:
-        return LEAN_ROLES | {"extractor": LLMExtractor}
-    return LEAN_ROLES
+        return LEAN_ROLES | judge | {"extractor": LLMExtractor}
+    return LEAN_ROLES | judge
 
 
-def labels_in_batches(run: RunConfig, prompts: PromptSet) -> bool:
-    """Return whether originals are labelled together: not with a user's own prompt for one text."""
+def prompt_names(
+    run: RunConfig, prompts: PromptSet, task: Task
+) -> Mapping[RoleName, list[PromptName]]:
+    """Return the prompts of each role for a task, those of its second questions included."""
+    found = {role: [player.prompt_name(task)] for role, player in llm_roles(run, task).items()}
+    if labels_in_batches(run, prompts, task):
+        found["label_judge"].append(LLMBatchLabelJudge.prompt_name(task))
+    if task.kind == "choice":
+        found["label_judge"].append(LLMOptionJudge.prompt_name(task))
+    return found
+
+
+def labels_in_batches(run: RunConfig, prompts: PromptSet, task: Task) -> bool:
+    """Return whether originals are labelled together.
+
+    They are not with a user's own prompt for one text, and questions are answered one by one.
+    """
+    if task.kind != "labels":
+        return False
     single_only = "label_judge" in prompts.own and "label_judge_batch" not in prompts.own
     return run.label_batch > 1 and not single_only
 
@@ -72,7 +100,7 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
         CredentialError: a key is missing.
     """
     clients = materials.exchange.role_clients(materials.models)
-    players = llm_roles(materials.run)
+    players = llm_roles(materials.run, task)
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in clients:
@@ -86,7 +114,17 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
     return Team(
         **{role: player(role) for role in ROLES},
         batch_label_judge=_open_batch_judge(task, materials),
+        option_judge=_open_option_judge(task, materials),
     )
+
+
+def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | None:
+    """Return the judge of options; None for a task without any."""
+    if task.kind != "choice":
+        return None
+    config = materials.models.for_role("label_judge")
+    client = materials.exchange.open_client(config, "label_judge")
+    return LLMOptionJudge(task, client, materials.prompts)
 
 
 def _open_batch_judge(task: Task, materials: TeamInputs) -> LLMBatchLabelJudge | None:
@@ -95,7 +133,7 @@ def _open_batch_judge(task: Task, materials: TeamInputs) -> LLMBatchLabelJudge |
     An answer that stayed invalid in all draws is not asked for again by the batch's other samples.
     """
     config = materials.models.for_role("label_judge")
-    if config.is_rule_based or not labels_in_batches(materials.run, materials.prompts):
+    if config.is_rule_based or not labels_in_batches(materials.run, materials.prompts, task):
         return None
     client = materials.exchange.open_client(config, "label_judge", settle=True)
     return LLMBatchLabelJudge(task, client, materials.prompts)

@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar, cast
 
 from coreeval.agents import checks, queries, reflect, safety
-from coreeval.agents.edits import FEWEST_FREE_WORDS, count_free_words, substitute
+from coreeval.agents.edits import explain_no_rewording, substitute
+from coreeval.agents.gold_judging import judge_gold
+from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
 from coreeval.agents.roles import (
     CompositionRequest,
@@ -71,13 +73,14 @@ class SampleNodes:
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
-        sample, _, team = await self._sample(state)
+        sample, task, team = await self._sample(state)
         verdict = await self._label_original(sample, team)
-        contrary = reflect.is_contrary(sample, verdict)
+        contrary = reflect.is_contrary(task, sample, verdict)
+        found = item_kind(task).is_gold(task, sample, sample.fields, verdict.label)
         update = SampleUpdate(
             original_label=verdict.label,
             original_fluency=verdict.fluency,
-            read_by=verdict.cue if verdict.label == sample.label_text else "",
+            read_by=verdict.cue if found else "",
             verdicts=[_make_verdict("original_label", 0, not contrary, _describe_label(verdict))],
         )
         if contrary and "outcome" not in state:
@@ -118,8 +121,7 @@ class SampleNodes:
         extraction = _parse_extraction(state)
         if "rewrite" in state:
             rewrite = Rewrite.model_validate(state["rewrite"])
-        elif count_free_words(sample, extraction) < FEWEST_FREE_WORDS:
-            reason = "nearly every word is a name, a quotation or locked"
+        elif reason := explain_no_rewording(task, sample, extraction):
             rewrite = Rewrite(fields=sample.fields, reworded=False, reason=reason)
         else:
             rewrite = await team.rewriter(sample, extraction)
@@ -143,12 +145,13 @@ class SampleNodes:
 
     async def judge_semantic(self, state: SampleState) -> SampleUpdate:
         """Label D^s blind: it stays in the semantic arm only with the label of the original."""
-        sample, _, team = await self._sample(state)
+        sample, task, team = await self._sample(state)
         fields = state.get("semantic")
         if fields is None:
             return SampleUpdate()
         verdict = await team.label_judge(fields)
-        same = verdict.label in {sample.label_text, state["original_label"]}
+        item = WrittenItem(task=task, sample=sample, fields=fields)
+        same = reflect.is_same_gold(item, verdict, state["original_label"])
         return SampleUpdate(
             semantic_status="reworded" if same else "label_changed",
             verdicts=[_make_verdict("semantic_label", 0, same, _describe_label(verdict))],
@@ -263,13 +266,13 @@ class SampleNodes:
         sample, task, team = await self._sample(state)
         fields, plan = state["composed"], _parse_plan(state)
         evidence = await self._evidence(state, _list_evidence(plan))
-        factual = {name: fields[name] for name in task.factual_fields or task.fields}
-        facts, label = await _gather_both(
-            team.fact_judge(factual, evidence), team.label_judge(fields)
+        item = WrittenItem(task=task, sample=sample, fields=fields, evidence=evidence)
+        asked = item_kind(task).ask_facts(item)
+        facts, (label, wrong_label, beside) = await _gather_both(
+            team.fact_judge(asked.fields, asked.evidence), judge_gold(item, team)
         )
         log_detail("statements", [each.model_dump(mode="json") for each in facts.statements])
-        wrong_facts = reflect.find_fact_defects(task, fields, facts, evidence, plan)
-        wrong_label = reflect.find_label_defects(task, sample, label)
+        wrong_facts = reflect.find_fact_defects(asked, fields, facts, plan)
         clumsy = reflect.find_fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
         said = [
@@ -278,6 +281,7 @@ class SampleNodes:
             ),
             _make_verdict("label_preserved", attempt, not wrong_label, _describe_label(label)),
             _make_verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
+            *(_make_verdict(name, attempt, passed, reason) for name, passed, reason in beside),
         ]
         defects = [*wrong_facts, *wrong_label, *clumsy]
         if not defects:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
-from coreeval.agents.team import labels_in_batches, llm_roles
+from coreeval.agents.team import llm_roles, prompt_names
 from coreeval.config import (
     ROLES,
     AnyConfig,
@@ -108,7 +108,7 @@ def _check_pipeline(config: Config, prompts: PromptSet, task: Task) -> None:
     """Raise an error if the lean pipeline would pass over a model or a prompt of the user's own."""
     if config.run.pipeline != "lean":
         return
-    for role, player in llm_roles(config.run).items():
+    for role, player in llm_roles(config.run, task).items():
         name = player.prompt_name(task)
         both = ROLES_OF_PROMPT[name]
         models = [config.models.for_role(one) for one in both]
@@ -259,6 +259,12 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         role for role in models.rule_based_roles if models.for_role(role).provider == "offline"
     ]
     fields, labels = len(task.fields), len(task.labels)
+    if ruled and task.kind != "labels":
+        raise ConfigError(
+            f"the offline rules work on texts with labels; {task.name} is of the kind {task.kind}",
+            where=", ".join(f"models.{role}" for role in ruled),
+            hint="give these roles a model, provider:name (docs/models.md)",
+        )
     if ruled and fields > 2:
         raise ConfigError(
             f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
@@ -395,13 +401,10 @@ def data_fingerprint(setup: Setup) -> str:
 def prompt_versions(setup: Setup) -> dict[str, str]:
     """Return the hash of each role's wording for this task."""
     run, prompts, task = setup.config.run, setup.prompts, setup.task
-    versions: dict[str, str] = {
-        role: prompts.version_for(player.prompt_name(task), task)
-        for role, player in llm_roles(run).items()
-    }
-    if labels_in_batches(run, prompts):
-        both = versions["label_judge"], prompts.version_for("label_judge_batch", task)
-        versions["label_judge"] = _hash(*both)[:12]
+    versions = dict[str, str]()
+    for role, names in prompt_names(run, prompts, task).items():
+        each = [prompts.version_for(name, task) for name in names]
+        versions[role] = each[0] if len(each) == 1 else _hash(*each)[:12]
     return versions
 
 

@@ -34,6 +34,11 @@ PromptName = Literal[
     "replacer_composer_tweet",
     "replacer_composer_sentence",
     "label_judge_batch",
+    "replacer_composer_item",
+    "composer_item",
+    "answer_judge",
+    "option_judge",
+    "summary_judge",
 ]
 ROLES_OF_PROMPT: Mapping[PromptName, tuple[RoleName, ...]] = MappingProxyType(
     {
@@ -42,6 +47,11 @@ ROLES_OF_PROMPT: Mapping[PromptName, tuple[RoleName, ...]] = MappingProxyType(
         "replacer_composer_tweet": ("replacer", "composer"),
         "replacer_composer_sentence": ("replacer", "composer"),
         "label_judge_batch": ("label_judge",),
+        "replacer_composer_item": ("replacer", "composer"),
+        "composer_item": ("composer",),
+        "answer_judge": ("label_judge",),
+        "option_judge": ("label_judge",),
+        "summary_judge": ("label_judge",),
     }
 )
 """Every prompt of the roles, with the roles whose lines of a task it shows; the first is asked."""

@@ -186,11 +186,11 @@ def named(span: str, field: str = "text") -> Entity:
 def test_words_that_must_stay_are_not_free(text: str, free: int) -> None:
     topic = named("dollars").model_copy(update={"kind": "topic"})
     extraction = Extraction(entities=(named("Ford"), topic))
-    assert count_free_words(sample(text), extraction) == free
+    assert count_free_words(sample(text).fields, extraction) == free
 
 
 def test_the_free_words_of_a_pair_are_counted_together() -> None:
     pair = sample("Ford won .", "Ford lost @bob .")
     entities = (named("Ford", "sentence1"), named("Ford", "sentence2"))
     locked = (Lock(span="lost", field="sentence1", why="pun"),)
-    assert count_free_words(pair, Extraction(entities=entities, locked=locked)) == 2
+    assert count_free_words(pair.fields, Extraction(entities=entities, locked=locked)) == 2

@@ -2,6 +2,7 @@ from typing import Literal
 
 import pytest
 
+from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.reflect import (
     NextAttempt,
     choose_outcome,
@@ -15,12 +16,14 @@ from coreeval.agents.reflect import (
 from coreeval.schema import (
     Defect,
     DefectKind,
+    Evidence,
     FactVerdict,
     JudgedStatement,
     LabelVerdict,
     Outcome,
     Plan,
     Route,
+    Task,
 )
 
 from .builders import PREMISES, TWEETS, news, sample, statement
@@ -42,9 +45,14 @@ PLAN = Plan(decision="use", statements=(statement("Gold topped $4,500 an ounce")
 def defects(**changes: object) -> list[Defect]:
     judged = JudgedStatement.model_validate(GOOD | changes)
     verdict = FactVerdict(statements=(judged,))
-    return find_fact_defects(
-        TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)], PLAN
-    )
+    return find_facts(TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)])
+
+
+def find_facts(
+    task: Task, fields: dict[str, str], verdict: FactVerdict, evidence: list[Evidence]
+) -> list[Defect]:
+    item = WrittenItem(task=task, sample=sample("x"), fields=fields, evidence=evidence)
+    return find_fact_defects(item_kind(task).ask_facts(item), fields, verdict, PLAN)
 
 
 def test_a_yes_with_a_quotation_that_occurs_is_enough() -> None:
@@ -115,7 +123,7 @@ def test_other_classes_need_no_evidence(kind: str) -> None:
 
 
 def test_a_text_without_judged_statements_is_not_supported() -> None:
-    (defect,) = find_fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [], PLAN)
+    (defect,) = find_facts(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [])
     assert defect.check == "facts_unjudged"
 
 
@@ -125,11 +133,9 @@ def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
     other = JudgedStatement.model_validate(GOOD | {"field": "sentence2", "supported": "no"})
     harm = other.model_copy(update={"defect": "person"})
     verdict = FactVerdict(statements=(premise, other))
-    assert find_fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN) == []
+    assert find_facts(PREMISES, fields, verdict, [news(TITLE)]) == []
     verdict = FactVerdict(statements=(premise, harm))
-    assert [d.route for d in find_fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN)] == [
-        "evidence"
-    ]
+    assert [d.route for d in find_facts(PREMISES, fields, verdict, [news(TITLE)])] == ["evidence"]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,8 @@ def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
     [("joy", True), ("Happy", True), ("sadness", False), ("unclear", False), ("rage", False)],
 )
 def test_the_label_must_be_the_samples(label: str, passes: bool) -> None:
-    found = find_label_defects(TWEETS, sample("x"), LabelVerdict(label=label, cue="so blue"))
+    item = WrittenItem(task=TWEETS, sample=sample("x"), fields={"text": "x"})
+    found = find_label_defects(item, LabelVerdict(label=label, cue="so blue"))
     assert (found == []) is passes
     assert all("so blue" in d.message and d.route == "compose" for d in found)
 
@@ -154,7 +161,7 @@ def test_the_label_must_be_the_samples(label: str, passes: bool) -> None:
     ],
 )
 def test_only_a_definite_other_label_is_contrary(verdict: LabelVerdict, contrary: bool) -> None:
-    assert is_contrary(sample("x"), verdict) is contrary
+    assert is_contrary(TWEETS, sample("x"), verdict) is contrary
 
 
 def defect(kind: DefectKind, message: str = "m") -> Defect:

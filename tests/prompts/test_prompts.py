@@ -74,7 +74,9 @@ def test_the_version_follows_the_wording_and_the_task_line() -> None:
     lines: dict[RoleName, str] = {**task.lines, "composer": "another line"}
     other = task.model_copy(update={"lines": lines})
     changed = {name for name in versions if BUILT_IN.version_for(name, other) != versions[name]}
-    assert changed == {"composer", "replacer_composer_tweet", "replacer_composer_sentence"}
+    kinds = ("tweet", "sentence", "item")
+    joint = {f"replacer_composer_{kind}" for kind in kinds}
+    assert changed == {"composer", "composer_item", *joint}
     assert prompt(f"a\n{DIVIDER}\nc").version != prompt(f"b\n{DIVIDER}\nc").version
 
 

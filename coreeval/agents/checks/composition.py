@@ -7,13 +7,9 @@ what the text says about real people (pilot §4). The checks of form are in form
 from collections.abc import Callable, Iterator
 
 from coreeval.agents.checks import form
-from coreeval.agents.checks.context import (
-    UNRESTRAINED,
-    CheckContext,
-    Restraint,
-    fact_defect,
-    form_defect,
-)
+from coreeval.agents.checks.context import UNRESTRAINED, CheckContext, Restraint
+from coreeval.agents.defects import fact_defect, form_defect
+from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.text.language_checks import CONDUCT, HARM
 from coreeval.agents.text.lexicon import CONDUCT_WORDS, HARM_WORDS, NO_CONDUCT
@@ -250,7 +246,12 @@ def check_composition(
     case = CheckContext(
         task=task, request=request, fields=fields, window=window, restraint=restraint
     )
-    return [defect for check in COMPOSITION_CHECKS for defect in check(case)]
+    item = WrittenItem(task=task, sample=request.sample, fields=fields, evidence=request.evidence)
+    own = item_kind(task).checks
+    return [
+        *(defect for check in COMPOSITION_CHECKS for defect in check(case)),
+        *(defect for check in own for defect in check(item)),
+    ]
 
 
 def check_fields(task: Task, fields: Fields) -> Iterator[Defect]:

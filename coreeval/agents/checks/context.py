@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
 from coreeval.agents.text.numbers import Number, find_numbers, find_source_numbers
@@ -17,7 +18,7 @@ from coreeval.agents.text.support import (
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_content_words, has_span, mask_spans
 from coreeval.agents.thresholds import Thresholds, thresholds_of
-from coreeval.schema import Defect, Task, Window
+from coreeval.schema import Task, Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class CheckContext:
 
     def pairs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the name, original text and new text of each field."""
-        for name in self.task.fields:
+        for name in item_kind(self.task).compared(self.task):
             yield name, self.request.sample.fields.get(name, ""), self.fields[name]
 
     def locked_spans(self, field: str) -> list[str]:
@@ -144,13 +145,3 @@ class CheckContext:
         language = self.task.language
         news = frozenset[str]().union(*(expand_words(one, language) for one in self.news_texts))
         return find_unknown_names(text, like=text, known=news, language=language)
-
-
-def form_defect(check: str, message: str) -> Defect:
-    """Return a defect of form, for the composer to fix."""
-    return Defect(check=check, kind="form", message=message, route="compose")
-
-
-def fact_defect(check: str, message: str) -> Defect:
-    """Return a defect for something that the composer added without evidence."""
-    return Defect(check=check, kind="facts", message=message, route="compose")

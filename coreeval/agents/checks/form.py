@@ -9,8 +9,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from coreeval.agents.checks.context import CheckContext, form_defect
+from coreeval.agents.checks.context import CheckContext
+from coreeval.agents.defects import form_defect
 from coreeval.agents.edits import keeps_lock, length_limits
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.text import voice
 from coreeval.agents.text.language_checks import HEADLINE_STYLE, LANGUAGE
 from coreeval.agents.text.language_checks import PROFANITY as PROFANITY_CHECK
@@ -361,13 +363,21 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}")
 _QUOTE = '"'
 
 
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
 def restore_spacing(task: Task, text: str) -> str:
-    """Return a text on one line, spaced like the task's texts.
+    """Return a text spaced like the task's texts, on one line unless their kind has several.
 
     Tokenised tasks separate punctuation and what follows an apostrophe (`the nation 's`); the
     exporter adds the trailing space of tweets, because the loaders strip it.
     """
-    return _tokenise(text) if task.tokenised else " ".join(text.split())
+    if task.tokenised:
+        return _tokenise(text)
+    if item_kind(task).keeps_lines:
+        lines = (" ".join(line.split()) for line in text.split("\n"))
+        return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
+    return " ".join(text.split())
 
 
 def _tokenise(text: str) -> str:

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from coreeval.agents.checks.composition import check_fields
-from coreeval.agents.checks.context import form_defect
+from coreeval.agents.defects import form_defect
 from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, find_kept_spans, keeps_lock
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
 from coreeval.agents.text.words import (
@@ -124,12 +125,13 @@ def check_rewrite(
     incomplete = list(check_fields(task, rewrite.fields))
     if incomplete:
         return "unchanged", incomplete
-    if all(is_same_text(sample.fields[name], rewrite.fields[name]) for name in task.fields):
+    names = item_kind(task).reworded(task)
+    if all(is_same_text(sample.fields[name], rewrite.fields[name]) for name in names):
         return "unchanged", []
     found = [
         defect
         for check in _REWRITE_CHECKS
-        for name in task.fields
+        for name in names
         for defect in check(task, extraction, name, sample.fields[name], rewrite.fields[name])
     ]
     return ("unchanged" if found else "reworded"), found

@@ -236,7 +236,7 @@ class TextJudge:
     task: Task
     bayes: "Pipeline | None"
 
-    async def __call__(self, fields: Fields) -> LabelVerdict:
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
         """Return the label with a clear lead, or `unclear`."""
         text = " ".join(fields.values())
         cues = {
@@ -279,7 +279,7 @@ class PairJudge:
 
     task: Task
 
-    async def __call__(self, fields: Fields) -> LabelVerdict:
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
         """Return whether the pair is coherent, or `unclear` between the limits."""
         first, second = (fields[name] for name in self.task.fields)
         score = score_pair(first, second, symmetric=self.task.symmetric)

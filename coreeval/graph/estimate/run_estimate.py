@@ -88,7 +88,7 @@ def estimate(
 def _plan_batches(lab: PromptLab) -> RunConfig:
     """Return the settings of a run, with single calls where its prompts rule batches out."""
     run = lab.setup.config.run
-    if labels_in_batches(run, lab.setup.prompts):
+    if labels_in_batches(run, lab.setup.prompts, lab.setup.task):
         return run
     return run.model_copy(update={"label_batch": 1})
 

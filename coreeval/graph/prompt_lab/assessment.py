@@ -6,6 +6,7 @@ from typing import Any
 
 from coreeval.agents import checks, reflect, safety
 from coreeval.agents.extractor import ExtractionAnswer
+from coreeval.agents.kinds import FactQuestion, WrittenItem, item_kind
 from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.agents.text.words import find_span
 from coreeval.graph.prompt_lab.role_inputs import RoleInput
@@ -166,19 +167,18 @@ def _assess_composition(case: _AnswerCase, answer: Composition) -> Assessment:
 
 def _assess_facts(case: _AnswerCase, answer: FactVerdict) -> Assessment:
     given = case.situation.given
-    return assess_facts(case.situation.task, given["fields"], answer, given["evidence"])
+    asked = FactQuestion(fields=given["fields"], evidence=given["evidence"])
+    return assess_facts(asked, answer)
 
 
 def _assess_label(case: _AnswerCase, answer: LabelVerdict) -> Assessment:
-    return assess_label(case.situation, answer)
+    return assess_label(case.situation, case.situation.given["fields"], answer)
 
 
-def assess_facts(
-    task: Task, fields: Fields, verdict: FactVerdict, evidence: Sequence[Any]
-) -> Assessment:
+def assess_facts(asked: FactQuestion, verdict: FactVerdict) -> Assessment:
     """Return the assessment of a facts verdict, without regard to where a retry would go."""
     no_plan = Plan(decision="use")
-    defects = reflect.find_fact_defects(task, fields, verdict, evidence, no_plan)
+    defects = reflect.find_fact_defects(asked, asked.fields, verdict, no_plan)
     claims = [one for one in verdict.statements if one.supported != "not_needed"]
     carried = sum(one.supported == "yes" for one in claims)
     others = len(verdict.statements) - len(claims)
@@ -186,10 +186,12 @@ def assess_facts(
     return Assessment(findings=_list_findings(defects), verdict=said)
 
 
-def assess_label(situation: RoleInput, verdict: LabelVerdict) -> Assessment:
+def assess_label(situation: RoleInput, fields: Fields, verdict: LabelVerdict) -> Assessment:
     """Return whether a blind label matches the sample's own."""
-    defects = reflect.find_label_defects(situation.task, situation.sample, verdict)
-    gold = situation.sample.label_text
+    sample = situation.sample
+    item = WrittenItem(task=situation.task, sample=sample, fields=sample.fields | fields)
+    defects = reflect.find_label_defects(item, verdict)
+    gold = item_kind(situation.task).describe_gold(sample, item.fields)
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
     read = f"fluency {verdict.fluency}" + (f", see {verdict.odd!r}" if verdict.odd else "")
     said = f"{verdict.label} ({verdict.confidence} confidence{cue}); gold: {gold}; {read}"

@@ -280,7 +280,7 @@ class RecordedInputs:
                     task=task,
                     given=given,
                     calls=calls,
-                    player=llm_roles(self._setup.config.run)[self._role],
+                    player=llm_roles(self._setup.config.run, task)[self._role],
                 )
         result = self._store.result(sample.id)
         how = f"it ended as {result.outcome}" if result else "it has not ended"
@@ -332,7 +332,7 @@ class FirstRoleInputs:
             {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
         )
         task = load_sample_task(self._setup, sample)
-        player = llm_roles(self._setup.config.run)[self._role]
+        player = llm_roles(self._setup.config.run, task)[self._role]
         return RoleInput(role=self._role, sample=sample, task=task, given=given, player=player)
 
 
@@ -373,7 +373,7 @@ class DryRun:
                 sample=sample,
                 task=task,
                 given=reached.given,
-                player=llm_roles(self._setup.config.run)[self._role],
+                player=llm_roles(self._setup.config.run, task)[self._role],
             )
         why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
         return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))

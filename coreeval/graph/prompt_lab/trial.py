@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.team import llm_roles
 from coreeval.config import ModelConfig
 from coreeval.config.credentials import hide_credentials, refuse_credentials
@@ -164,7 +165,8 @@ class _TrialRunner:
         self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: RoleInput
     ) -> Any:  # noqa: ANN401 - each role has another type
         client = self.exchange.open_client(model, role)
-        return llm_roles(self.lab.setup.config.run)[role](situation.task, client, prompts)
+        players = llm_roles(self.lab.setup.config.run, situation.task)
+        return players[role](situation.task, client, prompts)
 
     async def _judge(
         self, situation: RoleInput, written: Composition
@@ -180,13 +182,17 @@ class _TrialRunner:
     async def _verdicts(self, situation: RoleInput, written: Composition) -> dict[str, Assessment]:
         task, evidence = situation.task, build_request(situation).evidence
         fields = merge_composition(task, written)
-        factual = {name: fields[name] for name in task.factual_fields or task.fields}
+        item = WrittenItem(task=task, sample=situation.sample, fields=fields, evidence=evidence)
+        kind = item_kind(task)
+        asked, news = kind.ask_facts(item), evidence if kind.needs_news(task) else ()
         fact_judge = self._own_player("fact_judge", situation)
         label_judge = self._own_player("label_judge", situation)
-        facts, label = await asyncio.gather(fact_judge(factual, evidence), label_judge(fields))
+        facts, label = await asyncio.gather(
+            fact_judge(asked.fields, asked.evidence), label_judge(fields, news)
+        )
         return {
-            "facts_supported": assess_facts(task, factual, facts, evidence),
-            "label_preserved": assess_label(situation, label),
+            "facts_supported": assess_facts(asked, facts),
+            "label_preserved": assess_label(situation, fields, label),
         }
 
     def _own_player(self, role: RoleName, situation: RoleInput) -> Any:  # noqa: ANN401 - as above

@@ -57,7 +57,7 @@ def test_every_prompt_fills_for_every_built_in_task(
     script: Script, role: RoleName, name: str, target: str | None, pipeline: Pipeline
 ) -> None:
     task = load_task(name, target)
-    player = llm_roles(RunConfig(pipeline=pipeline))[role]
+    player = llm_roles(RunConfig(pipeline=pipeline), task)[role]
     played = player(task, script(), PROMPTS)
     assert isinstance(played, LLMRole)
     prompt = PROMPTS[player.prompt_name(task)]
@@ -80,7 +80,7 @@ def test_a_model_answers_in_the_order_that_the_prompt_explains(
     script: Script, role: RoleName, name: str, pipeline: Pipeline
 ) -> None:
     task = load_task(name)
-    player = llm_roles(RunConfig(pipeline=pipeline))[role]
+    player = llm_roles(RunConfig(pipeline=pipeline), task)[role]
     keys = cast("dict[str, object]", player(task, script(), PROMPTS).schema["properties"])
     told = re.findall(r'^"(\w+)":', PROMPTS[player.prompt_name(task)].text, re.MULTILINE)
     if role != "fact_judge":  # its one key is told in a sentence

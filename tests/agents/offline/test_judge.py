@@ -1,6 +1,7 @@
 import pytest
 
 from coreeval.agents import reflect
+from coreeval.agents.kinds import FactQuestion
 from coreeval.agents.offline.judge import (
     FEWEST_TRAIN_SAMPLES,
     OfflineFactJudge,
@@ -53,9 +54,8 @@ async def test_a_quotation_occurs_in_the_evidence() -> None:
     said = verdict.statements[0]
     assert said.evidence_id == HEAT.id
     assert said.quote in f"{HEAT.title} {HEAT.snippet}"
-    assert (
-        reflect.find_fact_defects(EMOTION, fields, verdict, (HEAT, ZOO), Plan(decision="use")) == []
-    )
+    asked = FactQuestion(fields=fields, evidence=(HEAT, ZOO))
+    assert reflect.find_fact_defects(asked, fields, verdict, Plan(decision="use")) == []
 
 
 async def test_news_sentences_have_no_opinions() -> None:

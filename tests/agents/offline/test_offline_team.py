@@ -7,6 +7,7 @@ import pytest
 
 from coreeval.agents import checks, reflect, safety
 from coreeval.agents.edits import substitute
+from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.offline import offline_role, offline_team
 from coreeval.agents.roles import CompositionRequest, Fields, Team
 from coreeval.agents.safety import DEFAULT_POLICY
@@ -82,17 +83,14 @@ async def refresh(
     )
     written = await team.composer(request)
     fields = {name: checks.restore_spacing(task, text) for name, text in written.fields.items()}
-    factual = {name: fields[name] for name in task.factual_fields or task.fields}
+    item = WrittenItem(task=task, sample=sample, fields=fields, evidence=request.evidence)
+    asked = item_kind(task).ask_facts(item)
     defects = [
         *checks.check_composition(task, request, fields, WINDOW),
         *reflect.find_fact_defects(
-            task,
-            fields,
-            await team.fact_judge(factual, request.evidence),
-            request.evidence,
-            request.plan,
+            asked, fields, await team.fact_judge(asked.fields, asked.evidence), request.plan
         ),
-        *reflect.find_label_defects(task, sample, await team.label_judge(fields)),
+        *reflect.find_label_defects(item, await team.label_judge(fields)),
     ]
     return None if defects else fields
 

@@ -1,0 +1,142 @@
+"""The label judge of questions: it answers them blind, and judges options one by one."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator
+
+from coreeval.agents.label_judge import LabelAnswer
+from coreeval.agents.llm_role import LLMRole, news_data
+from coreeval.agents.roles import Fields
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.models.answers import refuse_truth_value
+from coreeval.prompts import PromptName, PromptSet
+from coreeval.schema import Evidence, LabelVerdict, OptionVerdict, RoleName, Task, Value
+from coreeval.tasks.kinds.choice import option_fields
+from coreeval.tasks.task_file import UNDECIDED
+
+LONGEST_ANSWER = 500
+"""Most characters of a judge's answer that are kept."""
+
+
+class LLMAnswerJudge(LLMRole):
+    """A judge that answers one question, and rates how naturally it reads.
+
+    It is shown the question, its context if it has one, its options, and the news where an item
+    without a context rests on it. It does not see which answer is right, the item's origin, or that
+    another version exists.
+    """
+
+    role: ClassVar[RoleName] = "label_judge"
+
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        letters = option_fields(task.fields)
+        fixed = {"label": [*letters, UNDECIDED]} if letters else {}
+        self._schema = OutputSchema(LabelAnswer, name="answer", choices=fixed)
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return "answer_judge"
+
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
+        """Answer one question; fields that hold the gold are not shown."""
+        item = {name: fields[name] for name in self.task.shown_fields if name in fields}
+        news = news_data(evidence) if evidence else None
+        answer = await self._client.ask(self._messages(item=item, news=news), self._schema)
+        return LabelVerdict(**dict(answer) | {"label": answer.label.strip()[:LONGEST_ANSWER]})
+
+
+class OptionAnswer(Value):
+    """What the judge answers about one option: the reason first, so that it is looked for first."""
+
+    letter: str
+    why: str
+    truth: Literal["right", "wrong", "open"]
+    same_type: bool
+    plausible: bool
+
+
+class OptionsAnswer(Value):
+    """What the judge answers about all options of one question."""
+
+    options: tuple[OptionAnswer, ...]
+
+
+class LLMOptionJudge(LLMRole):
+    """A judge that looks at the options of one question one by one, by the news alone.
+
+    It does not know which option is meant to be right. An answer that leaves out an option is asked
+    for again.
+    """
+
+    role: ClassVar[RoleName] = "label_judge"
+
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._letters = option_fields(task.fields)
+        self._schema = OutputSchema(
+            OptionsAnswer, name="options", choices={"letter": self._letters}
+        )
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return "option_judge"
+
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> list[OptionVerdict]:
+        """Judge the options of one question."""
+
+        def check(answer: OptionsAnswer) -> None:
+            if [one.letter for one in answer.options] != self._letters:
+                raise InvalidAnswer(
+                    f"there must be one entry for each of {', '.join(self._letters)}, in order"
+                )
+
+        item = {name: fields[name] for name in self.task.shown_fields}
+        messages = self._messages(item=item, news=news_data(evidence))
+        answer = await self._client.ask(messages, self._schema, check=check)
+        return [OptionVerdict(**dict(one)) for one in answer.options]
+
+
+class SummaryVerdict(Value):
+    """What the judge answers about a summary."""
+
+    missing: str
+    added: str
+    label: Literal["faithful", "incomplete", "unfaithful"]
+    confidence: Literal["low", "medium", "high"]
+    odd: str
+    fluency: Annotated[Literal[1, 2, 3], BeforeValidator(refuse_truth_value)]
+
+
+class LLMSummaryJudge(LLMRole):
+    """A judge that says whether a summary states what matters in its document, and nothing else.
+
+    It does not know whether the summary is an original or was written anew.
+    """
+
+    role: ClassVar[RoleName] = "label_judge"
+
+    def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
+        super().__init__(task, client, prompts)
+        self._schema = OutputSchema(SummaryVerdict, name="summary")
+
+    @classmethod
+    def prompt_name(cls, task: Task) -> PromptName:
+        """Return the name of the prompt that the role uses for a task."""
+        return "summary_judge"
+
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
+        """Judge one summary by its document."""
+        item = {name: fields[name] for name in self.task.fields}
+        answer = await self._client.ask(self._messages(item=item), self._schema)
+        told = " ... ".join(part for part in (answer.added, answer.missing) if part)
+        return LabelVerdict(
+            label=answer.label,
+            cue=told[:LONGEST_ANSWER],
+            confidence=answer.confidence,
+            fluency=answer.fluency,
+            odd=answer.odd,
+        )

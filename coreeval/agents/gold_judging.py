@@ -1,0 +1,73 @@
+"""How judges find out whether a new text has its gold, each without knowing it.
+
+Texts with a label are labelled. Questions are answered: with the passage or the news they must be
+answerable, without it they must not be. Options are judged one by one.
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from coreeval.agents import reflect
+from coreeval.agents.kinds import WrittenItem, item_kind
+from coreeval.agents.roles import Team
+from coreeval.schema import Defect, LabelVerdict, OptionVerdict
+
+
+class SideVerdict(NamedTuple):
+    """What one more question to the judge showed."""
+
+    name: str
+    passed: bool
+    reason: str
+
+
+class GoldVerdict(NamedTuple):
+    """What the judges of the gold said of a text."""
+
+    label: LabelVerdict
+    defects: list[Defect]
+    beside: list[SideVerdict]
+
+
+async def judge_gold(item: WrittenItem, team: Team) -> GoldVerdict:
+    """Ask the judge all that the item's kind asks about its gold, at once.
+
+    Whether a question without a passage can be answered without the news is recorded: the judge may
+    know what happened in the window.
+    """
+    kind = item_kind(item.task)
+    open_book = kind.passage(item.task)
+    news = item.evidence if kind.needs_news(item.task) else ()
+    label, blind, options = await asyncio.gather(
+        team.label_judge(item.fields, news), _answer_blind(item, team), _judge_options(item, team)
+    )
+    defects, beside = reflect.find_label_defects(item, label), list[SideVerdict]()
+    if blind is not None:
+        guessed = reflect.find_guessed_defects(item, blind)
+        defects += guessed if open_book else []
+        said = f"without it: {blind.label!r} ({blind.confidence} confidence)"
+        beside.append(
+            SideVerdict("needs_passage" if open_book else "new_to_judge", not guessed, said)
+        )
+    if options is not None:
+        wrong = reflect.find_option_defects(item.sample, options)
+        defects += wrong
+        beside.append(SideVerdict("options", not wrong, reflect.summarise_defects(wrong)))
+    return GoldVerdict(label, defects, beside)
+
+
+async def _answer_blind(item: WrittenItem, team: Team) -> LabelVerdict | None:
+    """Return the judge's answer without passage and news; None if neither is needed."""
+    kind = item_kind(item.task)
+    passage = kind.passage(item.task)
+    if not passage and not kind.needs_news(item.task):
+        return None
+    return await team.label_judge(
+        {name: text for name, text in item.fields.items() if name not in passage}
+    )
+
+
+async def _judge_options(item: WrittenItem, team: Team) -> list[OptionVerdict] | None:
+    if team.option_judge is None:
+        return None
+    return await team.option_judge(item.fields, item.evidence)

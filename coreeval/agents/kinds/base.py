@@ -1,0 +1,79 @@
+"""What the roles and the checks must know of a kind of task."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from coreeval.agents.roles import Fields
+from coreeval.schema import Defect, Evidence, Sample, Task
+
+FieldNames = Callable[[Task], Sequence[str]]
+"""Returns some of the fields of a sample's task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactQuestion:
+    """What the fact judge is asked: texts by field, and what must carry them."""
+
+    fields: Fields
+    evidence: Sequence[Evidence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenItem:
+    """An item that was written anew, with its original and the news that it rests on."""
+
+    task: Task
+    sample: Sample
+    fields: Fields
+    evidence: Sequence[Evidence] = ()
+
+
+JUDGED_ANSWER: Final = "answer"
+"""The name under which the fact judge gets the gold of a question."""
+ItemCheck = Callable[[WrittenItem], Iterator[Defect]]
+"""Yields the defects that only items of this kind can have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemKind:
+    """How items of one kind are written and judged."""
+
+    reworded: FieldNames
+    """The fields that the rewriter says in other words; the others stay."""
+    written: FieldNames
+    """The fields that the composer writes."""
+    compared: FieldNames
+    """The fields whose form must resemble the original's."""
+    finish: Callable[[Task, Sample, Fields, Sequence[Evidence]], Fields]
+    """Returns all fields of a text, given those that were written and the evidence."""
+    judged: FieldNames
+    """The names of the texts that the fact judge gets."""
+    ask_facts: Callable[[WrittenItem], FactQuestion]
+    """Returns what the fact judge is asked about a text."""
+    is_gold: Callable[[Task, Sample, Mapping[str, str], str], bool]
+    """Returns whether a judge's answer is the gold of a text: of the original, or of another text
+    with the original's label."""
+    describe_gold: Callable[[Sample, Mapping[str, str]], str]
+    """Returns the gold of a text in words, for feedback."""
+    needs_news: Callable[[Task], bool] = lambda task: False
+    """Returns whether the judge must be given the news to find the gold of an updated item: closed
+    book."""
+    passage: FieldNames = lambda task: ()
+    """The fields without which the gold must not be found."""
+    keeps_lines: bool = False
+    """Whether a text may have several lines."""
+    checks: tuple[ItemCheck, ...] = ()
+
+
+def keep_unwritten(
+    task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]
+) -> Fields:
+    """Return all fields of a text: those written, and the original's where none was."""
+    texts = sample.fields | {name: text for name, text in written.items() if name in task.fields}
+    return {name: texts[name] for name in task.fields}
+
+
+def all_fields(task: Task) -> Sequence[str]:
+    """Return every field of a task."""
+    return task.fields

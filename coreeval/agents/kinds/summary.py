@@ -1,0 +1,74 @@
+"""Summaries: the document is the news itself, and its reference summary is written."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from coreeval.agents.defects import form_defect, label_defect
+from coreeval.agents.kinds.base import FactQuestion, ItemKind, WrittenItem
+from coreeval.agents.roles import Fields
+from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
+from coreeval.agents.text.support import expand_words, find_unknown_names
+from coreeval.agents.text.voice import split_sentences
+from coreeval.agents.text.words import count_words
+from coreeval.schema import Defect, Evidence, Sample, Task
+from coreeval.tasks.kinds.summary import SUMMARY
+
+FAITHFUL: Final = "faithful"
+"""What the blind judge says of a summary that states what matters, and nothing else."""
+_FEWEST_RATIO: Final = 3.0
+"""How many times as long as its summary a document must be at least (own choice)."""
+_LENGTH: Final = 0.5
+"""How far the length of a summary may differ from the original's (own choice)."""
+
+
+def _document(task: Task) -> Sequence[str]:
+    return task.shown_fields
+
+
+def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]) -> Fields:
+    """Return the reports that the plan rests on, word for word, and the summary of them."""
+    reports = "\n\n".join(f"{one.title}\n{one.snippet}".strip() for one in evidence)
+    return {task.shown_fields[0]: reports, SUMMARY: written.get(SUMMARY, "")}
+
+
+def _ask_facts(item: WrittenItem) -> FactQuestion:
+    """Ask whether the news carries the summary; the document is the news, word for word."""
+    return FactQuestion(fields={SUMMARY: item.fields[SUMMARY]}, evidence=item.evidence)
+
+
+def check_summary(item: WrittenItem) -> Iterator[Defect]:
+    """Yield a defect for what the summary has and the document lacks, and for odd lengths."""
+    document = "\n\n".join(item.fields[name] for name in item.task.shown_fields)
+    new, old, language = item.fields[SUMMARY], item.sample.fields[SUMMARY], item.task.language
+    for number in find_missing_numbers(new, find_numbers(document, language), language):
+        yield label_defect("summary_numbers", f"{number.text!r} is not in the document")
+    known = expand_words(document, language)
+    for name in find_unknown_names(new, like=old, known=known, language=language):
+        yield label_defect("summary_names", f"{name!r} is not in the document")
+    words, before = count_words(new), count_words(old)
+    if not (1 - _LENGTH) * before <= words <= (1 + _LENGTH) * before + 4:
+        yield form_defect("summary_length", f"the summary has {words} words; {before} before")
+    if count_words(document) < _FEWEST_RATIO * words:
+        yield label_defect(
+            "document_length", "the news is hardly longer than its summary", replan=True
+        )
+    if len(split_sentences(document)) <= len(split_sentences(new)):
+        yield label_defect("document_length", "the news has no more sentences", replan=True)
+
+
+def _is_faithful(task: Task, sample: Sample, fields: Mapping[str, str], said: str) -> bool:
+    return said == FAITHFUL
+
+
+SUMMARY_KIND = ItemKind(
+    reworded=_document,
+    written=lambda task: (SUMMARY,),
+    compared=lambda task: (SUMMARY,),
+    finish=_finish,
+    judged=lambda task: (SUMMARY,),
+    ask_facts=_ask_facts,
+    is_gold=_is_faithful,
+    describe_gold=lambda sample, fields: "a summary that states what matters and nothing else",
+    keeps_lines=True,
+    checks=(check_summary,),
+)
