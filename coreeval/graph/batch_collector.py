@@ -1,7 +1,7 @@
 """Collects the batches of a run: answers are kept, and what has none waits for the next round."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -152,7 +152,7 @@ class BatchCollector:
         for number in range(READ_TRIES):
             if number:
                 await self._batching.retry.sleep(self._batching.retry.first_s)
-            batch, failure = await self._keep_answers(batch, known, state, left)
+            batch, failure = await self._keep_answers(batch, known, state, left, wanted.keys())
             if failure is None:
                 break
         if failure is not None:
@@ -187,13 +187,22 @@ class BatchCollector:
         known: BatchModel,
         state: BatchState,
         left: dict[str, SentRequest],
+        asked: Set[str],
     ) -> tuple[Batch, CallFailure | None]:
         """Keep the answers of the questions that are left, and take these out of `left`.
+
+        Args:
+            batch: The batch.
+            known: Its model.
+            state: Where it stands.
+            left: The questions without an answer.
+            asked: The keys of all its questions.
 
         Returns:
             The batch, and why its results could not be read to their end; None if they could.
         """
         kept, unknown, failure = list[CollectedAnswer](), 0, None
+        kept_before = asked - left.keys()
         usd, live_usd = batch.usd or 0.0, batch.live_usd or 0.0
 
         async def commit() -> Batch:
@@ -203,7 +212,8 @@ class BatchCollector:
             async for answer in known.endpoint.read_answers(state):
                 request = left.pop(answer.custom_id, None)
                 if request is None:
-                    unknown += 1
+                    unknown += answer.custom_id not in kept_before
+                    kept_before.discard(answer.custom_id)
                 elif answer.outcome is None:
                     left[answer.custom_id] = replace(request, is_unprocessed=True)
                 else:

@@ -148,9 +148,10 @@ def test_the_calls_of_a_lost_batch_are_sent_again_and_stay_spent(
 def test_results_that_are_cut_off_are_read_again(
     lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
 ) -> None:
-    provider.cuts_results = 1
-    begin(lab, waits=True)
+    provider.cuts_results, notes = 1, list[str]()
+    begin(lab, waits=True, notes=notes)
     assert_as_live(lab, undisturbed)
+    assert not [note for note in notes if "answer no question" in note]
 
 
 @pytest.mark.parametrize(
