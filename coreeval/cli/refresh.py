@@ -183,8 +183,12 @@ def _read_manifest(run: Path) -> "Manifest":
 
 def _finish(done: "RunSummary", as_json: bool) -> None:
     """Print the result; the exit code says whether anything is left to do."""
-    show(summary_document(done), as_json, lambda: "\n".join(_words(done)))
     code = exit_code(done)
+    try:
+        show(summary_document(done), as_json, lambda: "\n".join(_words(done)))
+    except KeyboardInterrupt:  # the run has ended, whatever of it is printed
+        if code != WAITING:
+            raise
     if code:
         raise typer.Exit(code)
 

@@ -77,7 +77,7 @@ def execute(
             _run_in_loop(heard)
         status = _find_status(run)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        status = "interrupted"
+        status = _find_open_status(run)
     except (CoreEvalError, OSError) as error:
         with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
             _close(run, status)
@@ -96,6 +96,11 @@ def _find_status(run: RunContext) -> Status:
     """Return how a run stands whose graph has ended without an error."""
     if run.store.stage("report") is not None:
         return "complete"
+    return _find_open_status(run)
+
+
+def _find_open_status(run: RunContext) -> Status:
+    """Return how a run stands that was stopped: a signal changes nothing once it waits."""
     return "waiting" if run.batching and run.batching.waiting else "interrupted"
 
 

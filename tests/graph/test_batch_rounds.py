@@ -1,17 +1,21 @@
 """A run through batches: the same outcomes, nothing paid twice, and every ending of a batch."""
 
+import os
+import signal
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
-from coreeval.errors import BudgetSpent, CoreEvalError, ModelUnusable
+from coreeval.cli.app import main
+from coreeval.errors import WAITING, BudgetSpent, CoreEvalError, ModelUnusable
 from coreeval.graph import batch_rounds
 from coreeval.graph.batch_collector import READ_TRIES
 from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
+from coreeval.models import close_models
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
 from coreeval.runs.status import read_status
@@ -201,6 +205,31 @@ def test_a_run_that_waits_does_nothing_until_a_batch_has_come(
     seen = list[Progress]()
     assert go_on(lab, watch=seen.append).manifest.status == "waiting"
     assert provider.sizes == [FEW] and not any(each.done for each in seen)
+
+
+def test_a_signal_once_a_run_waits_leaves_it_waiting(
+    lab: Lab, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def close_disturbed() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await close_models()
+
+    provider.ends = False
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_rounds, "close_models", close_disturbed)
+        assert begin(lab).manifest.status == "waiting"
+    assert lab.manifest.status == "waiting" and provider.sizes == [FEW]
+
+
+def test_a_signal_while_the_end_is_told_leaves_the_exit_code_of_a_run_that_waits(
+    lab: Lab, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disturbed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coreeval.cli.refresh.show", disturbed)
+    arguments = ["refresh", str(lab.config), "--limit", "1", "--run-dir", str(lab.files.root)]
+    assert main(arguments) == WAITING
 
 
 def test_live_cancels_what_is_open_and_keeps_what_was_answered(
