@@ -104,7 +104,7 @@ class BatchSender:
         read = self._batches.read_queue(
             queue, most=endpoint.most_requests, most_bytes=endpoint.most_bytes
         )
-        return [BatchRequest(custom_id=key, body=body) for key, body in read]
+        return [BatchRequest(custom_id=key, packed=packed) for key, packed in read]
 
     async def _begin(self, queue: QueueLength, known: BatchModel, keys: Sequence[str]) -> Batch:
         """Make a batch of as many questions as the budget covers.

@@ -5,12 +5,13 @@ A batch is one request with all others in it; its results are one file of JSON l
 so that one which was made unseen is told by the custom ids of its results.
 """
 
-import io
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+import tempfile
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import IO, Any, Final
 from urllib.parse import quote
 
 import anthropic
@@ -27,6 +28,7 @@ from coreeval.models.batch_http import (
     FileId,
     Outcome,
     has_status,
+    iter_file,
     make_timeout,
     unknown_result,
 )
@@ -59,15 +61,14 @@ _STATUS: Final = {
 (https://platform.claude.com/docs/en/api/errors)."""
 
 
-def encode_batch(requests: Sequence[BatchRequest]) -> bytes:
-    """Return the body of the request that makes a batch."""
-    body = io.BytesIO()  # holds one copy of the bodies; a join would make others
-    body.write(b'{"requests":[')
+def write_batch(requests: Iterable[BatchRequest], file: IO[bytes]) -> int:
+    """Write the body of the request that makes a batch; return its length in bytes."""
+    file.write(b'{"requests":[')
     for number, one in enumerate(requests):
-        body.write(b"," if number else b"")
-        body.write(b'{"custom_id":"%b","params":%b}' % (one.custom_id.encode(), one.body))
-    body.write(b"]}")
-    return body.getvalue()
+        file.write(b"," if number else b"")
+        file.write(b'{"custom_id":"%b","params":%b}' % (one.custom_id.encode(), one.body))
+    file.write(b"]}")
+    return file.tell()
 
 
 class _Batch(BaseModel):
@@ -130,15 +131,20 @@ class AnthropicBatches:
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Send a batch, which is not given our id; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)
-        told = await self._wire.create(
-            self._client.post(
-                _PATH,
-                cast_to=httpx2.Response,
-                content=encode_batch(requests),
-                options={"timeout": make_timeout(TRANSFER_S)},
-            ),
-            seconds=TRANSFER_S,
-        )
+        with tempfile.TemporaryFile() as file:
+            size = await asyncio.to_thread(write_batch, requests, file)
+            told = await self._wire.create(
+                self._client.post(
+                    _PATH,
+                    cast_to=httpx2.Response,
+                    content=iter_file(file),
+                    options={
+                        "headers": {"Content-Length": str(size)},
+                        "timeout": make_timeout(TRANSFER_S),
+                    },
+                ),
+                seconds=TRANSFER_S,
+            )
         return self._to_state(self._wire.parse(_Batch, told.content, billed=True))
 
     async def find(

@@ -29,7 +29,7 @@ from coreeval.models.batches import (
     lost_batch,
 )
 from coreeval.models.failures import CallFailure
-from coreeval.models.openai_batches import encode_batch_file, read_result
+from coreeval.models.openai_batches import read_result, write_batch_file
 from coreeval.tools.files import replacing
 
 T = TypeVar("T")
@@ -57,12 +57,11 @@ class BatchFolder:
             CallFailure: it cannot be written (`unusable`).
         """
         check_requests(self, batch_id, requests)
-        content = encode_batch_file(requests)
 
         def write() -> None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self._requests(batch_id)) as draft:
-                draft.write_bytes(content)
+            with replacing(self._requests(batch_id)) as draft, draft.open("wb") as file:
+                write_batch_file(requests, file)
 
         _use_disk(write)
         return await self.look(batch_id)

@@ -285,6 +285,13 @@ def _as_creation(failure: CallFailure) -> CallFailure:
     return failure
 
 
+async def iter_file(file: IO[bytes]) -> AsyncIterator[bytes]:
+    """Yield a file's content from its beginning, in small pieces."""
+    file.seek(0)
+    while piece := file.read(_PIECE_BYTES):
+        yield piece
+
+
 async def _copy(response: httpx2.Response, file: IO[bytes]) -> None:
     size = 0
     async for piece in response.aiter_bytes():

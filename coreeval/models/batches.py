@@ -4,6 +4,7 @@ The providers' own kinds are in `openai_batches`, `anthropic_batches` and `batch
 """
 
 import re
+import zlib
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,19 +25,24 @@ MOST_BATCH_REQUESTS: Final = 25_000
 (https://developers.openai.com/api/docs/guides/batch), Anthropic 100,000
 (https://platform.claude.com/docs/en/build-with-claude/batch-processing)."""
 MOST_BATCH_BYTES: Final = 32 << 20
-"""Bytes of the bodies of one batch: 32 MiB, so that it fits into memory (own choice); each takes
-fewer than 200 more in a batch. The providers take more: OpenAI 200 MB, Anthropic 256 MB (the same
-pages)."""
+"""Bytes of the bodies of one batch: 32 MiB, so that it fits into memory compressed (own choice);
+each takes fewer than 200 more in a batch. The providers take more: OpenAI 200 MB, Anthropic 256 MB
+(the same pages)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BatchRequest:
-    """One request of a batch."""
+    """One request of a batch, held compressed: a batch has many, and their prompts share much."""
 
     custom_id: str
     """The key of its call: 64 hexadecimal digits."""
-    body: bytes
-    """JSON, as the body of a live request: `ChatModel.encode_request`."""
+    packed: bytes
+    """Its body, compressed with zlib."""
+
+    @property
+    def body(self) -> bytes:
+        """JSON, as the body of a live request: `ChatModel.encode_request`."""
+        return zlib.decompress(self.packed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,13 @@ A batch is a file of requests that is uploaded, and a batch that is made of the 
 errors come in a file each (https://developers.openai.com/api/docs/guides/batch).
 """
 
-import io
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+import tempfile
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import IO, Any, Final
 from urllib.parse import quote
 
 import httpx2
@@ -53,13 +54,12 @@ _MOST_TOLD: Final = 2_000
 """Most characters of the errors of a validation."""
 
 
-def encode_batch_file(requests: Sequence[BatchRequest]) -> bytes:
-    """Return the requests as OpenAI's JSON lines, which vLLM's `run-batch` reads, too."""
+def write_batch_file(requests: Iterable[BatchRequest], file: IO[bytes]) -> None:
+    """Write the requests as OpenAI's JSON lines, which vLLM's `run-batch` reads, too."""
     head = b'","method":"POST","url":"%b","body":' % _ENDPOINT.encode()
-    file = io.BytesIO()  # holds one copy of the bodies; a join would make another
     for one in requests:
         file.write(b'{"custom_id":"%b%b%b}\n' % (one.custom_id.encode(), head, one.body))
-    return file.getvalue()
+    file.flush()  # the client asks the disk for its length
 
 
 def read_result(fields: Mapping[str, Any], secret: str) -> Outcome:
@@ -164,7 +164,9 @@ class OpenAIBatches:
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Upload the requests, and make a batch of the file; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)
-        file_id = await self._upload(_file_name(batch_id), encode_batch_file(requests))
+        with tempfile.TemporaryFile() as file:
+            await asyncio.to_thread(write_batch_file, requests, file)
+            file_id = await self._upload(_file_name(batch_id), file)
         try:
             told = await self._wire.create(
                 self._client.batches.with_raw_response.create(
@@ -183,7 +185,7 @@ class OpenAIBatches:
         batch = self._wire.parse(_Batch, told.content, billed=True)
         return self._to_state(batch)
 
-    async def _upload(self, name: str, content: bytes) -> str:
+    async def _upload(self, name: str, content: IO[bytes]) -> str:
         try:
             told = await self._wire.create(
                 self._client.files.with_raw_response.create(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import zlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,12 +67,13 @@ def open_batches(server: BatchServer, speech: str, **options: object) -> BatchEn
     return batches
 
 
+def make_request(text: object, body: bytes) -> BatchRequest:
+    return BatchRequest(custom_id=custom_id(text), packed=zlib.compress(body))
+
+
 def requests_of(server: BatchServer, speech: str, *texts: object) -> list[BatchRequest]:
     chat = open_chat(server, speech)
-    return [
-        BatchRequest(custom_id=custom_id(text), body=chat.encode_request(asked(text), OPTIONS))
-        for text in texts
-    ]
+    return [make_request(text, chat.encode_request(asked(text), OPTIONS)) for text in texts]
 
 
 def ids_of(requests: list[BatchRequest]) -> set[str]:

@@ -10,17 +10,21 @@ from coreeval.config import ModelConfig
 from coreeval.models.batch_folder import BatchFolder
 from coreeval.models.batches import BatchRequest
 from coreeval.models.failures import CallFailure
-from tests.models.batch_kit import answers_of, custom_id, ids_of, just_now, read_until_failure
+from tests.models.batch_kit import (
+    answers_of,
+    custom_id,
+    ids_of,
+    just_now,
+    make_request,
+    read_until_failure,
+)
 
 CONFIG = ModelConfig.model_validate({"model": "openai:org/m", "base_url": "http://127.0.0.1:9/v1"})
 
 
 def requests_of(*texts: object) -> list[BatchRequest]:
     return [
-        BatchRequest(
-            custom_id=custom_id(text),
-            body=json.dumps({"model": "org/m", "messages": [{"content": text}]}).encode(),
-        )
+        make_request(text, json.dumps({"model": "org/m", "messages": [{"content": text}]}).encode())
         for text in texts
     ]
 

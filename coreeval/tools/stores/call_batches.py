@@ -152,7 +152,16 @@ class CallBatches:
     def read_queue(
         self, queue: QueueLength, *, most: int, most_bytes: int
     ) -> list[tuple[str, bytes]]:
-        """Return the first questions of a queue, as keys and bodies, within both limits."""
+        """Return the first questions of a queue, within both limits.
+
+        Args:
+            queue: The queue.
+            most: The most questions.
+            most_bytes: The most bytes of their bodies.
+
+        Returns:
+            Their keys and bodies; the bodies are compressed with zlib.
+        """
         c, taken, size = t.batch_requests.c, list[tuple[str, bytes]](), 0
         query = (
             select(c.key, c.body)
@@ -169,11 +178,10 @@ class CallBatches:
         streamed = query.execution_options(yield_per=100)
         with self._engine.connect() as connection, connection.execute(streamed) as rows:
             for key, packed in rows:
-                body = zlib.decompress(packed)
-                size += len(body)
+                size += len(zlib.decompress(packed))
                 if taken and size > most_bytes:
                     break
-                taken.append((key, body))
+                taken.append((key, packed))
         return taken
 
     def most_usd(self, keys: Sequence[str]) -> float | None:

@@ -50,7 +50,7 @@ from coreeval.tools.stores.run_tables import (
     TargetAnswer,
 )
 
-_KEPT_SAMPLES = 4096
+_KEPT_SAMPLES = 1024
 """Samples that are kept in memory: more than samples in flight and in their batches of labels."""
 BenchmarkRow = Sample | BadRow | ReleaseSample
 
