@@ -66,6 +66,7 @@ class BatchCollector:
         Raises:
             CoreEvalError: a provider refused a batch, or cannot be asked.
         """
+        self._models.begin_look()
         await self._delete_files()
         has_come = await self._sender.settle_sending()
         opened, trouble = self._batches.open_batches(), list[CoreEvalError]()

@@ -62,6 +62,12 @@ class BatchModels:
     def __init__(self, run: RunContext, batching: Batching) -> None:
         self._run, self._batching = run, batching
         self._known: dict[tuple[str, str], tuple[Model, PriceConfig | None]] | None = None
+        self._silent = dict[str, CoreEvalError]()
+        """The endpoints that gave no answer since the last look began."""
+
+    def begin_look(self) -> None:
+        """Ask all endpoints again, also those that gave no answer at the last look."""
+        self._silent.clear()
 
     def find(self, endpoint: str, model: str, folder: str) -> BatchModel:
         """Return the model of a batch or a queue.
@@ -88,15 +94,20 @@ class BatchModels:
         return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
 
     async def ask(self, known: BatchModel, question: Callable[[], Awaitable[T]]) -> T:
-        """Ask an endpoint about a batch, again if that may help.
+        """Ask an endpoint about a batch, again if that may help; once in a look if it is silent.
 
         Raises:
             CoreEvalError: it cannot be asked.
         """
+        place = known.folder or known.model.identity.endpoint
+        if place in self._silent:
+            raise self._silent[place]
         try:
             return await self._batching.retry.run(question)
         except CallFailure as failure:
             error = known.to_error(failure)
+            if failure.retryable:
+                self._silent[place] = error
         raise error
 
     def _open(self) -> Iterator[tuple[tuple[str, str], tuple[Model, PriceConfig | None]]]:

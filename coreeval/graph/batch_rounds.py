@@ -6,6 +6,8 @@ once the batches have come, or waits for them.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -17,11 +19,16 @@ from coreeval.graph.phases import OnResult, Phase, PhaseResult, PhaseRunner
 from coreeval.graph.run_context import RunContext
 from coreeval.models import close_models
 from coreeval.models.batch_dispatch import Batching
+from coreeval.tools.formatting import format_span
 from coreeval.tools.stores.call_batches import CallBatches
 from coreeval.tools.stores.call_store import open_calls
 
 LONGEST_LOOK_S = 60.0
 """Most seconds between two looks at batches that a process waits for."""
+LIVE_PATIENCE_S = 1200.0
+"""Seconds that cancelled batches are waited for before all that is left is asked live: OpenAI takes
+up to 10 minutes (https://developers.openai.com/api/docs/guides/batch), and at Anthropic it is known
+after 15 whether a batch was made (own choice)."""
 
 
 async def work_in_rounds(run: RunContext, one_pass: Callable[[], Awaitable[None]]) -> None:
@@ -142,17 +149,37 @@ class _Rounds:
         if self._batching.waits or self._batching.always_live:
             return await self._wait()
         if not self._run.stop.asked:
-            self._batching.waiting = True
-            self._run.stop.ask("batches")
+            self._leave()
         return False
+
+    def _leave(self) -> None:
+        """End the run here, as one that waits."""
+        self._batching.waiting = True
+        self._run.stop.ask("batches")
+
+    def _end_impatiently(self) -> None:
+        """Report that batches cannot be ended, and end the run here."""
+        opened = self._batches.open_batches()
+        calls = sum(each.total for each in opened)
+        told = (
+            f"{len(opened)} open batches with {calls} calls did not end within "
+            f"{format_span(LIVE_PATIENCE_S)}: what they answer may be billed, so that nothing of "
+            "it is asked again yet. Later: coreeval resume RUN --live, or --live --wait to stay"
+        )
+        self._run.tell(self._run.stage, note=told)
+        self._leave()
 
     async def _wait(self) -> bool:
         """Wait until a batch has come; return False if the run is told to stop."""
         stopped, pause = asyncio.Event(), self._batching.first_look_s
+        until = math.inf if self._batching.waits else time.monotonic() + LIVE_PATIENCE_S
         with self._run.stop.notify(lambda _reason: stopped.set()):
             while not self._run.stop.asked:
                 if await self._collector.collect() or not self._batches.open_batches():
                     return True
+                if time.monotonic() > until:
+                    self._end_impatiently()
+                    return False
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), pause)
                 pause = min(pause * 1.5, LONGEST_LOOK_S)

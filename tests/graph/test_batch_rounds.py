@@ -18,6 +18,7 @@ from coreeval.graph.run import refresh, resume
 from coreeval.models import close_models
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
+from coreeval.models.retry import Retry
 from coreeval.runs.status import read_status
 from coreeval.tools.clock import utc_now
 from tests.graph.kit import Lab, Undisturbed
@@ -240,6 +241,42 @@ def test_live_cancels_what_is_open_and_keeps_what_was_answered(
     go_on(lab, live=True)
     assert_as_live(lab, undisturbed)
     assert set(provider.paid.values()) == {1} and len(provider.sizes) == 1
+
+
+def test_live_waits_a_bounded_time_for_a_provider_that_cannot_tell(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_rounds, "LIVE_PATIENCE_S", 0.05)
+    provider.breaks_after_create, provider.hides, notes = 1, 60, list[str]()
+    assert begin(lab).manifest.status == "waiting"
+    done = go_on(lab, live=True, watch=lambda told: notes.append(told.note))
+    assert done.manifest.status == "waiting" and provider.hides
+    assert [note for note in notes if "Later: coreeval resume RUN --live" in note]
+    provider.hides = 0
+    go_on(lab, live=True)
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1} and len(provider.sizes) == 1
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_provider_that_gives_no_answer_is_asked_once_for_all_its_batches(
+    lab: Lab, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, live: bool
+) -> None:
+    one_each = FakeBatches(provider, most_requests=1)
+    monkeypatch.setattr(OpenAIChat, "open_batches", lambda _chat: one_each)
+    defaults = Retry.__init__.__kwdefaults__
+    assert defaults
+    monkeypatch.setitem(defaults, "attempts", 2)
+    provider.ends = False
+    begin(lab)
+    assert provider.sizes == [1] * FEW
+    provider.is_down, provider.looks = True, 0
+    with pytest.raises(ModelUnusable, match="the provider is down") as caught:
+        go_on(lab, live=live)
+    assert provider.looks == 2 and "resume later" in caught.value.hint
+    provider.is_down, provider.ends = False, True
+    assert go_on(lab, waits=True).manifest.status == "complete"
+    assert set(provider.paid.values()) == {1}
 
 
 def test_a_batch_that_takes_too_long_is_cancelled_and_its_rest_asked_live(

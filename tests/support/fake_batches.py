@@ -32,6 +32,11 @@ class FakeProvider:
     """What requests come to in place of an answer, by custom id; "*" for all."""
     breaks_after_create: int = 0
     """How many of the next creations are made, and then the connection breaks."""
+    hides: int = 0
+    """How many of the next searches for a batch end without an answer."""
+    is_down: bool = False
+    """Whether no look gets an answer."""
+    looks: int = 0
     cuts_results: int = 0
     """How many of the next reads end in the middle."""
     states: dict[str, BatchState] = field(default_factory=dict)
@@ -95,10 +100,16 @@ class FakeBatches:
         since: datetime,
         total: int | None = None,
     ) -> BatchState | None:
+        if self.provider.hides:
+            self.provider.hides -= 1
+            raise CallFailure("transient", "no list now")
         return self.provider.states.get(f"at-provider-{batch_id}")
 
     async def look(self, provider_id: str) -> BatchState:
         provider, state = self.provider, self.provider.states[provider_id]
+        provider.looks += 1
+        if provider.is_down:
+            raise CallFailure("transient", "the provider is down", retry_after=0.0)
         if provider.loses:
             return replace(state, phase="lost", status="not found")
         if provider.refuses:
