@@ -30,6 +30,11 @@ class BatchModel:
     folder: str
     """The folder that its batches are written into; "" if they are sent."""
 
+    @property
+    def key_env(self) -> str:
+        """The environment variable of its key."""
+        return self.model.config.key_variable
+
     def to_error(self, failure: CallFailure) -> CoreEvalError:
         """Return the error of a failure that ends the run."""
         if self.folder:
@@ -40,7 +45,7 @@ class BatchModel:
             failure,
             model=self.model.name,
             endpoint=endpoint,
-            key_env=self.model.config.key_variable,
+            key_env=self.key_env,
         )
         if isinstance(final, CoreEvalError):
             return final

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Literal
 
-from coreeval.errors import BudgetSpent
+from coreeval.errors import BudgetSpent, ModelUnusable
 from coreeval.graph.batch_models import BatchModel, BatchModels
 from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState
 from coreeval.models.failures import CallFailure
 from coreeval.tools.catalogs import find_batch_price
+from coreeval.tools.endpoints import is_at_provider
 from coreeval.tools.stores.batch_records import LIVE, Batch, QueueLength, SentRequest
 from coreeval.tools.stores.call_batches import CallBatches
 
@@ -141,21 +142,30 @@ class BatchSender:
     ) -> bool:
         """Create a batch at its provider; return False if the endpoint has no batches.
 
+        A provider is known to have them: what is missing there is not asked at twice the price
+        before the user has said so.
+
         Raises:
             CoreEvalError: the provider does not take it; its questions cost nothing.
         """
         failure = await self._try_to_create(batch, known, requests, wanted)
         if failure is None:
             return True
-        await self._batches.put_back(
-            batch, wanted, reason="", to=LIVE if failure.kind == "unsupported" else ""
-        )
+        has_none = failure.kind == "unsupported" and not is_at_provider(known.model.config)
+        await self._batches.put_back(batch, wanted, reason="", to=LIVE if has_none else "")
         await self._batches.update(batch, {"state": "refused", "problem": failure.message})
-        if failure.kind == "unsupported":
+        if has_none:
             self._batching.without_batches.add(batch.endpoint)
             told = f"{batch.model}: {failure.message}; it is asked live, at full price"
             self._run.tell(self._run.stage, note=told)
             return False
+        if failure.kind == "unsupported":
+            raise ModelUnusable(
+                f"{batch.model}: the provider has batches, and none can be made: {failure.message}",
+                where=batch.endpoint,
+                hint=f"see whether the account, project and region of {known.key_env} have them, "
+                "then resume; resume RUN --live asks what is left at full price",
+            )
         raise known.to_error(failure)
 
     async def _try_to_create(

@@ -265,6 +265,15 @@ def refuse_untrusted(
         )
 
 
+def is_at_provider(model: ModelConfig) -> bool:
+    """Return whether a model is asked at its provider's own address.
+
+    Raises:
+        ConfigError: its base_url is not an http address.
+    """
+    return model.base_url is None or origin_of(model.base_url) == _own_origin(model.provider)
+
+
 def _own_origin(provider: str) -> str:
     return _OWN_ORIGINS.get(provider, f"langchain:{provider}")
 

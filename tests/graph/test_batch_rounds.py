@@ -20,6 +20,7 @@ from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.openai import OpenAIChat
 from coreeval.models.retry import Retry
 from coreeval.runs.status import read_status
+from coreeval.tools import endpoints
 from coreeval.tools.clock import utc_now
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.fake_batches import FakeBatches, FakeProvider
@@ -100,6 +101,20 @@ def test_an_endpoint_without_batches_is_asked_live_and_said_so(
     assert begin(lab, notes=notes).manifest.status == "complete"
     assert_as_live(lab, undisturbed)
     assert any("has no batches; it is asked live" in note for note in notes)
+
+
+def test_a_provider_known_for_batches_is_not_asked_live_unless_the_user_says_so(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced(lab)
+    provider.has_batches = False
+    monkeypatch.setitem(endpoints._OWN_ORIGINS, "openai", lab.server.url.removesuffix("/v1"))
+    with pytest.raises(ModelUnusable, match="none can be made") as caught:
+        begin(lab)
+    assert "OPENAI_API_KEY" in caught.value.hint and "--live" in caught.value.hint
+    assert lab.server.requests == [] and lab.manifest.cost.unknown_usd == 0
+    go_on(lab, live=True)
+    assert_as_live(lab, undisturbed)
 
 
 def test_what_is_left_of_few_is_asked_live(lab: Lab, provider: FakeProvider) -> None:
