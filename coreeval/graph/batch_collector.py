@@ -124,6 +124,9 @@ class BatchCollector:
         if state.phase == "lost":
             return await self._give_up(batch, state, "the provider does not know it any more")
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
+        if state.is_queue_full and await self._sender.put_off(batch, wanted, state.problem):
+            await self._end(batch, state, "refused", state.problem)
+            return True
         await self._batches.put_back(batch, wanted, reason="")
         await self._end(batch, state, "refused", state.problem)
         raise ModelUnusable(

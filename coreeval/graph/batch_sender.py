@@ -13,16 +13,24 @@ from coreeval.errors import BudgetSpent, ModelUnusable
 from coreeval.graph.batch_models import BatchModel, BatchModels
 from coreeval.graph.run_context import RunContext
 from coreeval.models.batch_dispatch import Batching
-from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState
+from coreeval.models.batches import BatchEndpoint, BatchRequest, BatchState, QueueFull
 from coreeval.models.failures import CallFailure
 from coreeval.tools.catalogs import find_batch_price
 from coreeval.tools.endpoints import is_at_provider
-from coreeval.tools.stores.batch_records import LIVE, Batch, QueueLength, SentRequest
+from coreeval.tools.stores.batch_records import (
+    LIVE,
+    TOO_MUCH,
+    Batch,
+    QueueLength,
+    SentRequest,
+)
 from coreeval.tools.stores.call_batches import CallBatches
 
 CREATE_TRIES: Final = 3
 CLOCKS_APART: Final = timedelta(minutes=15)
 """How far a provider's clock may be off, when its batches are searched for one that was created."""
+FULL_FOR: Final = timedelta(hours=24)
+"""How long smaller batches are sent after one was refused because too much was queued."""
 _NOT_SENT: Final = "its batch was not sent"
 
 
@@ -73,21 +81,84 @@ class BatchSender:
     async def _send_queue(self, queue: QueueLength) -> bool:
         """Send a queue in as many batches as needed; return whether it is to be asked live.
 
+        What the provider does not take for now stays queued.
+
         Raises:
             BudgetSpent: the budget does not cover what is left of it.
             CoreEvalError: a batch was refused.
         """
         known = self._models.find(queue.endpoint, queue.model, self._folder)
         self._tell_full_price(known)
-        while taken := await asyncio.to_thread(self._read_queue, queue, known.endpoint):
+        while most := self._find_most_calls(queue, known.endpoint):
+            taken = await asyncio.to_thread(self._read_queue, queue, known.endpoint, most)
+            if not taken:
+                return False
             batch = await self._begin(queue, known, [each.custom_id for each in taken])
             wanted = self._batches.requests_of(batch)
             requests = [each for each in taken if each.custom_id in wanted]
-            if not await self._create(batch, known, requests, wanted):
+            outcome = await self._create(batch, known, requests, wanted)
+            if outcome == "unsupported":
                 await self._batches.leave_queue(queue)
                 return True
+            if outcome == "later":
+                return False
             del taken, requests  # or the next ones are read beside them
         return False
+
+    def _find_most_calls(self, queue: QueueLength, endpoint: BatchEndpoint) -> int:
+        """Return how many calls of a queue may be sent in a batch now; 0 if it has to wait.
+
+        Once a batch was refused because too much was queued, one is open at a time, with half the
+        calls of the smallest refused one at most, for a day.
+        """
+        since = self._run.now() - FULL_FOR
+        refused = [one for one in self._batches.too_large_batches(queue) if one.made > since]
+        if not refused:
+            return endpoint.most_requests
+        if self._has_open(queue):
+            return 0
+        return max(1, min(one.total for one in refused) // 2)
+
+    def _has_open(self, about: QueueLength | Batch) -> bool:
+        """Return whether a batch of a model is open, other than the one given."""
+        own_id = about.id if isinstance(about, Batch) else ""
+        return any(
+            (one.endpoint, one.model) == (about.endpoint, about.model)
+            for one in self._batches.open_batches()
+            if one.id != own_id
+        )
+
+    async def put_off(
+        self,
+        batch: Batch,
+        wanted: Mapping[str, SentRequest],
+        problem: str,
+        *,
+        is_full: bool = True,
+        stays_queued: bool = False,
+    ) -> bool:
+        """Put back the questions of a batch that its provider does not take for now.
+
+        Args:
+            batch: The batch.
+            wanted: Its questions.
+            problem: What the provider says.
+            is_full: Whether a smaller one may be taken.
+            stays_queued: Whether this process has just queued the questions.
+
+        Returns:
+            Whether they can be sent later; not if it was refused with a single question, while no
+            other batch of its model is open.
+        """
+        await self._batches.put_back(batch, wanted, reason="", stays_queued=stays_queued)
+        status = {"status": TOO_MUCH} if is_full else {}
+        await self._batches.update(batch, {"state": "refused", "problem": problem, **status})
+        if batch.model not in self._batching.told_full:
+            self._batching.told_full.add(batch.model)
+            note = f"{batch.model}: the provider takes no more for now: {problem}"
+            how = "in smaller batches, one after the other" if is_full else "later"
+            self._run.tell(self._run.stage, note=f"{note}; what is left waits and is sent {how}")
+        return (is_full and batch.total > 1) or self._has_open(batch)
 
     def _tell_full_price(self, known: BatchModel) -> None:
         """Report once that a model's batches are charged at its full price."""
@@ -101,9 +172,11 @@ class BatchSender:
             note = f"{name}: its price for batches is not known; they count at its full price"
             self._run.tell(self._run.stage, note=note)
 
-    def _read_queue(self, queue: QueueLength, endpoint: BatchEndpoint) -> list[BatchRequest]:
+    def _read_queue(
+        self, queue: QueueLength, endpoint: BatchEndpoint, most: int
+    ) -> list[BatchRequest]:
         read = self._batches.read_queue(
-            queue, most=endpoint.most_requests, most_bytes=endpoint.most_bytes
+            queue, most=min(most, endpoint.most_requests), most_bytes=endpoint.most_bytes
         )
         return [BatchRequest(custom_id=key, packed=packed) for key, packed in read]
 
@@ -139,18 +212,26 @@ class BatchSender:
         known: BatchModel,
         requests: Sequence[BatchRequest],
         wanted: Mapping[str, SentRequest],
-    ) -> bool:
-        """Create a batch at its provider; return False if the endpoint has no batches.
+    ) -> Literal["sent", "refused", "later", "unsupported"]:
+        """Create a batch at its provider.
 
-        A provider is known to have them: what is missing there is not asked at twice the price
-        before the user has said so.
+        Returns:
+            What came of it: `refused` if a smaller one may be taken, `later` if none is for now,
+            `unsupported` if the endpoint has no batches. A provider is known to have them: what is
+            missing there is not asked at twice the price before the user has said so.
 
         Raises:
             CoreEvalError: the provider does not take it; its questions cost nothing.
         """
         failure = await self._try_to_create(batch, known, requests, wanted)
         if failure is None:
-            return True
+            return "sent"
+        is_full = isinstance(failure, QueueFull)
+        if is_full or (failure.kind == "throttled" and self._has_open(batch)):
+            told = failure.message
+            if not await self.put_off(batch, wanted, told, is_full=is_full, stays_queued=True):
+                raise known.to_error(failure)
+            return "refused" if is_full else "later"
         has_none = failure.kind == "unsupported" and not is_at_provider(known.model.config)
         await self._batches.put_back(batch, wanted, reason="", to=LIVE if has_none else "")
         await self._batches.update(batch, {"state": "refused", "problem": failure.message})
@@ -158,7 +239,7 @@ class BatchSender:
             self._batching.without_batches.add(batch.endpoint)
             told = f"{batch.model}: {failure.message}; it is asked live, at full price"
             self._run.tell(self._run.stage, note=told)
-            return False
+            return "unsupported"
         if failure.kind == "unsupported":
             raise ModelUnusable(
                 f"{batch.model}: the provider has batches, and none can be made: {failure.message}",

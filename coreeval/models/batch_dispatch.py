@@ -61,6 +61,8 @@ class Batching:
     """How often a question about a batch is sent again."""
     at_full_price: set[str] = field(default_factory=set)
     """Models without a price for batches, once that was told."""
+    told_full: set[str] = field(default_factory=set)
+    """Models of which their provider takes no more for now, once that was told."""
     without_batches: set[str] = field(default_factory=set)
     """Endpoints that turned out to have no batches."""
 

@@ -20,7 +20,7 @@ import openai
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel, Field, ValidationError
 
-from coreeval.models.batches import NO_BATCHES, BatchAnswer
+from coreeval.models.batches import NO_BATCHES, BatchAnswer, QueueFull
 from coreeval.models.chat import mask_answer
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
@@ -38,6 +38,9 @@ _CONNECT_S: Final = 10.0
 _PIECE_BYTES: Final = 1 << 16
 NO_PATH: Final = (404, 405, 501)
 """How an endpoint says that it has no such path."""
+QUEUE_FULL: Final = "token_limit_exceeded"
+"""OpenAI's code for more tokens in the open batches of a model than the account may have
+(https://developers.openai.com/api/docs/guides/batch)."""
 
 FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$")]
 """What a provider calls a file or a batch; it becomes part of a path."""
@@ -147,8 +150,8 @@ class BatchWire:
         """Return the response of a request that makes a batch.
 
         Raises:
-            CallFailure: it failed; `billed` if the batch may have been made all the same, and
-                `unsupported` if the endpoint has no batches.
+            CallFailure: it failed; `billed` if the batch may have been made all the same,
+                `unsupported` if the endpoint has no batches, and `QueueFull` for that.
         """
         outcome = await self._attempt(request, seconds or self.seconds)
         if isinstance(outcome, CallFailure):
@@ -163,7 +166,8 @@ class BatchWire:
         except TimeoutError:
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
         except (openai.APIStatusError, anthropic.APIStatusError) as error:
-            return _StatusFailure(error.status_code, self._to_failure(error, self._secret))
+            code = getattr(error, "code", None)
+            return _StatusFailure(error.status_code, self._to_failure(error, self._secret), code)
         except (openai.OpenAIError, anthropic.AnthropicError) as error:
             return self._to_failure(error, self._secret)
         except (httpx2.HTTPError, UnicodeError) as error:
@@ -252,7 +256,7 @@ class BatchWire:
 class _StatusFailure(CallFailure):
     """A failure that came with a status."""
 
-    def __init__(self, status: int, failure: CallFailure) -> None:
+    def __init__(self, status: int, failure: CallFailure, code: object = None) -> None:
         super().__init__(
             failure.kind,
             failure.message,
@@ -260,7 +264,7 @@ class _StatusFailure(CallFailure):
             billed=failure.billed,
             refused=failure.refused,
         )
-        self.status = status
+        self.status, self.code = status, code
 
 
 def has_status(failure: CallFailure, *statuses: int) -> bool:
@@ -280,6 +284,8 @@ def _as_billed(failure: CallFailure, *, billed: bool) -> CallFailure:
 def _as_creation(failure: CallFailure) -> CallFailure:
     if has_status(failure, *NO_PATH):
         return CallFailure("unsupported", NO_BATCHES)
+    if isinstance(failure, _StatusFailure) and failure.code == QUEUE_FULL:
+        return QueueFull(failure.message)
     if isinstance(failure, _StatusFailure):
         return _as_billed(failure, billed=failure.status >= 500 or failure.status == 408)
     return failure

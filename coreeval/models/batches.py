@@ -63,7 +63,25 @@ class BatchState:
     result_files: tuple[str, ...] = ()
     problem: str = ""
     """Why it failed: every error of the validation with its line, as far as there is room."""
+    is_queue_full: bool = False
+    """Whether it failed because the account has too much queued: see `QueueFull`."""
     created_at: datetime | None = None
+
+
+class QueueFull(CallFailure):
+    """The account has too much queued at the provider, which takes a smaller batch, or one later.
+
+    Args:
+        message: What the provider says.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("throttled", message)
+
+    @property
+    def retryable(self) -> bool:
+        """False: the same batch is not taken before others have ended."""
+        return False
 
 
 def lost_batch(provider_id: str, problem: str) -> BatchState:

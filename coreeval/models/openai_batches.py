@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from coreeval.config import ModelConfig
 from coreeval.models.batch_http import (
     NO_PATH,
+    QUEUE_FULL,
     TRANSFER_S,
     BatchHttpClient,
     BatchWire,
@@ -320,6 +321,7 @@ class OpenAIBatches:
             input_file=batch.input_file_id or "",
             result_files=files,
             problem=_describe_errors(batch.errors, self._secret),
+            is_queue_full=any(one.get("code") == QUEUE_FULL for one in _list_errors(batch.errors)),
             created_at=batch.made_at,
         )
 
@@ -335,12 +337,17 @@ def _find_phase(status: str, files: tuple[str, ...]) -> BatchPhase:
     return "failed" if status == "failed" else "running"
 
 
+def _list_errors(errors: object) -> list[dict[str, Any]]:
+    """Return the errors of a validation, whatever form the server gives them."""
+    found = errors.get("data") if isinstance(errors, dict) else errors
+    listed = found if isinstance(found, list) else []
+    return [error if isinstance(error, dict) else {"message": error} for error in listed]
+
+
 def _describe_errors(errors: object, secret: str) -> str:
     """Return the errors of a validation, each with its line."""
-    found = errors.get("data") if isinstance(errors, dict) else errors
-    listed, told = found if isinstance(found, list) else [], ""
-    for number, error in enumerate(listed):
-        detail = error if isinstance(error, dict) else {"message": error}
+    listed, told = _list_errors(errors), ""
+    for number, detail in enumerate(listed):
         said = clean_message(str(detail.get("message") or detail.get("code")), secret)
         line = detail.get("line")
         part = f"line {line}: {said}" if isinstance(line, int) else said

@@ -143,6 +143,35 @@ def test_a_refused_batch_costs_nothing_and_the_run_says_why(
     assert_as_live(lab, undisturbed)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_is_too_much_for_the_queue_of_the_account_waits_for_smaller_batches(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed, at_once: bool
+) -> None:
+    priced(lab)
+    provider.queue_limit, provider.refuses_at_once, notes = 2, at_once, list[str]()
+    assert begin(lab, notes=notes).manifest.status == "waiting"
+    go_on(lab, waits=True, watch=lambda told: notes.append(told.note))
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1} and lab.manifest.cost.unknown_usd == 0
+    taken = provider.sizes if at_once else provider.sizes[1:]
+    assert set(taken) == {1}, "half of what was refused, for the rest of the day"
+    assert len([note for note in notes if "takes no more for now" in note]) == 1
+
+
+def test_a_single_call_that_is_too_much_ends_the_run_and_costs_nothing(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    provider.queue_limit, provider.refuses_at_once = 0, True
+    with pytest.raises(ModelUnusable, match="Enqueued token limit reached"):
+        begin(lab)
+    assert lab.manifest.cost.unknown_usd == 0 and provider.sizes == []
+    provider.queue_limit = None
+    go_on(lab, waits=True, now=lambda: utc_now() + timedelta(hours=25))
+    assert_as_live(lab, undisturbed)
+    assert provider.sizes[0] == FEW, "a day later it is as before"
+
+
 def test_a_batch_whose_creation_was_not_confirmed_is_adopted(
     lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from coreeval.models import close_models
-from coreeval.models.batches import BatchState
+from coreeval.models.batches import BatchState, QueueFull
 from coreeval.models.failures import CallFailure
 from coreeval.models.openai_batches import read_result
 from tests.models.batch_kit import (
@@ -121,6 +121,18 @@ async def test_a_validation_that_fails_names_the_lines(server: BatchServer) -> N
         "line 3: the request is refused: invalid_request"
     )
     assert not server.paid_ids
+
+
+async def test_a_batch_that_is_too_much_for_the_queue_is_told_as_such(server: BatchServer) -> None:
+    batches, requests = open_batches(server, "openai"), requests_of(server, "openai", 1, 2)
+    server.faults.queue_full = "created"
+    with pytest.raises(QueueFull, match="Enqueued token limit reached"):
+        await batches.create("b-1", requests)
+    assert not server.batches and not server.files
+    server.faults.queue_full = "validated"
+    state = await run(batches, requests)
+    assert (state.phase, state.is_queue_full) == ("failed", True)
+    assert state.problem.startswith("Enqueued token limit reached")
 
 
 async def test_of_many_errors_as_many_are_told_as_there_is_room(server: BatchServer) -> None:

@@ -39,6 +39,8 @@ class Faults:
     """Statuses of the next requests to make a batch, which make none."""
     odd_reply: bool = False
     """A batch is made, and the reply is a gateway's page."""
+    queue_full: Literal["", "created", "validated"] = ""
+    """When a batch is refused because the account has too much queued."""
     bad_lines: list[int] = field(default_factory=list)
     """Lines, from 1, that the validation refuses."""
     never_ends: bool = False
@@ -127,10 +129,12 @@ class Batch:
 # -- what is said ---------------------------------------------------------------------------------
 
 
-def error_response(status: int, message: str, **headers: str) -> web.Response:
+def error_response(
+    status: int, message: str, code: str | None = None, **headers: str
+) -> web.Response:
     """Return an error that both SDKs can read."""
     kind = _ANTHROPIC_ERRORS.get(status, "api_error")
-    error = {"type": kind, "message": message, "code": None, "param": None}
+    error = {"type": kind, "message": message, "code": code, "param": None}
     told = {"type": "error", "error": error}
     return web.json_response(told, status=status, headers=headers)
 
@@ -142,6 +146,16 @@ def read_items(content: bytes) -> list[Item]:
         right = (one["method"], one["url"]) == ("POST", "/v1/chat/completions")
         items.append(Item(custom_id=one["custom_id"] if right else "", body=one["body"]))
     return items
+
+
+QUEUE_FULL = {
+    "code": "token_limit_exceeded",
+    "message": "Enqueued token limit reached for stub in organization org-1. Limit: 90,000 "
+    "enqueued tokens. Please try again once some in_progress batches have been completed.",
+    "line": None,
+    "param": None,
+}
+"""What OpenAI says of a batch that is too much for its queue."""
 
 
 def find_errors(batch: Batch, bad: list[int]) -> list[dict[str, object]]:

@@ -26,6 +26,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.support.batch_records import (
+    QUEUE_FULL,
     Batch,
     Faults,
     File,
@@ -215,6 +216,8 @@ class BatchServer(LLMServer):
             return
         if batch.speech == "openai":
             batch.errors = find_errors(batch, self.faults.bad_lines)
+            if self.faults.queue_full == "validated":
+                batch.errors = [dict(QUEUE_FULL)]
         if batch.errors:
             batch.state = "failed"
             return
@@ -269,6 +272,8 @@ class _Speaker:
         asked = await http.json()
         if faults.create_status:
             return error_response(faults.create_status.pop(0), "not now")
+        if faults.queue_full == "created":
+            return error_response(429, str(QUEUE_FULL["message"]), str(QUEUE_FULL["code"]))
         if faults.die_before_create:
             faults.die_before_create -= 1
             return _die(http)

@@ -8,7 +8,7 @@ from urllib.request import Request, urlopen
 
 from langchain_core.messages import AIMessage
 
-from coreeval.models.batches import BatchAnswer, BatchRequest, BatchState
+from coreeval.models.batches import BatchAnswer, BatchRequest, BatchState, QueueFull
 from coreeval.models.failures import CallFailure
 from coreeval.models.openai import read_answer
 
@@ -34,6 +34,12 @@ class FakeProvider:
     """How many of the next creations are made, and then the connection breaks."""
     hides: int = 0
     """How many of the next searches for a batch end without an answer."""
+    queue_limit: int | None = None
+    """How many requests may be in open batches; None for any number."""
+    refuses_at_once: bool = False
+    """Whether a batch that is too much is refused when it is made, not when it is looked at."""
+    queued: set[str] = field(default_factory=set)
+    """The batches that are within the limit."""
     is_down: bool = False
     """Whether no look gets an answer."""
     looks: int = 0
@@ -49,6 +55,11 @@ class FakeProvider:
     def sizes(self) -> list[int]:
         """How many requests each batch had, in order."""
         return [len(each) for each in self.requests.values()]
+
+    def has_room(self, total: int) -> bool:
+        """Return whether so many more requests may be in open batches."""
+        taken = sum(self.states[each].total for each in self.queued)
+        return self.queue_limit is None or taken + total <= self.queue_limit
 
     def answer(self, request: BatchRequest) -> "AIMessage | CallFailure | None":
         """Answer one request of a batch."""
@@ -75,6 +86,8 @@ class FakeBatches:
         provider = self.provider
         if not provider.has_batches:
             raise CallFailure("unsupported", "the endpoint has no batches")
+        if provider.refuses_at_once and not provider.has_room(len(requests)):
+            raise QueueFull("Enqueued token limit reached")
         state = BatchState(
             provider_id=f"at-provider-{batch_id}",
             phase="running",
@@ -114,9 +127,19 @@ class FakeBatches:
             return replace(state, phase="lost", status="not found")
         if provider.refuses:
             return replace(state, phase="failed", status="failed", problem=provider.refuses)
+        if provider_id not in provider.queued and state.phase == "running":
+            if not provider.has_room(state.total):
+                told = "Enqueued token limit reached"
+                state = replace(
+                    state, phase="failed", status="failed", problem=told, is_queue_full=True
+                )
+                provider.states[provider_id] = state
+                return state
+            provider.queued.add(provider_id)
         if provider.ends and state.phase == "running":
             state = replace(state, phase="ended", status="completed", succeeded=state.total)
             provider.states[provider_id] = state
+            provider.queued.discard(provider_id)
         return state
 
     async def cancel(self, provider_id: str) -> BatchState:

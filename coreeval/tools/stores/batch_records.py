@@ -11,6 +11,8 @@ BatchStage = Literal["sending", "sent", "collected", "refused", "lost"]
 """`sending`: it is not known whether the provider has it; `refused`: the provider did not take it;
 `lost`: the provider does not know it any more."""
 OPEN_STAGES: Sequence[BatchStage] = ("sending", "sent")
+TOO_MUCH = "too much was queued"
+"""The status of a refused batch that the provider might have taken smaller, or later."""
 LIVE = "live"
 """In place of a batch: the question is to be asked without one."""
 

@@ -19,6 +19,7 @@ from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_records import (
     LIVE,
     OPEN_STAGES,
+    TOO_MUCH,
     Batch,
     BatchedRequest,
     CollectedAnswer,
@@ -58,7 +59,7 @@ _KEEP_ANSWER = text(
 _KEEP_COST = text("UPDATE reservations SET usd = :usd WHERE id = :reservation")
 _RELEASE = text("DELETE FROM reservations WHERE id = :reservation")
 _PUT_BACK = text(
-    "UPDATE batch_requests SET batch = :to, process = '', tries = :tries "
+    "UPDATE batch_requests SET batch = :to, process = :process, tries = :tries "
     "WHERE payer = :payer AND key = :key AND batch = :id AND answer IS NULL"
 )
 _FORGET = text("DELETE FROM batch_requests WHERE payer = :payer AND key = :key")
@@ -275,6 +276,16 @@ class CallBatches:
         """Return the batches that answers may still come from, the oldest first."""
         return self._select(t.batches.c.payer == self._payer, t.batches.c.state.in_(OPEN_STAGES))
 
+    def too_large_batches(self, queue: QueueLength) -> list[Batch]:
+        """Return the batches of a model that were refused because too much was queued."""
+        return self._select(
+            t.batches.c.payer == self._payer,
+            t.batches.c.endpoint == queue.endpoint,
+            t.batches.c.model == queue.model,
+            t.batches.c.state == "refused",
+            t.batches.c.status == TOO_MUCH,
+        )
+
     def with_files(self) -> list[Batch]:
         """Return the collected batches whose files are still with the provider."""
         return self._select(
@@ -346,6 +357,7 @@ class CallBatches:
         reason: str,
         to: str = "",
         is_billed: bool = False,
+        stays_queued: bool = False,
     ) -> None:
         """Take questions out of a batch that did not answer them.
 
@@ -355,13 +367,16 @@ class CallBatches:
             reason: Why they have no answer; "" if they were not sent.
             to: `LIVE` if they are to be asked without a batch, "" if they wait for the next one.
             is_billed: Whether they may have cost something: their reservations then stay spent.
+            stays_queued: Whether this process has just queued them, and sends them without their
+                being asked again.
         """
+        process = PROCESS if stays_queued else ""
         rows, released = list[Row](), list[Row]()
         for key, each in requests.items():
             if not each.has_answer:
                 tries = "\n".join([*each.tries.splitlines(), *filter(None, [reason])])
                 about = {"id": batch.id, "payer": self._payer, "key": key}
-                rows.append(about | {"to": to, "tries": tries})
+                rows.append(about | {"to": to, "process": process, "tries": tries})
                 released += [] if is_billed else [{"reservation": each.reservation}]
         await self._write([(_PUT_BACK, rows), (_RELEASE, released)])
 
