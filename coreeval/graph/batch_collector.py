@@ -97,7 +97,7 @@ class BatchCollector:
 
     async def _cancel(self, batch: Batch) -> bool:
         """Cancel a batch; return whether it has ended by that and was collected."""
-        known = self._models.find(batch.endpoint, batch.model, batch.folder)
+        known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.cancel, batch.provider_id))
         batch = await self._batches.update(batch, describe_state(state))
         return state.phase == "ended" and await self._collect(batch, known, state)
@@ -108,7 +108,7 @@ class BatchCollector:
         Raises:
             CoreEvalError: the provider refused it, or cannot be asked.
         """
-        known = self._models.find(batch.endpoint, batch.model, batch.folder)
+        known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.look, batch.provider_id))
         batch = await self._batches.update(batch, describe_state(state))
         waits = self._batching.config.max_wait_s
@@ -261,7 +261,7 @@ class BatchCollector:
                 result_files=tuple(results),
             )
             try:
-                known = self._models.find(batch.endpoint, batch.model, batch.folder)
+                known = self._models.find(batch, batch.folder)
                 await known.endpoint.delete_files(state)
             except (CallFailure, CoreEvalError):
                 continue

@@ -14,6 +14,7 @@ from coreeval.models.batches import BatchEndpoint
 from coreeval.models.failures import CallFailure, to_final_error
 from coreeval.models.model import Model
 from coreeval.tools.catalogs import find_price, load_run_prices
+from coreeval.tools.stores.batch_records import Batch, QueueLength
 from coreeval.tools.trust import load_trusted_endpoints
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class BatchModel:
 
 
 class BatchModels:
-    """The models of a run by endpoint and name, opened when the first is needed.
+    """The models of a run by endpoint, name and key, opened when the first is needed.
 
     Args:
         run: The run.
@@ -66,7 +67,7 @@ class BatchModels:
 
     def __init__(self, run: RunContext, batching: Batching) -> None:
         self._run, self._batching = run, batching
-        self._known: dict[tuple[str, str], tuple[Model, PriceConfig | None]] | None = None
+        self._known: list[tuple[Model, PriceConfig | None]] | None = None
         self._silent = dict[str, CoreEvalError]()
         """The endpoints that gave no answer since the last look began."""
 
@@ -74,12 +75,14 @@ class BatchModels:
         """Ask all endpoints again, also those that gave no answer at the last look."""
         self._silent.clear()
 
-    def find(self, endpoint: str, model: str, folder: str) -> BatchModel:
-        """Return the model of a batch or a queue.
+    def find(self, about: Batch | QueueLength, folder: str) -> BatchModel:
+        """Return the model of a batch or a queue, with the key that it was sent with.
+
+        A key is told by the name of its environment variable, so that it may be renewed while a
+        batch is open; if no model has that variable any more, any key of the model is taken.
 
         Args:
-            endpoint: Its endpoint.
-            model: The model as the config spells it.
+            about: The batch or the queue.
             folder: The folder that its batches are written into; "" if they are sent.
 
         Raises:
@@ -87,13 +90,19 @@ class BatchModels:
             CoreEvalError: it cannot be opened.
         """
         if self._known is None:
-            self._known = dict(self._open())
-        found = self._known.get((endpoint, model))
+            self._known = list(self._open())
+        same = [
+            each
+            for each in self._known
+            if (each[0].identity.endpoint, each[0].name) == (about.endpoint, about.model)
+        ]
+        own = [each for each in same if each[0].config.key_variable == about.key_env]
+        found = next(iter([*own, *same]), None)
         batches = found and self._open_endpoint(found[0], folder)
         if found is None or batches is None:
             raise ModelUnusable(
-                f"a batch of {model} is open, and the config does not name this model",
-                where=endpoint,
+                f"a batch of {about.model} is open, and the config does not name this model",
+                where=about.endpoint,
                 hint="put it back into the config, or start a new run",
             )
         return BatchModel(model=found[0], endpoint=batches, price=found[1], folder=folder)
@@ -115,7 +124,7 @@ class BatchModels:
                 self._silent[place] = error
         raise error
 
-    def _open(self) -> Iterator[tuple[tuple[str, str], tuple[Model, PriceConfig | None]]]:
+    def _open(self) -> Iterator[tuple[Model, PriceConfig | None]]:
         trusted, prices = (
             load_trusted_endpoints(self._run.workspace),
             load_run_prices(self._run.config),
@@ -124,7 +133,7 @@ class BatchModels:
             if config.is_rule_based or config.is_on_this_machine:
                 continue
             model = open_model(config, trusted=trusted)
-            yield (model.identity.endpoint, model.name), (model, find_price(config, prices))
+            yield model, find_price(config, prices)
 
     def _open_endpoint(self, model: Model, folder: str) -> BatchEndpoint | None:
         if not folder:

@@ -87,7 +87,7 @@ class BatchSender:
             BudgetSpent: the budget does not cover what is left of it.
             CoreEvalError: a batch was refused.
         """
-        known = self._models.find(queue.endpoint, queue.model, self._folder)
+        known = self._models.find(queue, self._folder)
         self._tell_full_price(known)
         while most := self._find_most_calls(queue, known.endpoint):
             taken = await asyncio.to_thread(self._read_queue, queue, known.endpoint, most)
@@ -122,8 +122,9 @@ class BatchSender:
     def _has_open(self, about: QueueLength | Batch) -> bool:
         """Return whether a batch of a model is open, other than the one given."""
         own_id = about.id if isinstance(about, Batch) else ""
+        account = about.endpoint, about.model, about.key_env
         return any(
-            (one.endpoint, one.model) == (about.endpoint, about.model)
+            (one.endpoint, one.model, one.key_env) == account
             for one in self._batches.open_batches()
             if one.id != own_id
         )
@@ -300,7 +301,7 @@ class BatchSender:
         for batch in self._batches.open_batches():
             if batch.state != "sending":
                 continue
-            known = self._models.find(batch.endpoint, batch.model, batch.folder)
+            known = self._models.find(batch, batch.folder)
             wanted = await asyncio.to_thread(self._batches.requests_of, batch)
             if await self._settle(batch, known, wanted) == "absent":
                 await self._batches.put_back(batch, wanted, reason="")

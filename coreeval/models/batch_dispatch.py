@@ -159,6 +159,7 @@ class BatchDispatcher:
                 key=request.key,
                 endpoint=model.identity.endpoint,
                 model=model.name,
+                key_env=model.config.key_variable,
                 body=body,
                 size=request.size,
                 max_tokens=options.max_tokens,

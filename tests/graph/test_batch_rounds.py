@@ -1,5 +1,6 @@
 """A run through batches: the same outcomes, nothing paid twice, and every ending of a batch."""
 
+import json
 import os
 import signal
 from datetime import timedelta
@@ -448,6 +449,40 @@ def test_targets_are_asked_through_batches(lab: Lab, provider: FakeProvider) -> 
     assert len(provider.sizes) == 2, "both targets are asked in one round"
     assert go_on(lab).manifest.status == "complete"
     assert set(provider.paid.values()) == {1}
+
+
+def test_two_keys_of_one_model_have_batches_of_their_own(
+    lab: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    providers = {name: FakeProvider(lab.server.url) for name in ("one", "two")}
+    monkeypatch.setenv("KEY_ONE", "one")
+    monkeypatch.setenv("KEY_TWO", "two")
+    monkeypatch.setattr(
+        OpenAIChat,
+        "open_batches",
+        lambda chat: FakeBatches(providers[chat.key.get_secret_value()]),
+    )
+    model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICE}
+    one, two = ({**model, "api_key_env": f"KEY_{name.upper()}"} for name in providers)
+    lab.write(
+        models={"default": one, "label_judge": two},
+        run={"concurrency": 4, "batch": {"live_below": 0}, "budget_usd": 50.0},
+    )
+    begin(lab)
+    monkeypatch.setenv("KEY_ONE", "new")  # a key may be renewed while its batch is open
+    providers["new"] = providers["one"]
+    monkeypatch.setattr(batch_rounds, "LONGEST_LOOK_S", 0.01)
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    shapes = {name: shapes_of(provider) for name, provider in providers.items()}
+    assert shapes["two"] and not shapes["one"] & shapes["two"]
+    assert set(providers["one"].paid.values()) == {1} == set(providers["two"].paid.values())
+
+
+def shapes_of(provider: FakeProvider) -> set[str]:
+    """Return what a provider was asked for in batches."""
+    sent = [json.loads(each.body) for batch in provider.requests.values() for each in batch]
+    return {each["response_format"]["json_schema"]["name"] for each in sent}
 
 
 def test_workers_and_batches_exclude_each_other(lab: Lab, provider: FakeProvider) -> None:

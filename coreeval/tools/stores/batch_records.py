@@ -26,6 +26,8 @@ class QueuedRequest:
     endpoint: str
     model: str
     """The model as the config spells it: `provider:name`."""
+    key_env: str
+    """The environment variable of the key that it is asked with."""
     body: bytes
     """The JSON body of the request."""
     size: int
@@ -90,10 +92,11 @@ class CollectedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueLength:
-    """The questions of one model that wait for a batch."""
+    """The questions of one model that wait for a batch, and are asked with the same key."""
 
     endpoint: str
     model: str
+    key_env: str
     requests: int
 
 
@@ -105,6 +108,8 @@ class Batch:
     payer: str
     endpoint: str
     model: str
+    key_env: str
+    """The environment variable of the key that it was sent with."""
     state: BatchStage
     provider_id: str
     """The provider's name for it; "" before it is known."""

@@ -37,8 +37,10 @@ PROCESS = uuid.uuid4().hex
 _LEVEL = 1
 _ROWS_AT_ONCE = 500
 _CREATE = text(
-    "INSERT INTO batches (id, payer, endpoint, model, state, total, most_usd, folder, made_at) "
-    "SELECT :id, :payer, :endpoint, :model, 'sending', :total, :most_usd, :folder, :made_at "
+    "INSERT INTO batches "
+    "(id, payer, endpoint, model, key_env, state, total, most_usd, folder, made_at) "
+    "SELECT :id, :payer, :endpoint, :model, :key_env, 'sending', :total, :most_usd, :folder, "
+    ":made_at "
     "WHERE :free = 1 OR EXISTS (SELECT 1 FROM reservations WHERE id = :id) "
     "ON CONFLICT (id) DO NOTHING"
 )
@@ -139,15 +141,15 @@ class CallBatches:
         """Return how many questions wait, by model; those that were queued by this process."""
         c = t.batch_requests.c
         query = (
-            select(c.endpoint, c.model, func.count())
+            select(c.endpoint, c.model, c.key_env, func.count())
             .where(c.payer == self._payer, c.batch == "", c.process == PROCESS)
-            .group_by(c.endpoint, c.model)
-            .order_by(c.endpoint, c.model)
+            .group_by(c.endpoint, c.model, c.key_env)
+            .order_by(c.endpoint, c.model, c.key_env)
         )
         with self._engine.connect() as connection:
             return [
-                QueueLength(endpoint=endpoint, model=model, requests=number)
-                for endpoint, model, number in connection.execute(query)
+                QueueLength(endpoint=endpoint, model=model, key_env=key_env, requests=number)
+                for endpoint, model, key_env, number in connection.execute(query)
             ]
 
     def read_queue(
@@ -172,6 +174,7 @@ class CallBatches:
                 c.process == PROCESS,
                 c.endpoint == queue.endpoint,
                 c.model == queue.model,
+                c.key_env == queue.key_env,
             )
             .order_by(c.key)
             .limit(most)
@@ -203,6 +206,7 @@ class CallBatches:
             c.batch == "",
             c.endpoint == queue.endpoint,
             c.model == queue.model,
+            c.key_env == queue.key_env,
         )
         await self._write([(here.values(batch=LIVE), None)])
 
@@ -250,6 +254,7 @@ class CallBatches:
             "payer": self._payer,
             "endpoint": queue.endpoint,
             "model": queue.model,
+            "key_env": queue.key_env,
             "total": len(keys),
             "most_usd": most,
             "folder": folder,
@@ -282,6 +287,7 @@ class CallBatches:
             t.batches.c.payer == self._payer,
             t.batches.c.endpoint == queue.endpoint,
             t.batches.c.model == queue.model,
+            t.batches.c.key_env == queue.key_env,
             t.batches.c.state == "refused",
             t.batches.c.status == TOO_MUCH,
         )

@@ -25,6 +25,7 @@ def question(key: str, usd: float | None = 0.5, model: str = "openai:small") -> 
         key=key,
         endpoint="http://here",
         model=model,
+        key_env="OPENAI_API_KEY",
         body=b'{"asks": "%b"}' % key.encode(),
         size=100,
         max_tokens=10,
