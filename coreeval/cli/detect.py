@@ -29,7 +29,9 @@ from coreeval.evaluation.detectors import ASKED
 from coreeval.evaluation.detectors.base import Detector
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
-METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
+METRICS = (
+    "exact_match, exact_match_squad, token_f1, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
+)
 CONSISTENCIES = "exact, option, jaccard, cosine"
 WHERE = "coreeval detect pcr"
 TargetOption = Annotated[

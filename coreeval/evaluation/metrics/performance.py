@@ -160,6 +160,17 @@ def count_common_words(first: Sequence[str], second: Sequence[str]) -> int:
     return len(first) - row.bit_count()
 
 
+def squad_exact(reference: str, output: str) -> bool:
+    """Return the exact match of SQuAD 1.1's official evaluation (Rajpurkar et al. 2016)."""
+    return normalise_squad(reference) == normalise_squad(output)
+
+
+def squad_f1(reference: str, output: str) -> float:
+    """Return the token F1 of SQuAD 1.1's official evaluation; 0 if a text has no token."""
+    due, said = (Counter(normalise_squad(text).split()) for text in (reference, output))
+    return _f_measure((due & said).total(), due.total(), said.total())
+
+
 Performance = Callable[[Sequence[str], Sequence[str]], PerItem]
 """A function of (references, outputs), item by item."""
 MOST_CLASSES = 200
@@ -217,9 +228,8 @@ def _label_key(text: str) -> str:
 
 PERFORMANCE: dict[str, Performance] = {
     "exact_match": _average_items(lambda due, said: due.strip() == said.strip()),
-    "exact_match_squad": _average_items(
-        lambda due, said: normalise_squad(due) == normalise_squad(said)
-    ),
+    "exact_match_squad": _average_items(squad_exact),
+    "token_f1": _average_items(squad_f1),
     "accuracy": _average_items(lambda due, said: _label_key(due) == _label_key(said)),
     "rouge_1": _average_items(lambda due, said: rouge_n(due, said, 1)),
     "rouge_2": _average_items(lambda due, said: rouge_n(due, said, 2)),

@@ -266,11 +266,13 @@ _VALUES: Final = {
 }
 _ONE: Final = "|".join(sorted(_ONES, key=len, reverse=True))
 _SMALL: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONE})\b)?|(?:{_ONE})\b)"
-_IN_WORDS: Final = re.compile(
+_WORDS: Final = (
     rf"\b(?P<whole>{_SMALL}(?: hundred(?:(?: and)? {_SMALL})?)?)"
     rf"(?:(?P<digits> point(?: (?:{_ONE}|oh)\b)+)|(?P<part> and a (?:half|quarter)\b))?"
-    r"(?![- ](?:months?|years?|days?|weeks?|of)\b)(?!\w)",
-    re.IGNORECASE,
+)
+_NUMBER_WORDS: Final = re.compile(rf"{_WORDS}(?!\w)", re.IGNORECASE)
+_IN_WORDS: Final = re.compile(
+    rf"{_WORDS}(?![- ](?:months?|years?|days?|weeks?|of)\b)(?!\w)", re.IGNORECASE
 )
 
 
@@ -285,7 +287,7 @@ def normalise_text(response: str) -> str:
     """
     text = flatten_objects(extract_final_answer(response)[-LONGEST_ANSWER:]).translate(_PLAIN)
     text = flatten_tables(_strip_marks(_MARKUP, _strip_marks(_LATEX, _GROUPING.sub("_", text))))
-    text = _EAST_ASIAN_MONTH.sub(_month_name, _EAST_ASIAN_DATE.sub(_iso_date, text))
+    text = _EAST_ASIAN_MONTH.sub(_month_name, write_iso_dates(text))
     text = _EAST_ASIAN_EDGE.sub(" ", text)
     text = _QUOTED_LINE.sub("", _SPACES.sub(" ", text))
     if _GROUPED_BY_BLANKS.fullmatch(text):
@@ -298,10 +300,20 @@ def normalise_signs(text: str) -> str:
     return text.translate(_PLAIN)
 
 
+def write_digits(text: str) -> str:
+    """Return a text with its English numbers up to 999 in digits, those of spans of time too."""
+    return _NUMBER_WORDS.sub(_digits, text)
+
+
 def _strip_marks(marks: tuple[tuple[re.Pattern[str], str], ...], text: str) -> str:
     for mark, left in marks:
         text = mark.sub(left, text)
     return text
+
+
+def write_iso_dates(text: str) -> str:
+    """Return a text with its dates in Chinese and Japanese writing as ISO dates."""
+    return _EAST_ASIAN_DATE.sub(_iso_date, text)
 
 
 def _month_name(found: re.Match[str]) -> str:

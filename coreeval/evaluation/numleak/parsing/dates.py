@@ -155,6 +155,35 @@ def _read_date_parts(written: str) -> _DateParts:
     return _DateParts(years, months=(month,), day=int(of_month[0]) if of_month else None)
 
 
+class WrittenDate(NamedTuple):
+    """A month or day in a text, as far as it is written."""
+
+    start: int
+    end: int
+    year: int | None
+    days: frozenset[tuple[int, int | None]]
+    """The months and days that it can mean: two for 03/05/2020; None for a day not named."""
+
+
+def find_written_dates(text: str) -> list[WrittenDate]:
+    """Return the dates of a plain text that name a month, in order."""
+    found = list[WrittenDate]()
+    for mark in _DATES.finditer(text):
+        said = _read_date_parts(mark[0])
+        if said.months and len(said.years) <= 1:
+            year = said.years[0] if said.years else None
+            found.append(WrittenDate(*mark.span(), year, _possible_days(said)))
+    return found
+
+
+def _possible_days(said: _DateParts) -> frozenset[tuple[int, int | None]]:
+    if len(said.months) == 1:
+        return frozenset({(said.months[0], said.day)})
+    first, second = said.months
+    return frozenset((month, day) for month, day in ((first, second), (second, first))
+                     if month <= 12)  # fmt: skip
+
+
 def _relate_parts(said: _DateParts, written: str, period: Period) -> DateRelation:
     if said.years and not _is_near_year(said.years, written, period):
         return "other"

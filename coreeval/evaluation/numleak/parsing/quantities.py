@@ -274,12 +274,16 @@ def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
 
 def _read_sign(match: re.Match[str], side: str, text: str) -> float:
     """Return a signed number; words that call it a loss or fall make it negative."""
-    value = float(_plain_number(match[f"{side}digits"].replace("_", "")))
+    value = float(plain_number(match[f"{side}digits"].replace("_", "")))
     sign = match[f"{side}sign"].lower()
     if sign:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
-    lost = _ends_in(_FALLS, text, match.start()) or _LOSS_BEHIND.match(text, match.end())
-    return -value if lost else value
+    return -value if says_fall(text, match.start(), match.end()) else value
+
+
+def says_fall(text: str, start: int, end: int) -> bool:
+    """Return whether words call the number at a place the size of a fall: `a loss of 4`."""
+    return _ends_in(_FALLS, text, start) or _LOSS_BEHIND.match(text, end) is not None
 
 
 def _fall_unclear(match: re.Match[str], text: str) -> bool:
@@ -296,7 +300,7 @@ def _ends_in(pattern: re.Pattern[str], text: str, at: int) -> bool:
     return pattern.search(text, max(0, at - _NEAR), at) is not None
 
 
-def _plain_number(digits: str) -> str:
+def plain_number(digits: str) -> str:
     """Return digits without thousands separators, with a point as the decimal separator."""
     if "." in digits and digits.find(",") > digits.find("."):
         return digits.replace(".", "").replace(",", ".")

@@ -1,0 +1,235 @@
+"""The numbers of a free text with their units: `($1.2 million)` is -1,200,000 of money.
+
+A number may have a sign of several kinds, brackets that stand for a minus, separators of thousands,
+a currency, a scale (`bn`, `thousand`), a unit behind it, or be written in words. Two numbers are
+compared with scale and per cent folded into the value, and only if neither names a unit that
+contradicts the other's.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_digits
+from coreeval.evaluation.numleak.parsing.dates import find_written_dates
+from coreeval.evaluation.numleak.parsing.quantities import plain_number, says_fall
+
+LONGEST_TEXT: Final = 8000
+"""The characters read from the end of a text: some 2,000 tokens."""
+MOST_QUANTITIES: Final = 250
+"""The most numbers read from one text, the last ones."""
+
+_SCALES: Final = {
+    **dict.fromkeys(("hundred",), 1e2),
+    **dict.fromkeys(("thousand", "thousands", "k"), 1e3),
+    **dict.fromkeys(("lakh", "lakhs"), 1e5),
+    **dict.fromkeys(("million", "millions", "mn", "mm", "mio", "mln", "m"), 1e6),
+    **dict.fromkeys(("crore", "crores"), 1e7),
+    **dict.fromkeys(("billion", "billions", "bn", "bln", "b"), 1e9),
+    **dict.fromkeys(("trillion", "trillions", "tn", "trn", "t"), 1e12),
+}
+_PERCENT: Final = ("%", "percent", "per cent", "pct", "percentage point", "percentage points", "pp")
+_BASIS_POINTS: Final = ("bp", "bps", "basis point", "basis points")
+_MONEY: Final = {
+    **dict.fromkeys(("$", "dollar", "dollars"), "dollar"),
+    **dict.fromkeys(("us$", "usd", "us dollar", "us dollars", "u.s. dollars"), "usd"),
+    **dict.fromkeys(("c$", "ca$", "cad"), "cad"),
+    **dict.fromkeys(("a$", "au$", "aud"), "aud"),
+    **dict.fromkeys(("hk$", "hkd"), "hkd"),
+    **dict.fromkeys(("\u20ac", "eur", "euro", "euros"), "eur"),
+    **dict.fromkeys(("\u00a3", "gbp", "pound", "pounds", "pounds sterling"), "gbp"),
+    **dict.fromkeys(("\u00a5", "jpy", "yen", "cny", "rmb", "yuan", "renminbi"), "yen or yuan"),
+    **dict.fromkeys(("\u20b9", "inr", "rs", "rs.", "rupee", "rupees"), "inr"),
+    **dict.fromkeys(("chf", "franc", "francs"), "chf"),
+}
+_DOLLARS: Final = ("dollar", "usd", "cad", "aud", "hkd")
+_TIMES: Final = {
+    form: unit
+    for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+    for form in (unit, f"{unit}s")
+}
+_UNITS: Final = {
+    **dict.fromkeys(_PERCENT, "percent"),
+    **dict.fromkeys(_BASIS_POINTS, "percent"),
+    **_MONEY,
+    **_TIMES,
+    **dict.fromkeys(("x", "times"), ""),
+}
+"""The dimension of each unit that can contradict another."""
+
+
+def _any_of(forms: Iterator[str]) -> str:
+    return "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+
+
+_DIGITS: Final = (
+    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d{1,3}(?![\w.]))?"
+)
+_BEFORE: Final = _any_of(form for form in _MONEY if not form.endswith(("dollars", "s", "n")))
+_BEHIND: Final = _any_of(iter(_UNITS))
+_QUANTITY: Final = re.compile(
+    rf"(?P<open>\([ ]?)?(?P<sign>(?:\b(?:minus|negative)[ ]|(?<![\w.)%])[-+][ ]?))?"
+    rf"(?:(?<![^\W\d_])(?P<money>{_BEFORE})[ ]?(?P<second>[-+][ ]?|\([ ]?)?)?"
+    rf"(?<![\w.])(?<!\d,)(?<![^\W\d_]-)(?P<digits>{_DIGITS})"
+    rf"(?P<close>[ ]?\))?"
+    rf"(?:[ ]?-?(?P<scale>{_any_of(iter(_SCALES))})(?![^\W_]))?"
+    rf"(?:[ ]?-?(?P<unit>{_BEHIND})(?![^\W_]))?(?P<last>[ ]?\))?(?!\w)(?![.,]\d)",
+    re.IGNORECASE,
+)
+_MARKUP: Final = (
+    (re.compile(r"\\(?:text|mathrm|mathbf|textbf)\{([^{}\n]{0,200})\}"), r"\1"),
+    (re.compile(r"\\(?=[%$,;!])|\\[()\[\]]|\$(?=[^$\n]{1,40}\\%\$?)|(?<=\\%)\$|\*\*|`|__"), ""),
+    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"(?<=\d)['\u00a0\u202f\u2009](?=\d{3}(?!\d))"), "_"),
+    (re.compile(r"[^\S\n]+"), " "),
+)
+_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
+_NO_UNITS: Final = ("in", "of", "the", "a")
+_INDIAN: Final = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
+_STRUCK: Final = "\u2020"
+_IS_VALUE: Final = re.compile(r"(?:^|[:=]|\b(?:is|was|were|of|by|to|be|at|about|than))\s*$", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number in a text."""
+
+    value: float
+    """With its sign, as written: neither scale nor per cent is folded into it."""
+    unit: str = ""
+    """`percent`, a currency, a span of time, or empty; that of an item may be any word."""
+    scale: float = 0.0
+    """What its scale multiplies with; 0 if it names none."""
+    falls: bool = False
+    """Whether words call it the size of a fall, and it has no sign of its own."""
+    is_aside: bool = False
+    """Whether it stands in brackets behind something else."""
+    is_year: bool = False
+    start: int = 0
+    end: int = 0
+
+    @property
+    def folded(self) -> float:
+        """Return the value with its scale, and per cent as a share."""
+        return self.value * (self.scale or 1.0) * (0.01 if self.unit == "percent" else 1.0)
+
+
+def normalise_numbers(text: str) -> str:
+    """Return the end of a text with plain signs, without markup, with numbers in digits."""
+    said = text[-LONGEST_TEXT:]
+    for mark, left in _MARKUP:
+        said = mark.sub(left, said)
+    return write_digits(normalise_signs(said)).strip()
+
+
+def find_quantities(text: str) -> list[Quantity]:
+    """Return the numbers of a text that `normalise_numbers` made, in order, without its dates.
+
+    Years and the days of dates count only if there is no other number.
+    """
+    shown = text
+    for date in find_written_dates(text):
+        shown = shown[: date.start] + _STRUCK * (date.end - date.start) + shown[date.end :]
+    found = list(_iter_quantities(shown))[-MOST_QUANTITIES:]
+    numbers = [one for one in found if not one.is_year]
+    return numbers or found or list(_iter_quantities(text))[-MOST_QUANTITIES:]
+
+
+def read_quantity(text: str) -> Quantity | None:
+    """Return the number that a whole text is, such as an accepted answer; else None."""
+    said = normalise_numbers(text).rstrip(".")
+    found = [one for one in _iter_quantities(said) if one.end - one.start >= len(said.strip())]
+    return found[0] if found else None
+
+
+def read_unit(text: str) -> Quantity:
+    """Return what a unit such as `%`, `$ million` or `thousand shares` says of a number 1."""
+    unit, scale = "", 0.0
+    words = re.sub(r"[()\[\],]", " ", text.casefold()).split()
+    parts = [part for word in words for part in _split_money(word)]
+    pairs = [" ".join(two) for two in pairwise(words)]
+    for part in (*pairs, *parts):
+        unit = unit or _UNITS.get(part, "")
+        scale = scale or (_SCALES.get(part, 0.0) if len(part) > 1 or len(parts) > 1 else 0.0)
+    others = [part for part in parts if part not in _SCALES and part not in _NO_UNITS]
+    return Quantity(value=1.0, unit=unit or " ".join(others or parts[: not scale]), scale=scale)
+
+
+def _split_money(word: str) -> tuple[str, ...]:
+    """Return the currency sign and the scale that a word such as `$mn` joins, or the word."""
+    sign = next((sign for sign in ("us$", "$", "\u20ac", "\u00a3") if word.startswith(sign)), "")
+    return tuple(filter(None, (sign, word.removeprefix(sign))))
+
+
+def units_agree(first: str, second: str) -> bool:
+    """Return whether two units, of which either may be empty, do not contradict each other."""
+    if not first or not second or first == second:
+        return True
+    return "dollar" in (first, second) and {first, second} <= set(_DOLLARS)
+
+
+def _iter_quantities(text: str) -> Iterator[Quantity]:
+    """Yield the numbers of a text; `1 million 200 thousand` is one."""
+    last: Quantity | None = None
+    for found in _QUANTITY.finditer(text):
+        own = _make_quantity(found, text)
+        if last and _continues(last, own, text):
+            last = replace(last, value=last.value + own.folded / last.scale, end=own.end)
+            continue
+        if last:
+            yield last
+        last = own
+    if last:
+        yield last
+
+
+def _continues(first: Quantity, second: Quantity, text: str) -> bool:
+    """Return whether a number is the smaller part of the one before it."""
+    between = text[first.end : second.start].strip() in ("", "and")
+    return between and not first.unit and not second.unit and 0 < second.folded < first.scale
+
+
+def _make_quantity(found: re.Match[str], text: str) -> Quantity:
+    sign = f"{found['sign'] or ''}{found['second'] or ''}".lower()
+    bracketed = _is_bracketed(found)
+    before = text[max(0, found.start() - 80) : found.start()]
+    is_value = not bracketed or _IS_VALUE.search(before) is not None or bool(found["money"])
+    negative = any(word in sign for word in ("-", "minus", "negative")) or (bracketed and is_value)
+    value = float(plain_number(_ungroup(found["digits"].lower())))
+    unit = _unit_of(found)
+    if (found["unit"] or "").lower() in _BASIS_POINTS and not found["money"]:
+        value /= 100
+    plain = not (sign or found["money"] or found["scale"] or found["unit"])
+    return Quantity(
+        value=-value if negative else value,
+        unit=unit,
+        scale=_SCALES.get((found["scale"] or "").lower(), 0.0),
+        falls=not sign and not negative and says_fall(text, found.start(), found.end()),
+        is_aside=bracketed and not is_value,
+        is_year=plain and _YEAR.fullmatch(found["digits"]) is not None,
+        start=found.start(),
+        end=found.end(),
+    )
+
+
+def _ungroup(digits: str) -> str:
+    """Return digits without the separators of `1_000` and `1,23,456`."""
+    return digits.replace(",", "") if _INDIAN.fullmatch(digits) else digits.replace("_", "")
+
+
+def _is_bracketed(found: re.Match[str]) -> bool:
+    opened = found["open"] or "(" in (found["second"] or "")
+    return bool(opened and (found["close"] or found["last"]))
+
+
+def _unit_of(found: re.Match[str]) -> str:
+    behind, before = (_UNITS.get((found[name] or "").lower(), "") for name in ("unit", "money"))
+    return before or behind
+
+
+def scale_like(quantity: Quantity, unit: Quantity) -> Quantity:
+    """Return a quantity with the unit and scale of another where it names none."""
+    return replace(quantity, unit=quantity.unit or unit.unit, scale=quantity.scale or unit.scale)

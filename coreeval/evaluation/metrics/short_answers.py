@@ -1,0 +1,303 @@
+"""Grades a short answer against the accepted ones: as text, number, date, or yes and no.
+
+Text is compared as the official evaluation of SQuAD 1.1 does (Rajpurkar et al. 2016): exact match
+and token F1 of normalised texts, the maximum over the accepted answers. That form drops signs and
+decimal points, so that -5 would be 5 and 1.5 would be 15: numbers are compared as numbers, and have
+no F1. A date is the same day however it is written.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import isclose
+from typing import Final, Literal, NamedTuple
+
+from coreeval.evaluation.metrics.performance import squad_exact, squad_f1
+from coreeval.evaluation.metrics.quantities import (
+    LONGEST_TEXT,
+    Quantity,
+    find_quantities,
+    normalise_numbers,
+    read_quantity,
+    read_unit,
+    scale_like,
+    units_agree,
+)
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_iso_dates
+from coreeval.evaluation.numleak.parsing.dates import WrittenDate, find_written_dates
+
+AnswerType = Literal["text", "number", "date", "yes_no"]
+
+
+class Grade(NamedTuple):
+    """How good an answer is."""
+
+    right: bool
+    score: float
+    """From 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """The accepted answers to a question."""
+
+    answers: Sequence[str]
+    """At least one; the first is the gold."""
+    type: AnswerType = "text"
+    unit: str = ""
+    """The unit that a bare number is in, such as `%` or `$ million`."""
+    tolerance: str = ""
+    """How far a number may be off: absolute in the gold's unit, or relative, such as `1%`."""
+    question: str = ""
+    """If it asks about a fall, the size of a fall has no sign."""
+
+
+def grade_short_answer(said: str, due: Accepted) -> Grade:
+    """Return whether an answer is right, and its score.
+
+    A gold that is no number, date, yes or no although its type says so is compared as text.
+    """
+    grade = _GRADERS.get(due.type, _grade_text)(said, due)
+    return grade or _grade_text(said, due)
+
+
+def _grade_text(said: str, due: Accepted) -> Grade:
+    right = max(squad_exact(each, said) for each in due.answers)
+    return Grade(right, max(squad_f1(each, said) for each in due.answers))
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+_SURE: Final = (re.compile(r"\banswer(?: is|:| =)", re.I), re.compile("[=~]"))
+"""What stands before the number that is the answer, the surest first."""
+_RIVAL: Final = re.compile(r"\s*(?:or|to|and|[-/,;])\s*(?:maybe|perhaps|about)?\s*", re.I)
+_AFTER_LEADING: Final = re.compile(r"\s*(?:$|[.;,(\n]|\b(?:because|since|as|from|in)\b)")
+_BEFORE_LEADING: Final = re.compile(r"[\W_]*(?:(?:about|approximately|around|roughly)\s*)?[\W_]*")
+_FALL_ASKED: Final = re.compile(
+    r"\b(?:decreas|declin|drop|fall|fell|loss|lost|lower|reduc|shrink|shrank|down)\w*", re.I
+)
+_SCALE_ASKED: Final = re.compile(r"\bin (thousands|millions|billions)\b", re.I)
+_EPSILON: Final = 1e-12
+"""How far, relative to the value, two numbers that are the same may be off in binary."""
+
+
+def _grade_number(said: str, due: Accepted) -> Grade | None:
+    targets = _targets(due)
+    if not targets:
+        return None
+    found = _choose_quantity(normalise_numbers(said), targets[0].quantity.unit)
+    fall_asked = _FALL_ASKED.search(due.question) is not None
+    right = found is not None and any(_is_same(found, one, fall_asked) for one in targets)
+    return Grade(right, float(right))
+
+
+class _Target(NamedTuple):
+    """An accepted number, and how far an answer may be from it, both with scale folded in."""
+
+    quantity: Quantity
+    margin: float
+    scale: float
+    """What the unit of the item multiplies a bare number with."""
+    is_free: bool
+    """Whether the item has no unit, so that 42% may be 42."""
+
+
+def _targets(due: Accepted) -> list[_Target]:
+    """Return the accepted numbers; the gold must be one."""
+    found = [read_quantity(each) for each in due.answers]
+    gold = found[0]
+    if gold is None:
+        return []
+    unit = _read_item_unit(due)
+    own = bool(gold.unit)  # beside 14.5%, a bare 0.145 is a share
+    whole = scale_like(gold, unit)
+    step = whole.scale or 1.0
+    step *= 0.01 if whole.unit == "percent" else 1.0
+    numbers = [whole, *(
+        each if own and not each.unit else scale_like(each, unit) for each in found[1:] if each
+    )]  # fmt: skip
+    return [
+        _Target(each, _margin(each, due.tolerance, step), unit.scale, not whole.unit)
+        for each in numbers
+    ]
+
+
+def _read_item_unit(due: Accepted) -> Quantity:
+    """Return the unit that a bare number is in; the question may say its scale."""
+    unit = read_unit(due.unit)
+    asked = None if unit.scale else _SCALE_ASKED.search(due.question)
+    return replace(unit, scale=read_unit(f"in {asked[1]}").scale) if asked else unit
+
+
+def _margin(quantity: Quantity, tolerance: str, step: float) -> float:
+    """Return the largest difference from an accepted number, in folded values."""
+    least = _EPSILON * abs(quantity.folded)
+    if tolerance.endswith("%"):
+        return abs(quantity.folded) * float(tolerance[:-1]) / 100 + least
+    return (float(tolerance) * step if tolerance else 0.0) + least
+
+
+def _is_same(said: Quantity, target: _Target, fall_asked: bool) -> bool:
+    due, margin, scale, is_free = target
+    if not units_agree(said.unit, due.unit):
+        return False
+    readings = {said.folded if said.unit or due.unit != "percent" else said.folded / 100}
+    if is_free and said.unit == "percent":
+        readings.add(said.value * (said.scale or 1.0))
+    if not said.scale and scale:
+        readings |= {each * scale for each in readings}
+    if said.falls:
+        signs = {1.0, -1.0} if fall_asked else {-1.0}
+        readings = {sign * abs(each) for sign in signs for each in readings}
+    return any(abs(each - due.folded) <= margin for each in readings)
+
+
+def _choose_quantity(text: str, unit: str) -> Quantity | None:
+    """Return the one number that an answer says is its own; None if several could be.
+
+    Of several numbers, those in the unit asked for count. If they differ, it is the one behind
+    "the answer is" or the last equals sign, or the one that the answer begins with, unless another
+    stands beside it as an alternative.
+    """
+    every = [one for one in find_quantities(text) if not one.is_aside] or find_quantities(text)
+    found = [one for one in every if unit and one.unit == unit] or every
+    if not found:
+        return None
+    if all(isclose(one.folded, other.folded) for one, other in pairwise(found)):
+        return found[0]
+    at = next((place for place in map(partial(_behind_last, text), _SURE) if place), 0)
+    behind = [place for place, one in enumerate(found) if one.start >= at - 1]
+    if not behind or (not at and not _leads(text, found[0])):
+        return None
+    chosen, *rest = found[behind[0] :]
+    rival = rest and _RIVAL.fullmatch(text, chosen.end, max(chosen.end, rest[0].start))
+    return None if rival and not isclose(rest[0].folded, chosen.folded) else chosen
+
+
+def _behind_last(text: str, mark: re.Pattern[str]) -> int:
+    """Return the end of the last mark in a text; 0 if there is none."""
+    return max((found.end() for found in mark.finditer(text)), default=0)
+
+
+def _leads(text: str, first: Quantity) -> bool:
+    """Return whether an answer begins with a number and a stop."""
+    before = _BEFORE_LEADING.fullmatch(text, 0, first.start)
+    return before is not None and _AFTER_LEADING.match(text, first.end) is not None
+
+
+# -- dates ----------------------------------------------------------------------------------------
+
+_DAY: Final = r"\d\d?"
+_DOTTED: Final = re.compile(rf"\b({_DAY})\.({_DAY})\.(\d{{4}})\b")
+_DASHED: Final = re.compile(rf"\b({_DAY})-({_DAY})-(\d{{4}})\b")
+_WEEKDAY: Final = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b,?|\b(?:mon|tue|wed|thu|fri|sat|sun)\b\.?,?",
+    re.I,
+)
+_ONES: Final = (
+    *("first", "second", "third", "fourth", "fifth"),
+    *("sixth", "seventh", "eighth", "ninth"),
+)
+_ORDINALS: Final = {
+    **{word: day for day, word in enumerate(_ONES, 1)},
+    **{"tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14},
+    **{"fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19},
+    **{"twentieth": 20, "thirtieth": 30, "thirty-first": 31},
+    **{f"twenty-{word}": 20 + day for day, word in enumerate(_ONES, 1)},
+}
+_ORDINAL: Final = re.compile(
+    rf"\b(?:the )?({'|'.join(sorted(_ORDINALS, key=len, reverse=True))})\b(?! quarter)"
+    r"|\bthe (?=\d\d?(?:st|nd|rd|th)\b)",
+    re.I,
+)
+_LONE_YEAR: Final = re.compile(r"(?<![\d.,/$-])(?:1[0-9]|20)\d\d(?![\d/-]|[.,]\d)")
+_FILLER: Final = re.compile(r"[\W_]*(?:(?:on|in|the|of|at)\b[\W_]*)*", re.I)
+
+
+def _grade_date(said: str, due: Accepted) -> Grade | None:
+    accepted = [day for each in due.answers if (day := _read_date(each))]
+    if not accepted:
+        return None
+    found = _find_dates(said)
+    precise = [day for day in found if day.days] or found
+    right = bool(precise) and any(
+        all(_is_same_date(each, own) for each in precise) for own in accepted
+    )
+    text = _grade_text(said, due)
+    return Grade(right or text.right, 1.0 if right else text.score)
+
+
+def _read_date(text: str) -> WrittenDate | None:
+    """Return the date that a whole text is; None if it is none, or says more."""
+    plain = _plain_date(text)
+    found = _find_dates(text)
+    if len(found) != 1:
+        return None
+    rest = plain[: found[0].start] + plain[found[0].end :]
+    return found[0] if _FILLER.fullmatch(rest) else None
+
+
+def _find_dates(text: str) -> list[WrittenDate]:
+    plain = _plain_date(text)
+    found = find_written_dates(plain)
+    if found:
+        return found
+    return [
+        WrittenDate(*year.span(), int(year[0]), frozenset()) for year in _LONE_YEAR.finditer(plain)
+    ]
+
+
+def _plain_date(text: str) -> str:
+    """Return the end of a text with its dates in the spellings that are read."""
+    said = write_iso_dates(normalise_signs(text[-LONGEST_TEXT:]))
+    said = _DOTTED.sub(r"\3-\2-\1", _WEEKDAY.sub(" ", said))
+    said = _ORDINAL.sub(lambda found: str(_ORDINALS[found[1].lower()]) if found[1] else "", said)
+    return " ".join(_DASHED.sub(r"\1/\2/\3", said).split())
+
+
+def _is_same_date(said: WrittenDate, due: WrittenDate) -> bool:
+    """Return whether a date says all that an accepted one does, and nothing else of it."""
+    if due.year is not None and said.year != due.year:
+        return False
+    if not due.days:
+        return True
+    return any(
+        month == own_month and own in (day, None)
+        for month, day in said.days
+        for own_month, own in due.days
+    )
+
+
+# -- yes and no -----------------------------------------------------------------------------------
+
+_YES_NO: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("yes", "yeah", "yep", "true", "correct"), True),
+    **dict.fromkeys(("no", "nope", "false", "incorrect"), False),
+}
+_SAYS: Final = "|".join(_YES_NO)
+_FIRST_WORD: Final = re.compile(rf"[\W_]*({_SAYS})\b(?!\s+(?:one|longer|more|less)\b)", re.I)
+_SAID_TO_BE: Final = re.compile(
+    rf"\b(?:answer|conclusion)(?:\s+is|\s+would be|\s*[:=])+[\W_]*({_SAYS})\b", re.I
+)
+_LAST_LINE: Final = re.compile(rf"(?:^|\n)[\W_]*({_SAYS})[\W_]*\Z", re.I)
+
+
+def _grade_yes_no(said: str, due: Accepted) -> Grade | None:
+    gold = _YES_NO.get(due.answers[0].strip().casefold())
+    if gold is None:
+        return None
+    text = said[-LONGEST_TEXT:]
+    found = _FIRST_WORD.match(text) or _LAST_LINE.search(text)
+    told = {_YES_NO[each.lower()] for each in _SAID_TO_BE.findall(text)}
+    told |= {_YES_NO[found[1].lower()]} if found else set()
+    right = told == {gold}
+    return Grade(right, float(right))
+
+
+_GRADERS: Final[Mapping[str, Callable[[str, Accepted], Grade | None]]] = {
+    "number": _grade_number,
+    "date": _grade_date,
+    "yes_no": _grade_yes_no,
+}

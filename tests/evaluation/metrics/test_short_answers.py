@@ -1,0 +1,243 @@
+"""Short answers against accepted ones; what is right is written down by hand from the rules."""
+
+import re
+import string
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coreeval.evaluation.metrics.performance import squad_exact, squad_f1
+from coreeval.evaluation.metrics.short_answers import (
+    Accepted,
+    AnswerType,
+    Grade,
+    grade_short_answer,
+)
+
+
+def grade(said: str, *due: str, kind: AnswerType = "text", **other: str) -> Grade:
+    return grade_short_answer(said, Accepted(answers=due, type=kind, **other))
+
+
+# -- text: SQuAD 1.1's evaluate-v1.1.py, its functions as published -------------------------------
+
+
+def official_normalise(s: str) -> str:
+    lowered = "".join(ch for ch in s.lower() if ch not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", lowered).split())
+
+
+def official_f1(prediction: str, ground_truth: str) -> float:
+    said, due = official_normalise(prediction).split(), official_normalise(ground_truth).split()
+    num_same = sum((Counter(said) & Counter(due)).values())
+    if num_same == 0:
+        return 0
+    precision, recall = num_same / len(said), num_same / len(due)
+    return (2 * precision * recall) / (precision + recall)
+
+
+_WORDS = st.lists(
+    st.sampled_from(["The", "a", "an", "cat", "cat's", "U.S.", "\u00a0", "-5", "3.5%", "\n", "é"])
+).map(" ".join)
+
+
+@given(_WORDS | st.text(), _WORDS | st.text())
+def test_text_is_compared_as_the_official_script_does(due: str, said: str) -> None:
+    assert squad_exact(due, said) == (official_normalise(due) == official_normalise(said))
+    assert squad_f1(due, said) == pytest.approx(official_f1(said, due), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "score"),
+    [
+        ("the Eiffel tower!", True, 1.0),
+        ("Eiffel", False, 2 / 3),  # precision 1, recall 1/2
+        ("the Eiffel Tower in Paris", False, 2 * (2 / 4) * 1 / (2 / 4 + 1)),
+        ("La Tour Eiffel", False, 0.4),  # 1 of 3 words, 1 of 2 due
+        ("Gustave's tower", True, 1.0),  # another accepted answer
+        ("", False, 0.0),
+    ],
+)
+def test_text_counts_as_its_best_accepted_answer(said: str, right: bool, score: float) -> None:
+    found = grade(said, "Eiffel Tower", "Gustaves tower")
+    assert found.right is right
+    assert found.score == pytest.approx(score)
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+NUMBERS = [
+    # what is said, whether it is right, the accepted answers, the unit, the tolerance, the question
+    ("14.5%", True, ["14.5%"], "", "", ""),
+    ("14.5", True, ["14.5%"], "", "", ""),
+    ("14.5 percent", True, ["14.5"], "%", "", ""),
+    ("14.5 dollars", False, ["14.5"], "%", "", ""),
+    ("$14.5", False, ["14.5%"], "", "", ""),
+    ("0.145", False, ["14.5%"], "", "", ""),
+    ("0.145", True, ["14.5%", "0.145"], "", "", ""),
+    ("0.145%", False, ["14.5%", "0.145"], "", "", ""),
+    ("25 bps", True, ["0.25%"], "", "", ""),
+    ("42%", True, ["0.42"], "", "", ""),
+    ("42%", True, ["42"], "", "", ""),
+    ("42%", False, ["42"], "shares", "", ""),
+    ("42 shares", True, ["42"], "shares", "", ""),
+    ("12.3 million", True, ["12.3"], "million", "", ""),
+    ("12.3", True, ["12.3"], "million", "", ""),
+    ("12.3 billion", False, ["12.3"], "million", "", ""),
+    ("12,300,000", True, ["12.3"], "$ million", "", ""),
+    ("$12.3M", True, ["12.3"], "$ million", "", ""),
+    ("US$12.3mn", True, ["$12.3 million"], "", "", ""),
+    ("12.3", False, ["$12.3 million"], "", "", ""),
+    ("12.3 euros", False, ["12.3"], "$", "", ""),
+    ("C$12.3", True, ["12.3"], "$", "", ""),
+    ("C$12.3", False, ["12.3"], "US$", "", ""),
+    ("$380 million", True, ["380"], "", "", "what was it, ( in millions ) ?"),
+    ("$380 million", False, ["380"], "", "", "what was it?"),
+    ("1.2k", True, ["1,200"], "", "", ""),
+    ("five years", True, ["5"], "years", "", ""),
+    ("5 days", False, ["5"], "years", "", ""),
+    ("forty-two", True, ["42"], "", "", ""),
+    ("one million two hundred thousand", True, ["1.2 million"], "", "", ""),
+    ("1.234.567,89", True, ["1,234,567.89"], "", "", ""),
+    ("1,23,456", True, ["123456"], "", "", ""),
+    ("1\u202f234", True, ["1234"], "", "", ""),
+    # signs
+    ("-42", False, ["42"], "", "", ""),
+    ("42", False, ["-42"], "", "", ""),
+    ("\u221242", True, ["-42"], "", "", ""),
+    ("\u201342", True, ["-42"], "", "", ""),
+    ("minus 42", True, ["-42"], "", "", ""),
+    ("(42)", True, ["-42"], "", "", ""),
+    ("$(42)", True, ["($42)"], "", "", ""),
+    ("($42 million)", True, ["-42"], "million", "", ""),
+    ("-$42", True, ["-42"], "", "", ""),
+    ("$-42", True, ["-42"], "", "", ""),
+    ("a decrease of 42", True, ["-42"], "", "", ""),
+    ("a decrease of 42", False, ["42"], "", "", "What is the net change?"),
+    ("a decrease of 42", True, ["42"], "", "", "By how much did it decline?"),
+    ("an increase of 42", False, ["-42"], "", "", ""),
+    ("1.5", False, ["15"], "", "", ""),
+    # tolerance
+    ("14.46%", False, ["14.5%"], "", "", ""),
+    ("14.46%", True, ["14.5%"], "", "0.05", ""),
+    ("14.40%", False, ["14.5%"], "", "0.05", ""),
+    ("0.1446", True, ["14.5%", "0.145"], "", "0.05", ""),
+    ("14.36", True, ["14.5%"], "", "1%", ""),
+    ("14.34", False, ["14.5%"], "", "1%", ""),
+    ("-99", True, ["-100"], "", "1%", ""),
+    ("0.30000000000000004", True, ["0.3"], "", "", ""),
+    ("12,349,999", True, ["12.3"], "million", "0.05", ""),
+    # which number of a longer answer
+    ("The answer is 42.", True, ["42"], "", "", ""),
+    ("\\boxed{42}", True, ["42"], "", "", ""),
+    ("**42**", True, ["42"], "", "", ""),
+    ("$14.5\\%$", True, ["14.5%"], "", "", ""),
+    ("41 or 42", False, ["42"], "", "", ""),
+    ("The answer is 41 or 42", False, ["42"], "", "", ""),
+    ("41-42", False, ["42"], "", "", ""),
+    ("2,577/15,121 = 17.04%", True, ["17.04%"], "", "", ""),
+    ("6 / 2 = 3", True, ["3"], "", "", ""),
+    ("It rose from $10 million to $12 million, so 20%.", True, ["20%"], "", "", ""),
+    ("12.3 million (10.2%)", True, ["12.3 million"], "", "", ""),
+    ("42, because it was 40 in 2018 and 2 more came", True, ["42"], "", "", ""),
+    ("It was 42 in March 5, 2019", True, ["42"], "", "", ""),
+    ("In 2019 it was 42", True, ["42"], "", "", ""),
+    ("It was in 2019", True, ["2019"], "", "", ""),
+    ("COVID-19", False, ["-19"], "", "", ""),
+    ("no idea", False, ["42"], "", "", ""),
+    ("", False, ["42"], "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("said", "right", "due", "unit", "tolerance", "question"), NUMBERS)
+def test_numbers(
+    said: str, right: bool, due: list[str], unit: str, tolerance: str, question: str
+) -> None:
+    found = grade(said, *due, kind="number", unit=unit, tolerance=tolerance, question=question)
+    assert found == (right, float(right))
+
+
+def test_a_gold_that_is_no_number_is_text() -> None:
+    assert grade("the Three", "three-ish", kind="number") == (False, 0.0)
+    assert grade("Three ish!", "three ish", kind="number").right
+
+
+@given(st.decimals(-(10**9), 10**9, places=2), st.sampled_from(["", " million", "%", " USD"]))
+def test_a_number_is_itself_in_several_writings(value: object, unit: str) -> None:
+    due = f"{value}{unit}"
+    assert grade(f"{value:,}{unit}", due, kind="number").right
+    assert grade(f"The answer is {value}{unit}.", due, kind="number").right
+    assert not grade(f"{value}1{unit}", due, kind="number").right or not value
+
+
+# -- dates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("2020-03-05", "5 Mar 2020", "March 5, 2020", "Thursday, March 5th, 2020"),
+        *("the fifth of March, 2020", "05.03.2020", "03/05/2020", "5/3/2020", "2020/03/05"),
+        *("It happened on March 5, 2020.", "5. M\u00e4rz 2020", "2020\u5e743\u67085\u65e5"),
+    ],
+)
+def test_a_day_in_several_spellings(said: str) -> None:
+    for due in ("5 March 2020", "2020-03-05", "March 5th, 2020"):
+        assert grade(said, due, kind="date") == (True, 1.0), due
+
+
+@pytest.mark.parametrize(
+    ("said", "due", "right"),
+    [
+        ("March 6, 2020", "5 March 2020", False),
+        ("5 March 2021", "5 March 2020", False),
+        ("March 2020", "5 March 2020", False),  # it says less
+        ("5 March 2020", "March 2020", True),
+        ("In May 1998", "1998", True),
+        ("1999", "1998", False),
+        ("March 5, 2020 or March 6, 2020", "5 March 2020", False),
+        ("14 October 1066", "14 October 1066", True),
+        ("14 October 1166", "14 October 1066", False),
+        ("the 5th century", "5th century", True),
+        ("no idea", "5 March 2020", False),
+    ],
+)
+def test_dates(said: str, due: str, right: bool) -> None:
+    assert grade(said, due, kind="date").right is right
+
+
+# -- yes and no -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "due", "right"),
+    [
+        ("Yes.", "yes", True),
+        ("No, it did not.", "No", True),
+        ("It grew.\n\n**Yes**", "yes", True),
+        ("The answer is: no", "no", True),
+        ("true", "yes", True),
+        ("Yes. The answer is no.", "no", False),
+        ("no one knows", "no", False),
+        ("maybe", "yes", False),
+        ("Not sure, yes or no", "no", False),
+        ("", "no", False),
+    ],
+)
+def test_yes_and_no(said: str, due: str, right: bool) -> None:
+    assert grade(said, due, kind="yes_no") == (right, float(right))
+
+
+# -- long texts -----------------------------------------------------------------------------------
+
+LONG = ["9", "1,", "(", "- ", "five ", "1 million ", "$", "1.1", "= ", "May 5 ", "a ", "yes "]
+
+
+@pytest.mark.parametrize("piece", LONG)
+@pytest.mark.parametrize("kind", ["text", "number", "date", "yes_no"])
+@pytest.mark.timeout(10)
+def test_a_megabyte_is_read_at_once(piece: str, kind: AnswerType) -> None:
+    due = {"number": "42", "date": "5 May 2020", "yes_no": "no"}.get(kind, "some text")
+    grade(piece * (1_000_000 // len(piece)), due, kind=kind)
