@@ -108,6 +108,8 @@ class Quantity:
     is_aside: bool = False
     """Whether it stands in brackets behind something else."""
     is_year: bool = False
+    step: float = 1.0
+    """What its last digit counts: 0.01 of 2.50."""
     start: int = 0
     end: int = 0
 
@@ -117,9 +119,12 @@ class Quantity:
         return self.value * (self.scale or 1.0) * (0.01 if self.unit == "percent" else 1.0)
 
 
-def normalise_numbers(text: str) -> str:
-    """Return the end of a text with plain signs, without markup, with numbers in digits."""
-    said = text[-LONGEST_TEXT:]
+def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
+    """Return a text with plain signs, without markup, with numbers in digits.
+
+    Of more than `most` characters the last ones count; None for all of them.
+    """
+    said = text if most is None else text[-most:]
     for mark, left in _MARKUP:
         said = mark.sub(left, said)
     return write_digits(normalise_signs(said)).strip()
@@ -133,15 +138,20 @@ def find_quantities(text: str) -> list[Quantity]:
     shown = text
     for date in find_written_dates(text):
         shown = shown[: date.start] + _STRUCK * (date.end - date.start) + shown[date.end :]
-    found = list(_iter_quantities(shown))[-MOST_QUANTITIES:]
-    numbers = [one for one in found if not one.is_year]
-    return numbers or found or list(_iter_quantities(text))[-MOST_QUANTITIES:]
+    numbers = [one for one in iter_quantities(shown) if not one.is_year]
+    found = (numbers or list(iter_quantities(text)))[-MOST_QUANTITIES:]
+    return [_mark_fall(one, text) for one in found]
+
+
+def _mark_fall(quantity: Quantity, text: str) -> Quantity:
+    signed = quantity.value < 0 or "+" in text[quantity.start : quantity.end]
+    return replace(quantity, falls=not signed and says_fall(text, quantity.start, quantity.end))
 
 
 def read_quantity(text: str) -> Quantity | None:
     """Return the number that a whole text is, such as an accepted answer; else None."""
     said = normalise_numbers(text).rstrip(".")
-    found = [one for one in _iter_quantities(said) if one.end - one.start >= len(said.strip())]
+    found = [one for one in iter_quantities(said) if one.end - one.start >= len(said.strip())]
     return found[0] if found else None
 
 
@@ -171,8 +181,8 @@ def units_agree(first: str, second: str) -> bool:
     return "dollar" in (first, second) and {first, second} <= set(_DOLLARS)
 
 
-def _iter_quantities(text: str) -> Iterator[Quantity]:
-    """Yield the numbers of a text; `1 million 200 thousand` is one."""
+def iter_quantities(text: str) -> Iterator[Quantity]:
+    """Yield all numbers of a normalised text in order; `1 million 200 thousand` is one."""
     last: Quantity | None = None
     for found in _QUANTITY.finditer(text):
         own = _make_quantity(found, text)
@@ -195,8 +205,7 @@ def _continues(first: Quantity, second: Quantity, text: str) -> bool:
 def _make_quantity(found: re.Match[str], text: str) -> Quantity:
     sign = f"{found['sign'] or ''}{found['second'] or ''}".lower()
     bracketed = _is_bracketed(found)
-    before = text[max(0, found.start() - 80) : found.start()]
-    is_value = not bracketed or _IS_VALUE.search(before) is not None or bool(found["money"])
+    is_value = not bracketed or bool(found["money"]) or _introduces(text, found.start())
     negative = any(word in sign for word in ("-", "minus", "negative")) or (bracketed and is_value)
     value = float(plain_number(_ungroup(found["digits"].lower())))
     unit = _unit_of(found)
@@ -207,17 +216,28 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
         value=-value if negative else value,
         unit=unit,
         scale=_SCALES.get((found["scale"] or "").lower(), 0.0),
-        falls=not sign and not negative and says_fall(text, found.start(), found.end()),
         is_aside=bracketed and not is_value,
+        step=_step_of(found["digits"]),
         is_year=plain and _YEAR.fullmatch(found["digits"]) is not None,
         start=found.start(),
         end=found.end(),
     )
 
 
+def _introduces(text: str, at: int) -> bool:
+    """Return whether words before a position say that the value follows."""
+    return _IS_VALUE.search(text[max(0, at - 20) : at]) is not None
+
+
 def _ungroup(digits: str) -> str:
     """Return digits without the separators of `1_000` and `1,23,456`."""
     return digits.replace(",", "") if _INDIAN.fullmatch(digits) else digits.replace("_", "")
+
+
+def _step_of(digits: str) -> float:
+    """Return what the last digit counts: 1 of a whole number."""
+    _, point, decimals = digits.rpartition(".")
+    return float(f"1e-{len(decimals)}") if point and decimals.isdecimal() else 1.0
 
 
 def _is_bracketed(found: re.Match[str]) -> bool:
