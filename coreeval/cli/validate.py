@@ -122,12 +122,14 @@ def _window(setup: "Setup") -> list[str]:
 
 def _benchmark(setup: "Setup") -> list[str]:
     from coreeval.evaluation.benchmarks import counts_note, iter_benchmark
+    from coreeval.evaluation.benchmarks.traits import TraitCounts
     from coreeval.schema import BadRow
 
-    good, bad, shown = 0, 0, list[str]()
+    good, bad, shown, traits = 0, 0, list[str](), TraitCounts(setup.task)
     for row in iter_benchmark(setup.config.dataset, setup.task):
         if not isinstance(row, BadRow):
             good += 1
+            traits.add(row)
             continue
         bad += 1
         if bad <= SHOWN:
@@ -135,7 +137,8 @@ def _benchmark(setup: "Setup") -> list[str]:
             shown.append(f"bad row: {where}: {one_line(row.reason)}")
     more = [f"and {bad - SHOWN} more bad rows"] if bad > SHOWN else []
     remark = counts_note(setup.config.dataset, good + bad)
-    return [f"{good} samples, {bad} bad rows", *shown, *more, *([remark] if remark else [])]
+    counts = f"{good} samples, {bad} bad rows"
+    return [counts, *traits.describe(), *shown, *more, *([remark] if remark else [])]
 
 
 def _news(setup: "Setup", config: Path) -> list[str]:

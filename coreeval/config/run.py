@@ -41,7 +41,10 @@ class LicenceConfig(Section):
 class DatasetConfig(Section):
     """The location of the benchmark, and how to read it."""
 
-    format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
+    format: Literal[
+        "tweeteval", "mrpc", "rte", "squad", "mmlu", "finqa", "ectsum",
+        "jsonl", "csv", "tsv", "parquet", "hf",
+    ]  # fmt: skip
     path: str
     """Folder or file, relative to the config; a dataset name for `hf`."""
     split: SplitName = "test"

@@ -18,6 +18,8 @@ from coreeval.errors import ConfigError
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
+_BOTH: tuple[ItemFormat, ...] = ("finqa", "ectsum", "jsonl")
+"""Those that a run can refresh, too."""
 RUN_KEYS = {"task", "knowledge"}
 """Keys that only the config of a run has."""
 
@@ -150,10 +152,10 @@ class SeriesConfig(Section):
 
 
 def is_item_config(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config asks about items; `jsonl` does if nothing is refreshed."""
+    """Return whether a config asks about items; `_BOTH` do if nothing is refreshed."""
     dataset = raw.get("dataset")
     named = dataset.get("format") if isinstance(dataset, dict) else None
-    return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & RUN_KEYS)
+    return named in ITEM_FORMATS and not (named in _BOTH and raw.keys() & RUN_KEYS)
 
 
 def is_series_config(raw: Mapping[str, Any]) -> bool:

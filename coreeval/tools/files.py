@@ -307,12 +307,15 @@ def measure_rows(batch: Any) -> list[int]:  # noqa: ANN401 - pyarrow has no type
 
 
 def _text_sizes(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the bytes of text of each value of a column: texts, or lists of texts."""
+    """Return the bytes of text of each value of a column: texts, or lists and structs of them."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-    if pa.types.is_list(column.type):
+    if pa.types.is_struct(column.type):
+        parts = (_text_sizes(part) for part in column.flatten())
+        return sum(parts, np.zeros(len(column), dtype=np.int64))
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         inner = np.concatenate([[0], np.cumsum(_text_sizes(column.flatten()))])
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         ends = np.cumsum(lengths)

@@ -136,4 +136,5 @@ PARQUET = BenchmarkFormat(
     splits=lambda config: sorted(locate_files(config, SUFFIX)),
     rows=_open_parquet_rows,
     digest=make_digest(_files),
+    kind=None,
 )

@@ -162,7 +162,7 @@ def read_records(
         DatasetError: the file cannot be read.
     """
     good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
-    with _open_records(path) as file:
+    with open_records(path) as file:
         for line in decode_lines(iter_raw_lines(file)):
             if not line.raw.strip():
                 continue
@@ -202,7 +202,7 @@ def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadReco
 
 
 @contextmanager
-def _open_records(path: Path) -> Iterator[BinaryIO]:
+def open_records(path: Path) -> Iterator[BinaryIO]:
     """Open a file, compressed or not; raise DatasetError for errors while reading it as well."""
     try:
         with open_file(path) as file:

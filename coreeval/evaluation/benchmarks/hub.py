@@ -96,4 +96,4 @@ def _digest(config: DatasetConfig, split: str) -> str:
     return digest.hexdigest()
 
 
-HUB = BenchmarkFormat(splits=_list_splits, rows=_open_rows, digest=_digest)
+HUB = BenchmarkFormat(splits=_list_splits, rows=_open_rows, digest=_digest, kind=None)

@@ -4,7 +4,6 @@ Files are JSON lists and JSON lines, one for each split. The options of a multip
 are found as its text shows them.
 """
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from coreeval.config.user_files import MOST_DATA_BYTES, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import read_lines
+from coreeval.evaluation.benchmarks.json_elements import iter_json_elements
 from coreeval.evaluation.benchmarks.rows import find_id_defect, make_bad_row
 from coreeval.schema import BadRow, Item
 from coreeval.tasks.kinds import is_encodable
@@ -72,20 +71,8 @@ def read_json_list(path: Path) -> Iterator[ItemRecord]:
     Raises:
         DatasetError: the file cannot be read, or is not such a list.
     """
-    try:
-        with open_file(path) as file:
-            unpacked = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
-            content = unpacked.read(MOST_DATA_BYTES + 1)
-        if len(content) > MOST_DATA_BYTES:
-            raise ValueError(f"it is larger than {MOST_DATA_BYTES >> 20} MiB")
-        values = json.loads(content.decode("utf-8-sig"))
-    except (OSError, ValueError, EOFError, RecursionError) as error:
-        raise DatasetError(f"the file is no JSON: {error}", where=str(path)) from None
-    if not isinstance(values, list):
-        hint = "one list of objects is wanted, as in [{...}, {...}]"
-        raise DatasetError("the file holds no JSON list", where=str(path), hint=hint)
-    for place, value in enumerate(values, start=1):
-        yield _record(place, value)
+    for place, element in enumerate(iter_json_elements(path), start=1):
+        yield _record(place, element.value)
 
 
 def read_json_lines(path: Path) -> Iterator[ItemRecord]:

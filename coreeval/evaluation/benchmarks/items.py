@@ -17,6 +17,8 @@ import yaml
 from pydantic import TypeAdapter
 
 from coreeval.errors import ConfigError, DatasetError
+from coreeval.evaluation.benchmarks.ectsum import has_ectsum_texts, iter_calls
+from coreeval.evaluation.benchmarks.finqa import NO_REPORT, read_report
 from coreeval.evaluation.benchmarks.item_records import (
     ItemEntry,
     ItemRecord,
@@ -45,11 +47,9 @@ def finqa_entry(record: ItemRecord) -> ItemEntry | str:
     asked = record.values["qa"]
     if not isinstance(asked, dict) or not isinstance(asked.get("question"), str):
         return "qa has no question"
-    parts = [_join_sentences(record.values.get(key)) for key in ("pre_text", "post_text")]
-    table = _join_table(record.values.get("table_ori") or record.values.get("table"))
-    if None in (*parts, table):
-        return "pre_text, post_text or table is no list"
-    report = "\n".join(filter(None, (parts[0], table, parts[1])))
+    report = read_report(record.values, cells="|", edge="|")
+    if report is None:
+        return NO_REPORT
     text = FINQA_PROMPT.format(report=report, question=asked["question"])
     return ItemEntry(
         input=text,
@@ -77,44 +77,20 @@ def _finqa_answer(asked: dict[str, object]) -> str:
     return str(written or ("" if computed is None else computed))
 
 
-def _join_sentences(value: object) -> str | None:
-    if not isinstance(value, list):
-        return None
-    return " ".join(text for text in map(str, value) if text.strip(" ."))
-
-
-def _join_table(value: object) -> str | None:
-    if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
-        return None
-    return "\n".join(f"|{'|'.join(map(str, row))}|" for row in value)
-
-
-CALLS, SUMMARIES = "ects", "gt_summaries"
 ECTSUM_PROMPT = (
     "Sum up this earnings call in a few bullet points, one line each.\nCall: {call}\nSummary:"
 )
 """The prompt for a transcript."""
 
 
-def has_ectsum_texts(path: Path, split: str) -> bool:
-    """Return whether a folder has the transcripts of a split."""
-    return (path / split / CALLS).is_dir()
-
-
 def read_ectsum(path: Path, split: str) -> Iterator[ItemRecord]:
     """Yield a record for each transcript, sorted by name; the name is the id."""
-    for place, call in enumerate(sorted((path / split / CALLS).glob("*.txt")), start=1):
-        summary = path / split / SUMMARIES / call.name
-        try:
-            said, due = (one.read_text(encoding="utf-8") for one in (call, summary))
-        except (OSError, UnicodeDecodeError) as error:
-            yield ItemRecord(place, {"idx": call.stem}, f"{call.name} cannot be read: {error}")
+    for place, call in enumerate(iter_calls(path, split), start=1):
+        if call.defect:
+            yield ItemRecord(place, {"idx": call.name}, call.defect)
             continue
-        if not said.strip():
-            yield ItemRecord(place, {"idx": call.stem}, f"{call.name} is empty")
-            continue
-        text = ECTSUM_PROMPT.format(call=" ".join(said.split()))
-        yield ItemRecord(place, {"idx": call.stem, "input": text, "output": due.strip()})
+        text = ECTSUM_PROMPT.format(call=" ".join(call.document.split()))
+        yield ItemRecord(place, {"idx": call.name, "input": text, "output": call.summary.strip()})
 
 
 Read = Callable[[Path], Iterator[ItemRecord]]

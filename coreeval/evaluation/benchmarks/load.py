@@ -11,7 +11,17 @@ from pathlib import Path
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks import arrow, glue, hub, tables, tweeteval
+from coreeval.evaluation.benchmarks import (
+    arrow,
+    ectsum,
+    finqa,
+    glue,
+    hub,
+    mmlu,
+    squad,
+    tables,
+    tweeteval,
+)
 from coreeval.evaluation.benchmarks.rows import BenchmarkFormat, Rows, make_checker
 from coreeval.evaluation.benchmarks.tweeteval import LABELS, TEXT, folders
 from coreeval.schema import BadRow, Sample, Task
@@ -81,6 +91,10 @@ FORMATS: dict[str, BenchmarkFormat] = {
     "tweeteval": tweeteval.SOURCE,
     "mrpc": glue.MRPC,
     "rte": glue.RTE,
+    "squad": squad.SQUAD,
+    "mmlu": mmlu.MMLU,
+    "finqa": finqa.FINQA,
+    "ectsum": ectsum.ECTSUM,
     "jsonl": tables.JSONL,
     "csv": tables.CSV,
     "tsv": tables.TSV,
@@ -129,8 +143,29 @@ def iter_benchmark(
 
 
 def _open_samples(config: DatasetConfig, task: Task, split: str) -> Iterator[Sample | BadRow]:
-    rows = FORMATS[config.format].rows(config, task, split)
+    source = FORMATS[config.format]
+    _check_task(config, task, source)
+    rows = source.rows(config, task, split)
     return _check_rows(rows, config, task, split)
+
+
+def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> None:
+    """Raise a DatasetError if a format has other samples than the task."""
+    if source.kind not in (None, task.kind):
+        raise DatasetError(
+            f"{config.format} is for tasks of the kind {source.kind}, and the task {task.name} has "
+            f"the kind {task.kind}",
+            where=config.path,
+            hint="dataset.format and task must fit each other",
+        )
+    for name in task.fields if source.fields else ():
+        if name not in source.fields:
+            there = ", ".join(source.fields)
+            raise DatasetError(
+                f"{config.format} has no field {name!r}, which the task {task.name} wants",
+                where=config.path,
+                hint=f"fields: [...] of the task file can name {there}",
+            )
 
 
 def _check_rows(

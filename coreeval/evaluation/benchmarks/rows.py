@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.schema import BadRow, Sample, Task
+from coreeval.schema import BadRow, Sample, Task, TaskKind
 from coreeval.tasks import kind_of
 from coreeval.tasks.kinds import ItemDefect, is_encodable
 
@@ -54,6 +54,10 @@ class BenchmarkFormat:
     """Returns the sha256 of what `rows` reads."""
     spellings: Mapping[str, str] = field(default_factory=dict)
     """Other names for splits, e.g. `validation` for `val`."""
+    kind: TaskKind | None = "labels"
+    """The kind of task that the benchmarks are for; None if they may be of any kind."""
+    fields: tuple[str, ...] = ()
+    """The fields that the benchmarks have; empty if the task decides."""
 
 
 def make_bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
@@ -164,21 +168,23 @@ def find_columns(
     Raises:
         DatasetError: a column does not exist, or a name in `dataset.columns` is not a field.
     """
-    kind = kind_of(task)
-    needed = kind.required(task)
-    may_lack = (*kind.optional, *_OPTIONAL)
-    ours = (*needed, *may_lack)
+    kind, common = kind_of(task), kind_of(task).find_columns(present)
+    given = {name: name for name in present}
+    asked = {**common, **given, **config.columns}
+    needed = [
+        name
+        for name in kind.required(task)
+        if name in asked or not all(other in asked for other in kind.instead.get(name, ("",)))
+    ]
+    ours = (*needed, *kind.optional, *_OPTIONAL)
     for name in config.columns:
         if name not in ours:
             raise DatasetError(
                 f"dataset.columns names {name!r}, which the task {task.name} does not have",
                 where=where,
-                hint=_suggest_name(name, ours),
+                hint=_suggest_name(name, [known for known in ours if len(known) > 1]),
             )
-    asked = {name: config.columns.get(name, name) for name in ours}
-    for name in may_lack:
-        if name not in config.columns and name not in present:
-            del asked[name]
+    asked = {name: asked.get(name, name) for name in ours if name in {*needed, *asked}}
     for name, column in asked.items():
         if column not in present:
             _require_column(name, column, present, where)

@@ -167,7 +167,9 @@ PEEKED = 50
 Opener = Callable[[DatasetConfig, Task, list[Path]], Rows]
 
 
-def _open_delimited(records: Reader) -> Opener:
+def open_delimited(records: Reader) -> Opener:
+    """Return what opens tables with a header, given the reader of their records."""
+
     def rows(config: DatasetConfig, task: Task, paths: list[Path]) -> Rows:
         headers = [read_header(path, records) for path in paths]
         columns = [
@@ -260,9 +262,10 @@ def _make_format(suffix: str, opener: Opener) -> BenchmarkFormat:
         splits=lambda config: sorted(locate_files(config, suffix)),
         rows=lambda config, task, split: opener(config, task, files(config, split)),
         digest=make_digest(files),
+        kind=None,
     )
 
 
-CSV = _make_format(".csv", _open_delimited(read_csv_records))
-TSV = _make_format(".tsv", _open_delimited(read_tab_records))
+CSV = _make_format(".csv", open_delimited(read_csv_records))
+TSV = _make_format(".tsv", open_delimited(read_tab_records))
 JSONL = _make_format(".jsonl", _open_json)

@@ -1,21 +1,27 @@
 """Questions with accepted short answers: with a context, or closed book."""
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, get_args
 
-from coreeval.schema import Label, Task
+from coreeval.schema import Label, Sample, Task
 from coreeval.tasks.kinds.base import (
+    QUESTION,
+    REMARK,
     ColumnType,
     ItemDefect,
     ItemParts,
+    ItemTrait,
     Kind,
     PublishedItem,
     Values,
     check_encodable,
+    count_words,
+    match_names,
     read_list,
-    read_text,
+    read_texts,
 )
 
 AnswerType = Literal["text", "number", "date", "yes_no"]
@@ -35,6 +41,7 @@ TYPES: Final = tuple(
     Label(id=place, name=name, meaning=_MEANINGS[name])
     for place, name in enumerate(get_args(AnswerType))
 )
+_TEXT, _NUMERIC, _DATE, _YES_NO = TYPES
 _NUMBER: Final = re.compile(
     r"\(?[-+\u2212\u2013$\u20ac\u00a3 ]*\d[\d,. ]*\s*(?:%|percent|thousand|million|billion|"
     r"trillion|bn|m|k)?\)?\s*",
@@ -42,6 +49,11 @@ _NUMBER: Final = re.compile(
 )
 _TOLERANCE: Final = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?%?", re.IGNORECASE)
 _LONGEST_ANSWER: Final = 2_000
+_NAMES: Final = {ANSWERS: ("answer",), "context": ("passage", "paragraph")}
+_SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
+_UNITS: Final = {"percent": "%", "per cent": "%", "dollar": "$", "dollars": "$", "euro": "\u20ac",
+                 "euros": "\u20ac"}  # fmt: skip
+_CHINESE_AND_JAPANESE: Final = frozenset(("CJK", "HIRAGANA", "KATAKANA"))
 
 
 def split_answers(fields: Mapping[str, str]) -> list[str]:
@@ -52,19 +64,25 @@ def split_answers(fields: Mapping[str, str]) -> list[str]:
 def _read(task: Task, values: Values) -> ItemParts:
     if values.get("choices") is not None:
         raise ItemDefect("it has choices, and the task has kind: answer; is its kind choice?")
-    fields = {name: read_text(values, name) for name in task.fields}
+    shown = read_texts(task, values)
     accepted = _read_answers(values.get(ANSWERS))
-    fields[ANSWERS] = "\n".join(accepted)
-    fields |= _read_details(values)
-    return ItemParts(fields=fields, label=_read_type(values.get("answer_type"), accepted))
+    details = _read_details(values)
+    label = _read_type(values.get("answer_type"), accepted)
+    if label == _TEXT:
+        _check_script(accepted, shown)
+    if label == _NUMERIC:
+        _check_units([*accepted, details.get("unit", "")])
+    return ItemParts(fields={**shown, ANSWERS: "\n".join(accepted), **details}, label=label)
 
 
 def _read_answers(value: object) -> list[str]:
     if isinstance(value, Mapping):  # SQuAD's form: texts and where they start
         value = value.get("text")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = [value]
-    if isinstance(value, str) and not value.lstrip().startswith("["):
+    if isinstance(value, bool):
+        value = ["yes" if value else "no"]
+    if isinstance(value, int | float) or (
+        isinstance(value, str) and not value.lstrip().startswith("[")
+    ):
         value = [value]
     if value is None:
         raise ItemDefect("the field answers is missing")
@@ -74,6 +92,41 @@ def _read_answers(value: object) -> list[str]:
     if any(len(text) > _LONGEST_ANSWER for text in found):
         raise ItemDefect(f"an answer has more than {_LONGEST_ANSWER:,} characters")
     return list(found)
+
+
+def _check_units(numbers: Sequence[str]) -> None:
+    """Raise ItemDefect if signs such as % and $ contradict each other."""
+    signs = (found[0].casefold() for text in numbers for found in _SIGNS.finditer(text))
+    units = dict.fromkeys(_UNITS.get(sign, sign) for sign in signs)
+    if len(units) > 1:
+        raise ItemDefect(
+            f"the accepted answers have different units ({' and '.join(units)}); leave out those "
+            "that are not of the item's unit"
+        )
+
+
+def _check_script(accepted: Sequence[str], shown: Mapping[str, str]) -> None:
+    """Raise ItemDefect if the gold is in a script that its passage and question do not have."""
+    gold, texts = accepted[0], shown.values()
+    if len(shown) < _WITH_CONTEXT or any(gold in text for text in texts):
+        return
+    scripts = _list_scripts(gold)
+    if scripts and scripts.isdisjoint(_list_scripts("".join(texts))):
+        raise ItemDefect(
+            f"the answer {gold[:100]!r} is in another script than its passage; were rows of two "
+            "languages mixed?"
+        )
+
+
+_WITH_CONTEXT: Final = 2
+"""The fields that a question with a passage has at least."""
+
+
+def _list_scripts(text: str) -> set[str]:
+    """Return the scripts of a text's letters, as Unicode names them; kana and kanji are one."""
+    letters = (letter for letter in set(unicodedata.normalize("NFKC", text)) if letter.isalpha())
+    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in letters}
+    return {"CJK" if script in _CHINESE_AND_JAPANESE else script for script in scripts}
 
 
 def _read_details(values: Values) -> dict[str, str]:
@@ -103,8 +156,42 @@ def _guess_type(accepted: Sequence[str]) -> Label:
     """Return what kind of answer the gold is; only what is surely a number counts as one."""
     gold = accepted[0]
     if gold.casefold() in ("yes", "no"):
-        return TYPES[3]
-    return TYPES[1] if _NUMBER.fullmatch(gold) else TYPES[0]
+        return _YES_NO
+    return _NUMERIC if _NUMBER.fullmatch(gold) else _TEXT
+
+
+def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
+    accepted = split_answers(sample.fields)
+    yield ItemTrait("answer type", sample.label_text)
+    yield ItemTrait("accepted answers per question", len(accepted))
+    if "unit" in sample.fields:
+        yield ItemTrait("unit", sample.fields["unit"])
+    shown = {name: text for name, text in sample.fields.items() if name not in HIDDEN}
+    for name, text in shown.items():
+        yield ItemTrait(f"words per {name}", count_words(text))
+    context = [text for name, text in shown.items() if name != QUESTION]
+    gold = accepted[0].casefold()
+    if sample.label == _TEXT.id and context and not any(gold in _fold(text) for text in context):
+        yield ItemTrait(REMARK, "the first answer does not stand in the context in these words")
+    if sample.label == _NUMERIC.id and _differ(accepted, sample.fields.get("tolerance", "0")):
+        yield ItemTrait(REMARK, "accepted answers are different numbers, even within the tolerance")
+
+
+def _differ(accepted: Sequence[str], tolerance: str) -> bool:
+    """Return whether numbers differ by more than the tolerance, a number or a percentage."""
+    found = [_DIGITS.search(text) for text in accepted]
+    numbers = [float(each[0].replace(",", "")) for each in found if each]
+    allowed = float(tolerance.removesuffix("%"))
+    if tolerance.endswith("%"):
+        allowed *= max(map(abs, numbers), default=0) / 100
+    return bool(numbers) and max(numbers) - min(numbers) > allowed
+
+
+_DIGITS: Final = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:
@@ -154,6 +241,8 @@ ANSWER = Kind(
     labels=lambda task: TYPES,
     required=lambda task: (*task.fields, ANSWERS),
     optional=("answer_type", *CARRIED, PROGRAM, "choices"),
+    find_columns=partial(match_names, common=_NAMES),
+    traits=_traits,
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

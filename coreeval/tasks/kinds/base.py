@@ -1,11 +1,12 @@
 """What a kind of task must know: its columns, how a row becomes fields and a label, and back."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from coreeval.schema import Label, Task, TaskKind
+from coreeval.schema import Label, Sample, Task, TaskKind
 
 ColumnType = Literal["string", "int64", "strings"]
 """The type of a column in Parquet; `strings` is a list of strings."""
@@ -13,6 +14,13 @@ Values = Mapping[str, object]
 """The values of a row by column."""
 BLANK: Final = " \t\r\n"
 """The characters stripped from the ends of a text; spaces inside it are never changed."""
+
+LONGEST_TEXT: Final = 400_000
+"""The most characters of a text, about 100,000 tokens of English (own choice): several roles are
+shown it, some of them beside another one."""
+LONGEST_QUESTION: Final = 15_000
+"""The most characters of a field `question`, about 2,500 English words (own choice)."""
+QUESTION: Final = "question"
 
 
 class ItemDefect(ValueError):
@@ -35,6 +43,18 @@ class PublishedItem(NamedTuple):
     label_text: object
 
 
+class ItemTrait(NamedTuple):
+    """Something that is counted over the samples of a benchmark, for whoever checks it."""
+
+    name: str
+    value: int | str
+    """A number, or what the sample is one of."""
+
+
+REMARK: Final = "remark"
+"""The name of a trait that is worth a look, and no defect."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of task: everything that `coreeval.tasks` and the readers of rows know of it."""
@@ -46,6 +66,12 @@ class Kind:
     """Returns the columns that a benchmark must have."""
     optional: tuple[str, ...] = ()
     """The columns that it may have besides."""
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Columns that stand in for a needed one, by its name: a benchmark has all of them or it."""
+    find_columns: Callable[[Sequence[str]], Mapping[str, str]] = lambda present: {}
+    """Returns those of a file's columns that have other common names than ours, by our names."""
+    traits: Callable[[Task, Sample], Iterator[ItemTrait]] = lambda task, sample: iter(())
+    """Yields what is counted of a sample."""
     make_reader: Callable[[Task], Callable[[Values], ItemParts]]
     """Returns the function that reads a row by column, and raises ItemDefect if it is no sample."""
     columns: Callable[[Task], Mapping[str, ColumnType]]
@@ -62,6 +88,54 @@ class Kind:
     that are not hidden."""
     gold_variable: str = ""
     """The variable that spells out what the answer can be; empty where it can be anything."""
+
+
+def match_names(present: Sequence[str], common: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the columns with common names, by our names; none where several would do.
+
+    Args:
+        present: The columns of a file.
+        common: Common names by ours, in lower case and without `_`, `-` and spaces.
+    """
+    folded = {_fold_column(name): name for name in reversed(present)}
+    found = {
+        ours: [folded[name] for name in names if name in folded] for ours, names in common.items()
+    }
+    return {ours: columns[0] for ours, columns in found.items() if len(columns) == 1}
+
+
+def _fold_column(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter not in "_- ")
+
+
+def count_words(text: str) -> int:
+    """Return the number of words that spaces separate."""
+    return len(text.split())
+
+
+def read_texts(task: Task, values: Values) -> dict[str, str]:
+    """Return the texts of the task's fields.
+
+    Raises:
+        ItemDefect: one of them is missing, empty, no text or too long.
+    """
+    return {name: read_bounded_text(values, name) for name in task.fields}
+
+
+def read_bounded_text(values: Values, name: str) -> str:
+    """Return the text of a field, as `read_text` does; raise ItemDefect if it is too long, too."""
+    text = read_text(values, name)
+    most = LONGEST_QUESTION if name == QUESTION else LONGEST_TEXT
+    if len(text) > most:
+        advice = (
+            "a passage belongs into a field of its own, such as fields: [context, question]"
+            if name == QUESTION
+            else "shorten it, or leave the row out"
+        )
+        raise ItemDefect(
+            f"the field {name} has {len(text):,} characters, more than {most:,}; {advice}"
+        )
+    return text
 
 
 def read_text(values: Values, name: str) -> str:
@@ -104,13 +178,28 @@ def read_list(value: object, name: str) -> list[str]:
     """
     given = _parse_json_list(value) if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
-        raise ItemDefect(f"{name} must be a list, and is {type(value).__name__}")
-    found = list[str]()
-    for each in given:
-        if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise ItemDefect(f"{name} must be a list of texts, and has {type(each).__name__}")
-        found.append(check_encodable(name, " ".join(str(each).split())))
-    return found
+        raise ItemDefect(
+            f"{name} must be a list, and is {type(given).__name__}; in a table a list is written "
+            'as JSON: ["one", "two"]'
+        )
+    return [_write_value(each, name) for each in given]
+
+
+def _write_value(value: object, name: str) -> str:
+    """Return a text with its runs of spaces made one, or a number as text."""
+    if isinstance(value, Mapping) and "text" in value:  # with its letter, or where it starts
+        value = value["text"]
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ItemDefect(f"{name} must be a list of texts, and has {type(value).__name__}")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ItemDefect(f"{name} has a number that is not finite")
+        value = int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value
+    return check_encodable(name, " ".join(str(value).split()))
+
+
+_LARGEST_EXACT: Final = 1 << 53
+"""Up to here a float holds every integer."""
 
 
 def _parse_json_list(text: str) -> object:

@@ -1,23 +1,36 @@
 """Multiple choice: a question and its options, a field each, named by their letters."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
+from typing import Final
 
-from coreeval.schema import MOST_OPTIONS, Label, Task
+from coreeval.schema import MOST_OPTIONS, Label, Sample, Task
 from coreeval.tasks.kinds.base import (
+    QUESTION,
+    REMARK,
     ColumnType,
     ItemDefect,
     ItemParts,
+    ItemTrait,
     Kind,
     PublishedItem,
     Values,
+    count_words,
+    match_names,
     read_list,
-    read_text,
+    read_texts,
 )
 
 LETTERS = ascii_uppercase[:MOST_OPTIONS]
 _FEWEST = 2
+_LONGEST_OPTION: Final = 5_000
+_SEVERAL: Final = re.compile(r"[A-Z](?:(?:\s*[,;/&|+]\s*|\s+and\s+)[A-Z])+")
+_NAMES: Final = {"choices": ("options",), "answer": ("answerkey",)}
+_OPTION_COLUMNS: Final = ("{letter}", "choice{letter}", "option{letter}", "choice{index}",
+                          "option{index}", "choice{number}", "option{number}")  # fmt: skip
+"""Names of columns with an option each, folded; numbers are from 1, indices from 0."""
 
 
 def option_fields(names: Sequence[str]) -> list[str]:
@@ -36,13 +49,55 @@ def _letter_labels(letters: Sequence[str]) -> tuple[Label, ...]:
     )
 
 
+def _find_columns(present: Sequence[str]) -> dict[str, str]:
+    found = match_names(present, _NAMES)
+    return found if "choices" in {*present, *found} else found | _find_option_columns(present)
+
+
+def _find_option_columns(present: Sequence[str]) -> dict[str, str]:
+    """Return the columns with an option each, by letter: those of the first way to name them."""
+    for pattern in _OPTION_COLUMNS:
+        names = {
+            letter: (pattern.format(letter=letter.lower(), index=place, number=place + 1),)
+            for place, letter in enumerate(LETTERS)
+        }
+        found = match_names(present, names)
+        if LETTERS[0] in found and LETTERS[1] in found:
+            return found
+    return {}
+
+
 def _read(task: Task, values: Values) -> ItemParts:
-    fields = {name: read_text(values, name) for name in task.fields}
-    options = read_list(values.get("choices"), "choices")
+    fields = read_texts(task, values)
+    options, names = _read_options(values)
     _check_options(options, task)
-    right = _find_right_option(values, options)
+    right = _find_right_option(values, options, names)
     named = dict(zip(LETTERS, options, strict=False))
     return ItemParts(fields=fields | named, label=_letter_labels(LETTERS)[right])
+
+
+def _read_options(values: Values) -> tuple[list[str], list[str]]:
+    """Return the options and what the row calls them, such as A, B and C or 1, 2 and 3."""
+    given = values.get("choices")
+    if given is None and LETTERS[0] in values:
+        given = [values.get(letter) for letter in LETTERS]
+        while given and (given[-1] is None or not str(given[-1]).strip()):
+            given.pop()
+        options = read_list(["" if each is None else each for each in given], "choices")
+        return options, list(LETTERS[: len(options)])
+    told: object = None
+    if isinstance(given, Mapping):  # ARC's form
+        told = given.get("label")
+        given = given.get("text")
+    elif isinstance(given, list):
+        told = [each["label"] for each in given if isinstance(each, Mapping) and "label" in each]
+    options = read_list(given, "choices")
+    if not isinstance(told, list) or not told:
+        return options, list(LETTERS[: len(options)])
+    names = read_list(told, "the labels of the choices")
+    if len(names) != len(options) or len(set(names)) != len(names):
+        raise ItemDefect(f"{len(options)} choices have the labels {', '.join(names)[:100]!r}")
+    return options, names
 
 
 def _check_options(options: Sequence[str], task: Task) -> None:
@@ -57,57 +112,106 @@ def _check_options(options: Sequence[str], task: Task) -> None:
     for letter, text in zip(LETTERS, options, strict=False):
         if not text:
             raise ItemDefect(f"the option {letter} is empty")
+        if len(text) > _LONGEST_OPTION:
+            raise ItemDefect(f"the option {letter} has more than {_LONGEST_OPTION:,} characters")
         if text in seen:
             raise ItemDefect(f"the options {seen[text]} and {letter} are the same: {text[:100]!r}")
         seen[text] = letter
 
 
-def _find_right_option(values: Values, options: Sequence[str]) -> int:
+def _find_right_option(values: Values, options: Sequence[str], names: Sequence[str]) -> int:
     """Return the index of the right option, given as index, letter or text."""
     given, text = values.get("answer"), values.get("answer_text")
+    by_text = None
+    if isinstance(text, str) and text.strip():
+        by_text = _find_option_text(text, options)
     if given is None or given == "":
-        if not isinstance(text, str) or not text.strip():
+        if by_text is None:
             raise ItemDefect("the answer is missing: its index from 0, its letter or its text")
-        return _find_option_text(text, options)
-    right = _find_option(given, options)
-    if isinstance(text, str) and text.strip() and _fold(text) != _fold(options[right]):
+        return by_text
+    meant = _find_options(_read_single(given), options, names)
+    if by_text is not None and by_text not in meant:
         raise ItemDefect(
-            f"answer is option {LETTERS[right]}, and answer_text says {text!r}: which is right?"
+            f"answer is option {LETTERS[meant[0]]}, and answer_text says {str(text)[:100]!r}: "
+            "which is right?"
         )
-    return right
+    if by_text is None and len(meant) > 1:
+        raise ItemDefect(
+            f"the answer {given!r} may be option {LETTERS[meant[0]]} or the text of option "
+            f"{LETTERS[meant[1]]}; say which in a column answer_text"
+        )
+    return meant[0] if by_text is None else by_text
 
 
-def _find_option(given: object, options: Sequence[str]) -> int:
+def _read_single(given: object) -> float | str:
+    """Return an answer, which may be given as a list of one."""
     if isinstance(given, list | tuple):
         if len(given) != 1:
             raise ItemDefect(f"it has {len(given)} right options; a choice has one")
         given = given[0]
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise ItemDefect(f"the answer {given!r} is no index, letter or text of an option")
+    return given
+
+
+def _find_options(given: float | str, options: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the options that an answer may mean: one by its name or index, one by its text."""
     said = str(given).strip()
-    if len(said) == 1 and said.upper() in LETTERS[: len(options)]:
-        return LETTERS.index(said.upper())
+    place = _find_named_option(said, names)
+    if not isinstance(given, str) and place is not None:
+        return [place]
+    by_text = _find_texts(said, options)
+    if place is None and len(by_text) != 1:
+        raise ItemDefect(_describe_answer_defect(said, options))
+    return list(dict.fromkeys([*([] if place is None else [place]), *by_text]))
+
+
+def _find_named_option(said: str, names: Sequence[str]) -> int | None:
+    """Return the option with a name or an index, or None."""
+    for place, name in enumerate(names):
+        if said.casefold() == name.casefold():
+            return place
     number = said.removesuffix(".0")
-    if number.isdecimal() and number.isascii():
-        if len(number) < len(str(MOST_OPTIONS)) + 1 and int(number) < len(options):
-            return int(number)
+    if not (number.isdecimal() and number.isascii()) or len(number) > len(str(MOST_OPTIONS)):
+        return None
+    return int(number) if int(number) < len(names) else None
+
+
+def _describe_answer_defect(said: str, options: Sequence[str]) -> str:
+    if _SEVERAL.fullmatch(said):
+        return f"the answer {said[:100]!r} names several right options; a choice has one"
+    if said.removesuffix(".0").isdecimal():
         last = len(options) - 1
-        if number not in options:
-            raise ItemDefect(f"the answer {said} is no index of an option: they are 0 to {last}")
-    return _find_option_text(said, options)
+        return f"the answer {said[:100]} is no index of an option: they are 0 to {last}"
+    return f"the answer {said[:100]!r} is none of the options {', '.join(LETTERS[: len(options)])}"
 
 
 def _find_option_text(said: str, options: Sequence[str]) -> int:
-    exact = [place for place, text in enumerate(options) if text == " ".join(said.split())]
-    found = exact or [place for place, text in enumerate(options) if _fold(text) == _fold(said)]
+    found = _find_texts(said, options)
     if len(found) != 1:
         letters = ", ".join(LETTERS[: len(options)])
         raise ItemDefect(f"the answer {said[:100]!r} is none of the options {letters}")
     return found[0]
 
 
+def _find_texts(said: str, options: Sequence[str]) -> list[int]:
+    """Return the options with a text: exactly, or else in whatever case."""
+    exact = [place for place, text in enumerate(options) if text == " ".join(said.split())]
+    return exact or [place for place, text in enumerate(options) if _fold(text) == _fold(said)]
+
+
 def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
+
+
+def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
+    options = [sample.fields[name] for name in option_fields(list(sample.fields))]
+    yield ItemTrait("options per question", len(options))
+    yield ItemTrait("right option", sample.label_text)
+    if QUESTION in sample.fields:
+        yield ItemTrait("words per question", count_words(sample.fields[QUESTION]))
+    if len({_fold(text) for text in options}) < len(options):
+        yield ItemTrait(REMARK, "two options differ in nothing but upper and lower case")
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:
@@ -153,7 +257,10 @@ CHOICE = Kind(
     name="choice",
     labels=_labels,
     required=lambda task: (*task.fields, "choices", "answer"),
-    optional=("answer_text",),
+    optional=("answer_text", *LETTERS),
+    instead={"choices": (LETTERS[0], LETTERS[1])},
+    find_columns=_find_columns,
+    traits=_traits,
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

@@ -1,29 +1,40 @@
 """Documents with a reference summary."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Final
 
-from coreeval.schema import Label, Task
+from coreeval.schema import Label, Sample, Task
 from coreeval.tasks.kinds.base import (
     ColumnType,
     ItemDefect,
     ItemParts,
+    ItemTrait,
     Kind,
     PublishedItem,
     Values,
-    read_text,
+    count_words,
+    match_names,
+    read_bounded_text,
+    read_texts,
 )
 
 SUMMARY = "summary"
 """The field with the reference summary."""
+_NAMES: Final = {"document": ("article", "text"), SUMMARY: ("highlights",)}
 _LABEL = Label(id=0, name=SUMMARY, meaning="the summary says what matters in the document")
 
 
 def _read(task: Task, values: Values) -> ItemParts:
-    fields = {name: read_text(values, name) for name in (*task.fields, SUMMARY)}
+    fields = read_texts(task, values) | {SUMMARY: read_bounded_text(values, SUMMARY)}
     if len(fields[SUMMARY]) > sum(len(fields[name]) for name in task.fields):
         raise ItemDefect("the summary is longer than the document; are the columns exchanged?")
     return ItemParts(fields=fields, label=_LABEL)
+
+
+def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
+    for name in _fields(task):
+        yield ItemTrait(f"words per {name}", count_words(sample.fields[name]))
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:
@@ -46,6 +57,8 @@ SUMMARY_KIND = Kind(
     name="summary",
     labels=lambda task: (_LABEL,),
     required=lambda task: (*task.fields, SUMMARY),
+    find_columns=partial(match_names, common=_NAMES),
+    traits=_traits,
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

@@ -1,0 +1,158 @@
+"""FinQA as its authors publish it: questions on a page of a report, with the calculation.
+
+The context is the text before the table, the table (a row a line, cells separated by ` | `) and the
+text after it. A page's questions are one cluster.
+
+**Accepted answers** are the written one and the result of the calculation (`exe_ans`), in this
+order. The two often differ by more than rounding, because a person wrote the one and a program
+computed the other; FinQA's evaluation takes the result. Where the written answer is a percentage
+and the result its ratio, the result is written as a percentage too.
+
+**Tolerance.** FinQA's evaluation computes the answer from a predicted program and compares it after
+rounding to five decimals, which no model that writes a number can be held to. Here it is 1 % of the
+value: a percentage that is printed with two decimals is off by up to 0.005, which is 1 % of 0.5 %.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from coreeval.config import DatasetConfig
+from coreeval.evaluation.benchmarks.files import display_path, make_digest
+from coreeval.evaluation.benchmarks.json_elements import JsonElement, iter_json_elements
+from coreeval.evaluation.benchmarks.rows import (
+    BenchmarkFormat,
+    RowOrBad,
+    Rows,
+    SourceRow,
+    make_bad_row,
+)
+from coreeval.evaluation.benchmarks.tables import locate_files
+from coreeval.schema import Task
+
+TOLERANCE: Final = "1%"
+_ENDING: Final = ".json"
+_UNITS: Final = ("%", "$")
+_DECIMALS: Final = 5
+"""The decimals of `exe_ans` in FinQA's files."""
+_YES_NO: Final = ("yes", "no")
+
+
+class FinqaAnswer(NamedTuple):
+    """What an item says of its answer, by the columns of a table of answers."""
+
+    answers: list[str]
+    answer_type: str
+    unit: str | None = None
+    tolerance: str | None = None
+
+
+def _files(config: DatasetConfig, split: str) -> list[Path]:
+    return locate_files(config, _ENDING)[split]
+
+
+def _rows(config: DatasetConfig, task: Task, split: str) -> Rows:
+    return _iter_rows(_files(config, split), config)
+
+
+def _iter_rows(paths: list[Path], config: DatasetConfig) -> Rows:
+    number = 0
+    for path in paths:
+        for element in iter_json_elements(path):
+            number += 1
+            yield _make_row(element, display_path(path, config), number)
+
+
+def _make_row(element: JsonElement, file: str, number: int) -> RowOrBad:
+    record, raw = element.value, str(element.value)
+    asked = record.get("qa") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(asked, dict):
+        return make_bad_row(file, element.line, "the entry is no object with qa", raw)
+    context, answer = read_report(record), _read_answer(asked)
+    if context is None or isinstance(answer, str):
+        reason = answer if isinstance(answer, str) else NO_REPORT
+        return make_bad_row(file, element.line, reason, raw)
+    own = record.get("id")
+    return SourceRow(
+        file=file,
+        line=element.line,
+        number=number,
+        values={
+            "question": asked.get("question"),
+            "context": context,
+            "program": asked.get("program"),
+            **answer._asdict(),
+        },
+        id=None if own is None else str(own),
+        cluster=str(record.get("filename") or ""),
+        raw=raw,
+    )
+
+
+NO_REPORT: Final = "pre_text, post_text or table is no list"
+
+
+def read_report(record: Mapping[str, object], *, cells: str = " | ", edge: str = "") -> str | None:
+    """Return the text of a page with its table, or None if a part of it is no list.
+
+    Args:
+        record: A record of FinQA.
+        cells: What stands between two cells of a row.
+        edge: What stands before and after a row.
+    """
+    before, after = (_join_sentences(record.get(key)) for key in ("pre_text", "post_text"))
+    table = record.get("table_ori") or record.get("table")
+    if before is None or after is None or not isinstance(table, list):
+        return None
+    if not all(isinstance(row, list) for row in table):
+        return None
+    rows = "\n".join(f"{edge}{cells.join(map(str, row))}{edge}" for row in table)
+    return "\n".join(filter(None, (before, rows, after)))
+
+
+def _join_sentences(value: object) -> str | None:
+    if not isinstance(value, list):
+        return None
+    return " ".join(text for text in map(str, value) if text.strip(" ."))
+
+
+def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
+    """Return the answer of an item, or the reason that it has none."""
+    written, computed = asked.get("answer"), asked.get("exe_ans")
+    gold = "" if written is None else " ".join(str(written).split())
+    for said in (str(computed).strip().casefold(), gold.casefold()):
+        if said in _YES_NO:
+            return FinqaAnswer([said], "yes_no")
+    if isinstance(computed, bool) or not isinstance(computed, int | float):
+        return FinqaAnswer([gold], "text") if gold else "qa has neither answer nor exe_ans"
+    if not math.isfinite(computed):
+        return "exe_ans is no finite number"
+    unit = next((sign for sign in _UNITS if sign in gold), None)
+    value = _scale(computed, gold) if unit == "%" else computed
+    result = f"{_write_number(value)}{'%' if unit == '%' else ''}"
+    first = [gold] if any(map(str.isdigit, gold)) else []
+    return FinqaAnswer([*first, result], "number", unit, TOLERANCE)
+
+
+def _scale(ratio: float, gold: str) -> float:
+    """Return a result as the percentage that was written: a hundredfold, or as it is."""
+    found = re.search(r"-?\d[\d,]*\.?\d*", gold)
+    written = float(found[0].replace(",", "")) if found else math.inf
+    return min(100 * ratio, ratio, key=lambda value: abs(value - written))
+
+
+def _write_number(value: float) -> str:
+    text = f"{value:.{_DECIMALS}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+FINQA = BenchmarkFormat(
+    splits=lambda config: sorted(locate_files(config, _ENDING)),
+    rows=_rows,
+    digest=make_digest(_files),
+    spellings={"validation": "dev", "val": "dev"},
+    kind="answer",
+    fields=("question", "context"),
+)

@@ -1,0 +1,57 @@
+"""What a benchmark is made of: counts over its samples, such as options per question."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from coreeval.schema import Sample, Task
+from coreeval.tasks import kind_of
+from coreeval.tasks.kinds.base import REMARK
+
+_SHOWN = 26
+"""Most values of a trait that are listed: one for each option's letter."""
+
+
+class TraitCounts:
+    """Counts the traits of samples one by one; the samples themselves are not kept."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._traits = kind_of(task).traits
+        self._numbers = dict[str, Counter[int]]()
+        self._names = dict[str, Counter[str]]()
+
+    def add(self, sample: Sample) -> None:
+        """Count the traits of one more sample."""
+        for name, value in self._traits(self._task, sample):
+            if isinstance(value, int):
+                self._numbers.setdefault(name, Counter())[value] += 1
+            else:
+                self._names.setdefault(name, Counter())[value] += 1
+
+    def describe(self) -> Iterator[str]:
+        """Yield a line for each trait, then one for each remark; none for a task with labels."""
+        for name, names in self._names.items():
+            if name != REMARK:
+                yield f"{name}: {_list_names(names)}"
+        for name, numbers in self._numbers.items():
+            yield f"{name}: {_describe_numbers(numbers)}"
+        for remark, times in sorted(self._names.get(REMARK, Counter()).items()):
+            yield f"note: of {times:,} sample{'' if times == 1 else 's'}, {remark}"
+
+
+def _list_names(names: Counter[str]) -> str:
+    listed = sorted(names.items())[:_SHOWN]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(f"{name} {times:,}" for name, times in listed) + more
+
+
+def _describe_numbers(numbers: Counter[int]) -> str:
+    """Return the only number, or least, most and median (the lower one of two)."""
+    if len(numbers) == 1:
+        return f"{next(iter(numbers)):,}"
+    half, passed = (numbers.total() + 1) // 2, 0
+    for median in sorted(numbers):
+        passed += numbers[median]
+        if passed >= half:
+            break
+    return f"{min(numbers):,} to {max(numbers):,}, median {median:,}"
