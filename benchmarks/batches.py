@@ -11,8 +11,8 @@ are questions that the server processed in more than one batch.
 
 `--parked` measures the memory of runs that have so many made samples, all of which wait at their
 first question: of the command that asks and sends it, and of the one that collects answers which
-are none, asks again and sends that. The slope holds the batch itself, twice, up to its 32 MiB (some
-4,400 samples), and caches of bounded size: it is an upper bound.
+are none, asks again and sends that. Below some 10,000 samples the slope holds what is bounded: the
+largest batch, caches, and garbage between two rounds of the collector.
 """
 
 import argparse
