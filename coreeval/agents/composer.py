@@ -45,7 +45,7 @@ class LLMComposer(LLMRole):
     @classmethod
     def prompt_name(cls, task: Task) -> PromptName:
         """Return the name of the prompt that the role uses for a task."""
-        return "composer" if task.kind == "labels" else "composer_item"
+        return item_kind(task).composer_prompt
 
     async def __call__(self, request: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts in the original's voice."""

@@ -171,11 +171,12 @@ it tells about memory)."""
 
 def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> str:
     """Return why a sample's text is not reworded; empty if it is."""
-    own = {name: sample.fields[name] for name in item_kind(task).reworded(task)}
+    kind = item_kind(task)
+    own = {name: sample.fields[name] for name in kind.reworded(task)}
     if count_free_words(own, extraction) < FEWEST_FREE_WORDS:
         return "nearly every word is a name, a quotation or locked"
     words = sum(map(count_words, own.values()))
-    if words > MOST_REWORDED_WORDS and task.kind != "labels":
+    if words > MOST_REWORDED_WORDS and not kind.plain_text:
         return f"it has {words:,} words, and at most {MOST_REWORDED_WORDS} are reworded"
     return ""
 

@@ -186,11 +186,7 @@ class LLMReplacerComposer(LLMRole):
     @classmethod
     def prompt_name(cls, task: Task) -> PromptName:
         """Return the name of the prompt that the role uses for a task."""
-        if task.kind != "labels":
-            return "replacer_composer_item"
-        if task.text_kind == "tweet":
-            return "replacer_composer_tweet"
-        return "replacer_composer_sentence"
+        return item_kind(task).writer_prompt(task)
 
     async def __call__(
         self,

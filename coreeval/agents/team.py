@@ -8,6 +8,7 @@ from coreeval.agents.answer_judge import LLMAnswerJudge, LLMOptionJudge, LLMSumm
 from coreeval.agents.composer import LLMComposer
 from coreeval.agents.extractor import LLMExtractor, LLMExtractorRewriter
 from coreeval.agents.fact_judge import LLMFactJudge
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.label_judge import LLMBatchLabelJudge, LLMLabelJudge
 from coreeval.agents.llm_role import LLMRole
 from coreeval.agents.replacer import LLMReplacer, LLMReplacerComposer
@@ -59,7 +60,7 @@ def prompt_names(
     found = {role: [player.prompt_name(task)] for role, player in llm_roles(run, task).items()}
     if labels_in_batches(run, prompts, task):
         found["label_judge"].append(LLMBatchLabelJudge.prompt_name(task))
-    if task.kind == "choice":
+    if item_kind(task).judges_options:
         found["label_judge"].append(LLMOptionJudge.prompt_name(task))
     return found
 
@@ -69,7 +70,7 @@ def labels_in_batches(run: RunConfig, prompts: PromptSet, task: Task) -> bool:
 
     They are not with a user's own prompt for one text, and questions are answered one by one.
     """
-    if task.kind != "labels":
+    if not item_kind(task).plain_text:
         return False
     single_only = "label_judge" in prompts.own and "label_judge_batch" not in prompts.own
     return run.label_batch > 1 and not single_only
@@ -120,7 +121,7 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
 
 def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | None:
     """Return the judge of options; None for a task without any."""
-    if task.kind != "choice":
+    if not item_kind(task).judges_options:
         return None
     config = materials.models.for_role("label_judge")
     client = materials.exchange.open_client(config, "label_judge")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from coreeval import tasks
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
 from coreeval.agents.team import llm_roles, prompt_names
 from coreeval.config import (
@@ -259,7 +260,7 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         role for role in models.rule_based_roles if models.for_role(role).provider == "offline"
     ]
     fields, labels = len(task.fields), len(task.labels)
-    if ruled and task.kind != "labels":
+    if ruled and not item_kind(task).plain_text:
         raise ConfigError(
             f"the offline rules work on texts with labels; {task.name} is of the kind {task.kind}",
             where=", ".join(f"models.{role}" for role in ruled),

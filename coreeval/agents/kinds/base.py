@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coreeval.agents.roles import Fields
+from coreeval.prompts import PromptName
 from coreeval.schema import Defect, Evidence, Sample, Task
 
 FieldNames = Callable[[Task], Sequence[str]]
@@ -61,6 +62,14 @@ class ItemKind:
     book."""
     passage: FieldNames = lambda task: ()
     """The fields without which the gold must not be found."""
+    composer_prompt: PromptName = "composer_item"
+    writer_prompt: Callable[[Task], PromptName] = lambda task: "replacer_composer_item"
+    """Returns the prompt of the replacer that also writes the text."""
+    plain_text: bool = False
+    """Whether an item is nothing but text with a label: then rules can play the roles, several
+    originals are labelled in one call, and a text of any length is reworded."""
+    judges_options: bool = False
+    """Whether a judge looks at options one by one."""
     keeps_lines: bool = False
     """Whether a text may have several lines."""
     checks: tuple[ItemCheck, ...] = ()

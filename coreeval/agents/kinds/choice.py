@@ -109,6 +109,7 @@ def check_stem(item: WrittenItem) -> Iterator[Defect]:
 
 
 CHOICE = ItemKind(
+    judges_options=True,
     reworded=_stem,
     written=lambda task: task.fields,
     compared=_stem,

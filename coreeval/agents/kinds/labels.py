@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from coreeval.agents.kinds.base import FactQuestion, ItemKind, WrittenItem, all_fields
+from coreeval.prompts import PromptName
 from coreeval.schema import Sample, Task
 from coreeval.tasks import find_label
 
@@ -23,7 +24,15 @@ def is_label_of(task: Task, sample: Sample, fields: Mapping[str, str], said: str
     return given is not None and given.id == sample.label
 
 
+def _choose_writer_prompt(task: Task) -> PromptName:
+    tweet = task.text_kind == "tweet"
+    return "replacer_composer_tweet" if tweet else "replacer_composer_sentence"
+
+
 LABELS = ItemKind(
+    composer_prompt="composer",
+    writer_prompt=_choose_writer_prompt,
+    plain_text=True,
     reworded=all_fields,
     written=all_fields,
     compared=all_fields,
