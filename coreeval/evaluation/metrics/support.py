@@ -109,7 +109,8 @@ def _stem(key: str) -> str:
 def _has_named(text: str) -> bool:
     """Return whether capitals mark names in a text."""
     words = _WORD.findall(text)
-    return sum(word[0].isupper() for word in words) <= _MOST_CAPITALS * len(words)
+    capitals = sum(word[0].isupper() for word in words)
+    return bool(capitals <= _MOST_CAPITALS * len(words))
 
 
 def _names_in(sentence: str) -> list[str]:

@@ -6,8 +6,8 @@ from coreeval.evaluation.metrics.support import LEAST_SHARE, split_sentences, su
 
 DOCUMENT = (
     "Good morning. Acme Corp. reported revenue of $4,512 million for the fourth quarter of 2020, "
-    "an increase of 34 percent. Chief executive Jane Miller said that the plant in Leeds would close "
-    "in March. Net loss was (12.4) million."
+    "an increase of 34 percent. Chief executive Jane Miller said that the plant in Leeds would "
+    "close in March. Net loss was (12.4) million."
 )
 
 
