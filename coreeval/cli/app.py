@@ -27,8 +27,8 @@ from coreeval.errors import (
 NAME = "coreeval"
 COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
-    "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export", "push",
-    "cassette", "takedown",
+    "runs", "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export",
+    "push", "cassette", "takedown",
     "prompts", "models", "calls", "gdelt", "detect", "schedule",
 )  # fmt: skip
 """Commands and command groups in the order of the help; each has a module in `coreeval.cli`."""

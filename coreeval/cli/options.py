@@ -25,10 +25,30 @@ MOST_SHOWN = 120
 ConfigArgument = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The YAML config.", show_default=False)
 ]
+
+
+def _find_run(run: Path) -> Path:
+    """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
+    if run.exists():
+        return run
+    from coreeval.runs.names import find_run
+    from coreeval.tools.workspace import workspace_for
+
+    return find_run(str(run), workspace_for(Path.cwd()))
+
+
 RunArgument = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="The run's directory.", file_okay=False, show_default=False),
+    typer.Argument(
+        metavar="RUN",
+        help="The run: its directory, its id, its benchmark's name for the newest, or `latest`.",
+        file_okay=False,
+        show_default=False,
+        callback=_find_run,
+    ),
 ]
+LATEST_RUN = Path("latest")
+"""The default of a command that looks at the newest run unless another one is named."""
 
 
 def _require_yaml(settings: list[str] | None) -> list[str] | None:

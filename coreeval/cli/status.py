@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from coreeval.cli.batch_output import batch_document, batch_lines
-from coreeval.cli.options import RunArgument
+from coreeval.cli.options import LATEST_RUN, RunArgument
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -43,7 +43,7 @@ WATCH_EVERY_S = 2.0
 
 
 def status(
-    run: RunArgument,
+    run: RunArgument = LATEST_RUN,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show it again and again until nobody works on the run.")
     ] = False,

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coreeval.cli.options import LARGEST_COUNT, RunArgument
+from coreeval.cli.options import LARGEST_COUNT, LATEST_RUN, RunArgument
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -186,7 +186,7 @@ _FILTERS = {
 
 
 def trace(
-    run: RunArgument,
+    run: RunArgument = LATEST_RUN,
     sample: SampleArgument = None,
     outcome: OutcomeOption = None,
     label: LabelOption = None,
@@ -250,10 +250,15 @@ def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
     """Return the filter; pending samples are listed only if requested."""
     from coreeval.tools.stores.run_queries import SampleFilter
 
-    for name in given.get("outcomes", ()):
+    asked = [_SYNONYMS.get(name, name) for name in given.get("outcomes", ())]
+    for name in asked:
         _require_known("outcome", name, tuple(OUTCOMES))
     ended = tuple(name for name in OUTCOMES if name != "pending")
-    return SampleFilter.model_validate({"outcomes": ended, **given})
+    return SampleFilter.model_validate({**given, "outcomes": asked or ended})
+
+
+_SYNONYMS = {"updated": "accepted"}
+"""Other words for an outcome: an accepted sample is in the updated arm."""
 
 
 @contextmanager

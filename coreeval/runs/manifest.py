@@ -241,7 +241,8 @@ def read_original_manifest(path: Path) -> Manifest:
         raise RunStateError(
             "this is no run directory: it has no manifest.json",
             where=str(path.parent),
-            hint="give the directory that `coreeval refresh` printed",
+            hint="give the directory that `coreeval refresh` printed, or an id that coreeval runs "
+            "lists",
         ) from None
     except (ValueError, OSError) as error:
         raise RunStateError(

@@ -157,6 +157,8 @@ def test_the_outcomes_and_commands_of_the_run_page() -> None:
         for command in build_app(COMMANDS).registered_commands
         if command.callback
     }
+    known |= {str(group.typer_instance.info.name) for group in build_app(COMMANDS).registered_groups
+              if group.typer_instance}  # fmt: skip
     named = set(re.findall(r"coreeval (\w+) ", DOCS["run.md"]))
     assert named - {"import"} <= known
 

@@ -1,0 +1,206 @@
+"""`coreeval runs`: the runs of a workspace, their names, tags, and deleting them."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coreeval.cli.calls import WorkspaceOption
+from coreeval.cli.options import RunArgument
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.errors import CoreEvalError, RunLocked, RunStateError, UsageError
+from coreeval.tools.formatting import format_number
+from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
+
+if TYPE_CHECKING:
+    from coreeval.tools.workspace import Workspace
+
+runs = typer.Typer(name="runs", help="List the runs here, tag them, delete them.")
+_HINTS = {
+    "running": "wait for it, or stop it with Ctrl-C where it works",
+    "waiting": "its batches would be paid for nothing; finish it: coreeval resume RUN",
+}
+_STATES = ("running", "interrupted", "stopped", "waiting", "killed", "complete", "damaged")
+
+
+@runs.callback(invoke_without_command=True)
+def list_runs(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Only runs of this benchmark.")
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status", metavar="STATE", help=f"Only those that are {', '.join(_STATES)}."
+        ),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", help="Only runs with this tag.")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs here, newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    if status is not None and status not in _STATES:
+        raise UsageError(f"there is no state {status!r}", hint=f"one of {', '.join(_STATES)}")
+    here = _workspace(workspace)
+    rows = [row for row in _list(here) if _is_wanted(row, name, status, tag)]
+    document: Document = {"workspace": str(here.root), "runs": rows}
+    show(document, as_json, lambda: "\n".join(_run_lines(document)))
+
+
+@runs.command("tag")
+def tag_run(
+    run: RunArgument,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="What to add.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take the tags away instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give a run tags, by which the list can be filtered."""
+    from coreeval.runs.manifest import read_manifest
+    from coreeval.runs.names import change_tags
+    from coreeval.tools.workspace import RunFiles
+
+    read_manifest(RunFiles(run).manifest)
+    found = change_tags(run, [] if remove else tags, tags if remove else [])
+    document: Document = {"run": str(run), "tags": found}
+    show(document, as_json, lambda: f"{brief(run)}: {', '.join(found) or 'no tags'}")
+
+
+@runs.command("delete")
+def delete_run(
+    run: RunArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a run's directory. Answers of models stay in the workspace: see coreeval calls gc."""
+    from coreeval.runs.names import short_id
+    from coreeval.runs.open import lock_runs
+    from coreeval.runs.status import read_status
+    from coreeval.tools.workspace import RunFiles
+
+    _refuse_undeletable(run)
+    now = read_status(run)
+    if now.status in _HINTS:
+        raise RunLocked(
+            f"the run is {now.status}",
+            where=str(run),
+            hint=_HINTS[now.status],
+        )
+    if not yes:
+        _confirm(run, now.counts, as_json)
+    document: Document = {"deleted": str(run), "id": short_id(run)}
+    with lock_runs([RunFiles(run)]):
+        shutil.rmtree(run)
+    show(document, as_json, lambda: f"deleted: {brief(run)}")
+
+
+def _confirm(run: Path, counts: Mapping[str, int], as_json: bool) -> None:
+    """Ask whether to delete a run; raise an error if the answer is no, or nobody can be asked."""
+    if as_json or not sys.stdin.isatty():
+        raise UsageError("this deletes a run, and nobody is there to agree", hint="give --yes")
+    told = f"{counts['accepted']} accepted of {counts['total']} samples"
+    typer.confirm(f"Delete {brief(run)} with {told}?", abort=True, err=True)
+
+
+def _refuse_undeletable(run: Path) -> None:
+    """Raise an error for what is no run, or is not all in its directory."""
+    from coreeval.runs.manifest import read_manifest
+    from coreeval.tools.stores.places import store_kind
+    from coreeval.tools.workspace import RunFiles
+
+    files = RunFiles(run)
+    read_manifest(files.manifest)
+    if run.is_symlink():
+        raise RunStateError("this is a link to a run", where=str(run), hint="name the run itself")
+    stores = (files.store, files.control.store)
+    if any(store_kind(store) == "postgresql" for store in stores):
+        raise RunStateError(
+            "the run's samples are in PostgreSQL, and only its database can drop them",
+            where=str(run),
+            hint="drop the schemas that its *.store.json files name, then delete the directory",
+        )
+
+
+def _workspace(chosen: Path | None) -> "Workspace":
+    from coreeval.tools.workspace import Workspace, workspace_for
+
+    here = Workspace(chosen) if chosen else workspace_for(Path.cwd())
+    if not here.root.is_dir():
+        raise RunStateError(
+            "there are no runs here",
+            where=str(here.root),
+            hint="go to the folder of your config, or name the workspace: --workspace DIR",
+        )
+    return here
+
+
+def _list(here: "Workspace") -> Iterator[dict[str, Any]]:
+    from coreeval.runs.names import list_run_folders, read_tags, short_id
+
+    for folder in list_run_folders(here):
+        known = {"id": short_id(folder), "name": folder.parent.name, "run": str(folder)}
+        yield known | _describe(folder) | {"tags": read_tags(folder)}
+
+
+def _describe(folder: Path) -> dict[str, Any]:
+    from coreeval.runs.status import read_status
+
+    try:
+        now = read_status(folder)
+    except CoreEvalError as error:
+        return {"status": "damaged", "problem": error.message}
+    return {
+        "status": now.status,
+        "task": now.task,
+        "created_at": now.created_at,
+        "ended_at": now.ended_at,
+        "samples": now.counts["total"],
+        "ended": now.ended,
+        "accepted": now.counts["accepted"],
+        "usd": now.spend.billed_usd,
+    }
+
+
+def _is_wanted(row: Document, name: str | None, status: str | None, tag: str | None) -> bool:
+    wanted = (name is None or row["name"] == name) and (status is None or row["status"] == status)
+    return wanted and (tag is None or tag in row["tags"])
+
+
+def _run_lines(document: Document) -> Iterator[str]:
+    rows = document["runs"]
+    if not rows:
+        yield f"no such runs in {one_line(document['workspace'])}"
+        return
+    columns = (
+        texts("id", 8),
+        texts("name", 12, most=30),
+        texts("started", 16, gap=2),
+        texts("status", 12, gap=2),
+        numbers("accepted", 8, gap=1),
+        numbers("of", 6, gap=1),
+        numbers("usd", 9, gap=1),
+        texts("tags", gap=2),
+    )
+    yield from text_lines(Table(columns, [_cells(row) for row in rows]))
+    yield f"look at one: {command('status', rows[0]['id'])}"
+
+
+def _cells(row: Document) -> Row:
+    started = str(row.get("created_at", ""))[:16].replace("T", " ")
+    return (
+        row["id"],
+        Foreign(row["name"]),
+        started,
+        row["status"],
+        format_number(row.get("accepted"), "d", "?"),
+        format_number(row.get("samples"), "d", "?"),
+        format_number(row.get("usd"), ".2f", "?"),
+        Foreign(", ".join(row["tags"]) or row.get("problem", "")),
+    )

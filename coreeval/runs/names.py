@@ -1,0 +1,122 @@
+"""The names of runs: how one says which run of a workspace is meant, without its path.
+
+A run is in `runs/NAME/START` of its workspace. It can be named by its short id, by the beginning of
+its start, by its benchmark's name (the newest run of it), or as `latest`.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from coreeval.errors import RunStateError, UsageError
+from coreeval.tools.files import write_text
+from coreeval.tools.workspace import Workspace
+
+LATEST: Final = "latest"
+ID_DIGITS: Final = 6
+_FEWEST_DIGITS: Final = 3
+"""Fewest characters of an id or a start by which a run is found (own choice)."""
+_START: Final = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?")
+_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+MOST_TAGS: Final = 100
+
+
+def list_run_folders(workspace: Workspace, name: str = "*") -> list[Path]:
+    """Return the directories of the runs of a workspace, or of one benchmark, newest first."""
+    found = [path.parent for path in workspace.runs.glob(f"{name}/*/manifest.json")]
+    return sorted(found, key=lambda folder: (_start_of(folder), folder), reverse=True)
+
+
+def _start_of(folder: Path) -> tuple[str, int]:
+    """Return when a run began, from the name of its directory, and its number in that second."""
+    start = _START.fullmatch(folder.name)
+    return (start[1], int(start[2] or 1)) if start else ("", 0)
+
+
+def short_id(folder: Path) -> str:
+    """Return the id of a run: the first hex digits of the sha256 of its name and start."""
+    return hashlib.sha256("/".join(folder.parts[-2:]).encode()).hexdigest()[:ID_DIGITS]
+
+
+def find_run(word: str, workspace: Workspace) -> Path:
+    """Return the directory of the run that a word names.
+
+    Raises:
+        RunStateError: `latest`, and there is no run.
+        UsageError: the word stands for several runs.
+    """
+    given = Path(word)
+    if given.exists():
+        return given
+    if word == LATEST:
+        return _newest(workspace)
+    name, slash, start = word.rpartition("/")
+    if slash and "/" in name:
+        return given
+    known = list_run_folders(workspace)
+    of_name = _of_benchmark(name or word, known)
+    if of_name and (not slash or start == LATEST):
+        return of_name[0]
+    found = [folder for folder in of_name or known if _is_meant(folder, start or word)]
+    if len(found) > 1:
+        raise UsageError(
+            f"{word!r} stands for {len(found)} runs",
+            hint=f"one of {', '.join(short_id(folder) for folder in found[:5])}",
+        )
+    return found[0] if found else given
+
+
+def _of_benchmark(name: str, known: Sequence[Path]) -> list[Path]:
+    """Return the runs of a benchmark; a part of its name is enough if no other has it."""
+    exact = [folder for folder in known if folder.parent.name == name]
+    near = [folder for folder in known if name in re.split(r"[-_.]", folder.parent.name)]
+    return exact or (near if len({folder.parent for folder in near}) == 1 else [])
+
+
+def _is_meant(folder: Path, word: str) -> bool:
+    if len(word) < _FEWEST_DIGITS:
+        return False
+    return folder.name.startswith(word) or short_id(folder).startswith(word)
+
+
+def _newest(workspace: Workspace) -> Path:
+    for folder in list_run_folders(workspace):
+        return folder
+    raise RunStateError(
+        "there is no run yet",
+        where=str(workspace.runs),
+        hint="go to the folder of your config, or make one: coreeval refresh CONFIG",
+    )
+
+
+def read_tags(folder: Path) -> list[str]:
+    """Return the tags of a run; lines that are no tags do not count."""
+    try:
+        lines = _tag_file(folder).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return sorted({line for line in lines[:MOST_TAGS] if _TAG.fullmatch(line)})
+
+
+def change_tags(folder: Path, add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    """Add tags to a run and remove others; return those that it has then.
+
+    Raises:
+        UsageError: a word is no tag.
+    """
+    for word in (*add, *remove):
+        if not _TAG.fullmatch(word):
+            raise UsageError(
+                f"{word[:80]!r} is no tag", hint="letters, digits, dots, dashes and underscores"
+            )
+    tags = sorted({*read_tags(folder), *add} - set(remove))
+    if len(tags) > MOST_TAGS:
+        raise UsageError(f"a run has at most {MOST_TAGS} tags")
+    write_text(_tag_file(folder), "".join(f"{tag}\n" for tag in tags))
+    return tags
+
+
+def _tag_file(folder: Path) -> Path:
+    return folder / "tags.txt"

@@ -1,0 +1,97 @@
+"""`coreeval runs`, and the names by which commands find a run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from coreeval.runs.names import find_run, list_run_folders, short_id
+from coreeval.tools.workspace import Workspace
+from tests.cli.kit import Shell
+
+STARTS = ("20261101T080000Z", "20261102T080000Z", "20261102T080000Z-2")
+
+
+@pytest.fixture
+def here(finished: Path, shell: Shell) -> Workspace:
+    """Return a workspace with three runs of one benchmark and one of another."""
+    made = Workspace(shell.folder / ".coreeval")
+    for name, start in [*(("demo-trial", start) for start in STARTS), ("other", STARTS[0])]:
+        shutil.copytree(finished, made.runs / name / start)
+    return made
+
+
+def test_runs_are_found_by_id_start_name_and_latest(here: Workspace) -> None:
+    newest = here.runs / "demo-trial" / STARTS[2]
+    assert list_run_folders(here)[0] == newest
+    for word in ("latest", "demo-trial", "trial", "demo-trial/latest", short_id(newest)):
+        assert find_run(word, here) == newest, word
+    assert find_run("other", here) == here.runs / "other" / STARTS[0]
+    assert find_run("demo-trial/20261101", here) == here.runs / "demo-trial" / STARTS[0]
+    assert find_run(short_id(newest)[:5], here) == newest
+    assert find_run("nothing", here) == Path("nothing")
+
+
+def test_a_word_for_several_runs_is_refused(here: Workspace, shell: Shell) -> None:
+    said = shell("status", "20261101")
+    assert said.code == 2
+    assert "stands for 2 runs" in said.err
+    assert short_id(here.runs / "other" / STARTS[0]) in said.err
+
+
+def test_status_and_trace_without_a_run_look_at_the_newest(here: Workspace, shell: Shell) -> None:
+    newest = here.runs / "demo-trial" / STARTS[2]
+    assert Path(shell("status", "--json").document["run"]) == newest
+    assert shell("trace", "--json").document == shell("trace", newest, "--json").document
+
+
+def test_without_runs_latest_says_where_it_looked(shell: Shell) -> None:
+    said = shell("status")
+    assert said.code == 2
+    assert "there is no run yet" in said.err and ".coreeval/runs" in said.err
+
+
+def test_the_list_is_filtered_and_tagged(here: Workspace, shell: Shell) -> None:
+    (here.runs / "other" / STARTS[0] / "manifest.json").write_text("{")
+    rows = shell("runs", "--json").document["runs"]
+    assert {row["name"]: row["status"] for row in rows} == {
+        "demo-trial": "complete",
+        "other": "damaged",
+    }
+    assert shell("runs", "tag", "latest", "weekly", "good").code == 0
+    assert [row["tags"] for row in shell("runs", "--tag", "good", "--json").document["runs"]] == [
+        ["good", "weekly"]
+    ]
+    assert shell("runs", "tag", "latest", "good", "--remove").out.rstrip().endswith(": weekly")
+    assert len(shell("runs", "--name", "other", "--json").document["runs"]) == 1
+    assert len(shell("runs", "--status", "complete", "--json").document["runs"]) == 3
+    said = shell("runs")
+    assert said.out.count("complete") == 3 and "damaged" in said.out
+    assert "no such runs" in shell("runs", "--tag", "none").out
+    assert "there is no state" in shell("runs", "--status", "done").err
+    assert "is no tag" in shell("runs", "tag", "latest", "two words").err
+
+
+def test_only_a_run_that_nobody_works_on_is_deleted(here: Workspace, shell: Shell) -> None:
+    run = here.runs / "other" / STARTS[0]
+    with FileLock(run / "run.lock"):
+        said = shell("runs", "delete", "other", "--yes")
+    assert said.code != 0 and "the run is running" in said.err
+    assert run.exists()
+    said = shell("runs", "delete", "other")  # nobody can be asked
+    assert said.code == 2 and "nobody is there to agree" in said.err
+    assert run.exists()
+    assert shell("runs", "delete", "other", "--yes", "--json").document["deleted"] == str(run)
+    assert not run.exists()
+    assert shell("runs", "delete", shell.folder, "--yes").code == 2
+    assert shell.folder.exists()
+
+
+def test_updated_is_understood_as_accepted(finished: Path, shell: Shell) -> None:
+    asked = [
+        shell("trace", finished, "--outcome", name, "--json").document["samples"]
+        for name in ("updated", "accepted")
+    ]
+    assert asked[0] == asked[1]
+    assert asked[0] != shell("trace", finished, "--json").document["samples"]
