@@ -259,3 +259,35 @@ def test_an_old_price_and_a_small_limit_of_a_sample_are_told(
     assert "the price of openai:x was looked up on 2025-01-01" in said and "(mine.yaml)" in said
     assert "one answer of openai:x (composer) may cost 0.9003 USD, more than 0.5000" in said
     assert "(mine.yaml)" in shell("estimate", config, "--limit", "2").out
+
+
+QUIZ = "name: quiz\nkind: choice\ndescription: Questions about the sky.\n"
+
+
+def test_what_a_benchmark_of_choices_is_made_of_is_counted(shell: Shell) -> None:
+    shell.write("quiz.yaml", QUIZ)
+    lines = [
+        "Which planet is red?,Mars,Venus,A",
+        "Which is largest?,Earth,Jupiter,Mars,B",
+        "Why?,A",
+    ]
+    path = shell.write("test.csv", "\n".join(lines) + "\n")
+    changes = {"task": "quiz.yaml", "dataset": {"format": "mmlu", "path": str(path)}}
+    checks = shell("validate", shell.config(changes), "--json").document["checks"]
+    (benchmark,) = [check for check in checks if check["name"] == "benchmark"]
+    assert benchmark["found"][:4] == [
+        "2 samples, 1 bad rows",
+        "right option: A 1, B 1",
+        "options per question: 2 to 3, median 2",
+        "words per question: 3 to 4, median 3",
+    ]
+    assert "test.csv line 3: 2 cells" in benchmark["found"][4]
+
+
+def test_a_format_of_another_kind_is_refused(shell: Shell) -> None:
+    path = shell.write("test.csv", "Which planet is red?,Mars,Venus,A\n")
+    said = shell("validate", shell.config({"dataset": {"format": "mmlu", "path": str(path)}}))
+    assert said.code == 2
+    assert (
+        "mmlu is for tasks of the kind choice, and the task emotion has the kind labels" in said.out
+    )

@@ -312,6 +312,21 @@ def test_there_is_nothing_to_refresh(tmp_path: Path) -> None:
     assert caught.value.hint == f"coreeval detect numleak {path}"
 
 
+@pytest.mark.parametrize("kind", ["finqa", "ectsum", "jsonl"])
+def test_a_format_of_items_can_be_refreshed_if_there_is_a_task(tmp_path: Path, kind: str) -> None:
+    dataset = {"dataset": {"format": kind, "path": "here"}}
+    assert load_config(written(tmp_path, BASE | dataset)).dataset.format == kind
+    items = {"name": "n", "models": {"targets": ["openai:m"]}, **dataset}
+    with pytest.raises(ConfigError, match="there is nothing to refresh"):
+        load_config(written(tmp_path, items))
+
+
+def test_a_format_of_items_alone_is_never_refreshed(tmp_path: Path) -> None:
+    dataset = {"dataset": {"format": "fineval", "path": "here"}}
+    with pytest.raises(ConfigError, match="a benchmark of items: there is nothing to refresh"):
+        load_config(written(tmp_path, BASE | dataset))
+
+
 @pytest.mark.parametrize(
     ("numleak", "said"),
     [

@@ -26,7 +26,7 @@ from coreeval.evaluation.benchmarks.tables import (
 )
 from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
 from coreeval.schema import BadRow
-from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, kind_of, load_task
 from coreeval.tasks.kinds import is_encodable
 
 CONFIGS = (".yaml", ".yml")
@@ -121,8 +121,13 @@ def _read_samples(
     task = load_task(name, dataset.target, dataset.language)
     fields = _check_fields(how.fields, task.fields, source.name)
     read = load_benchmark(dataset, task, split=source.split)
+    gold = kind_of(task).gold
     entries = [
-        TextEntry(each.id, _join_texts(each.fields[field] for field in fields), each.label_text)
+        TextEntry(
+            each.id,
+            _join_texts(each.fields[field] for field in fields),
+            gold(each.fields, each.label_text),
+        )
         for each in read.samples
     ]
     return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)

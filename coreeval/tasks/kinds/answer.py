@@ -243,6 +243,7 @@ ANSWER = Kind(
     optional=("answer_type", *CARRIED, PROGRAM, "choices"),
     find_columns=partial(match_names, common=_NAMES),
     traits=_traits,
+    gold=lambda fields, name: split_answers(fields)[0],
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

@@ -72,6 +72,8 @@ class Kind:
     """Returns those of a file's columns that have other common names than ours, by our names."""
     traits: Callable[[Task, Sample], Iterator[ItemTrait]] = lambda task, sample: iter(())
     """Yields what is counted of a sample."""
+    gold: Callable[[Mapping[str, str], str], str] = lambda fields, label_text: label_text
+    """Returns the gold of a sample in words, given its fields and the name of its label."""
     make_reader: Callable[[Task], Callable[[Values], ItemParts]]
     """Returns the function that reads a row by column, and raises ItemDefect if it is no sample."""
     columns: Callable[[Task], Mapping[str, ColumnType]]

@@ -261,6 +261,7 @@ CHOICE = Kind(
     instead={"choices": (LETTERS[0], LETTERS[1])},
     find_columns=_find_columns,
     traits=_traits,
+    gold=lambda fields, letter: fields[letter],
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

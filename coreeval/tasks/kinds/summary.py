@@ -59,6 +59,7 @@ SUMMARY_KIND = Kind(
     required=lambda task: (*task.fields, SUMMARY),
     find_columns=partial(match_names, common=_NAMES),
     traits=_traits,
+    gold=lambda fields, name: fields[SUMMARY],
     make_reader=lambda task: partial(_read, task),
     columns=_columns,
     write=_write,

@@ -44,6 +44,15 @@ def test_stance_is_read_over_all_targets() -> None:
     assert all(entry.id.startswith("stance/") for entry in found)
 
 
+def test_the_answer_of_a_choice_is_the_text_of_its_right_option(tmp_path: Path) -> None:
+    task = tmp_path / "quiz.yaml"
+    task.write_text("name: quiz\nkind: choice\ndescription: Questions.\n", encoding="utf-8")
+    table = tmp_path / "test.csv"
+    table.write_text("Which planet is red?,Mars,Venus,A\n", encoding="utf-8")
+    (found,) = read_texts(f"mmlu:{table}", ReadOptions(task=str(task))).entries
+    assert (found.text, found.answer) == ("Which planet is red?", "Mars")
+
+
 def test_items_have_input_and_output(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text('{"input": "What?", "output": "A", "options": ["one", "two"]}\n{}\n')
