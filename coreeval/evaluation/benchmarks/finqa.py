@@ -37,6 +37,8 @@ _ENDING: Final = ".json"
 _UNITS: Final = ("%", "$")
 _DECIMALS: Final = 5
 """The decimals of `exe_ans` in FinQA's files."""
+_LARGEST: Final = 1e15
+"""Up to here a float holds what FinQA's programs compute, with the decimals."""
 _YES_NO: Final = ("yes", "no")
 
 
@@ -127,8 +129,8 @@ def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
             return FinqaAnswer([said], "yes_no")
     if isinstance(computed, bool) or not isinstance(computed, int | float):
         return FinqaAnswer([gold], "text") if gold else "qa has neither answer nor exe_ans"
-    if not math.isfinite(computed):
-        return "exe_ans is no finite number"
+    if not abs(computed) < _LARGEST:
+        return f"exe_ans is no number below {_LARGEST:.0e}"
     unit = next((sign for sign in _UNITS if sign in gold), None)
     value = _scale(computed, gold) if unit == "%" else computed
     result = f"{_write_number(value)}{'%' if unit == '%' else ''}"

@@ -184,10 +184,12 @@ def find_columns(
                 where=where,
                 hint=_suggest_name(name, [known for known in ours if len(known) > 1]),
             )
-    asked = {name: asked.get(name, name) for name in ours if name in {*needed, *asked}}
-    for name, column in asked.items():
+    for name in (*needed, *config.columns):
+        column = asked.get(name, name)
         if column not in present:
             _require_column(name, column, present, where)
+    may_come = {*needed, *kind.optional, *asked}
+    asked = {name: asked.get(name, name) for name in ours if name in may_come}
     return TableColumns(
         values={name: column for name, column in asked.items() if name not in _OPTIONAL},
         id=asked.get("id"),

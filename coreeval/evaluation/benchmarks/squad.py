@@ -62,7 +62,7 @@ def _iter_rows(path: Path, file: str) -> Rows:
         for found in _read_article(article, place):
             number += 1
             if isinstance(found, str):
-                yield make_bad_row(file, article.line, found, str(article.value))
+                yield make_bad_row(file, article.line, found, "")
             else:
                 yield _make_row(*found, file, article.line, number)
 

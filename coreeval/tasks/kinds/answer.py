@@ -124,7 +124,8 @@ _WITH_CONTEXT: Final = 2
 
 def _list_scripts(text: str) -> set[str]:
     """Return the scripts of a text's letters, as Unicode names them; kana and kanji are one."""
-    letters = (letter for letter in set(unicodedata.normalize("NFKC", text)) if letter.isalpha())
+    used = unicodedata.normalize("NFKC", "".join(set(text)))
+    letters = (letter for letter in used if letter.isalpha())
     scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in letters}
     return {"CJK" if script in _CHINESE_AND_JAPANESE else script for script in scripts}
 
@@ -133,8 +134,11 @@ def _read_details(values: Values) -> dict[str, str]:
     found = dict[str, str]()
     for name in (*CARRIED, PROGRAM):
         value = values.get(name)
-        if value is not None and str(value).strip():
-            found[name] = check_encodable(name, " ".join(str(value).split()))
+        if value is None or value != value or not str(value).strip():  # noqa: PLR0124 - NaN
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ItemDefect(f"the {name} is neither text nor number but {type(value).__name__}")
+        found[name] = check_encodable(name, " ".join(str(value).split()))
     if "tolerance" in found and not _TOLERANCE.fullmatch(found["tolerance"]):
         raise ItemDefect(
             f"the tolerance {found['tolerance']!r} is neither a number from 0 on nor a percentage"

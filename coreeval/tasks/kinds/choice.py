@@ -79,12 +79,14 @@ def _read(task: Task, values: Values) -> ItemParts:
 def _read_options(values: Values) -> tuple[list[str], list[str]]:
     """Return the options and what the row calls them, such as A, B and C or 1, 2 and 3."""
     given = values.get("choices")
-    if given is None and LETTERS[0] in values:
+    if given is None and values.get(LETTERS[0]) is not None:
         given = [values.get(letter) for letter in LETTERS]
         while given and (given[-1] is None or not str(given[-1]).strip()):
             given.pop()
         options = read_list(["" if each is None else each for each in given], "choices")
         return options, list(LETTERS[: len(options)])
+    if given is None:
+        raise ItemDefect("the choices are missing: a list, or a column for each option")
     told: object = None
     if isinstance(given, Mapping):  # ARC's form
         told = given.get("label")

@@ -92,6 +92,8 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"answers": ["мост"]}, "'мост' is in another script than its passage"),
         ({"answers": ["5 %", "$ 5"]}, "the accepted answers have different units (% and $)"),
         ({"answers": ["5 percent"], "unit": "$"}, "different units (% and $)"),
+        ({"unit": ["m"]}, "the unit is neither text nor number but list"),
+        ({"tolerance": True}, "the tolerance is neither text nor number but bool"),
         ({"choices": ["1932", "1933"]}, "it has choices, and the task has kind: answer"),
     ]
     rows = [ROW, *(ROW | change for change, _ in bad)]
@@ -99,6 +101,16 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
     assert len(found.samples) == 1
     for row, (_, reason) in zip(found.bad_rows, bad, strict=True):
         assert reason in row.reason
+
+
+def test_kinds_are_not_mixed_however_late_it_shows(tmp_path: Path) -> None:
+    late = ROW | {"choices": ["1932", "1933"]}
+    found = read("jsonl", as_json(tmp_path / "test.jsonl", [ROW] * 60 + [late]), READING)
+    assert len(found.samples) == 60 and "is its kind choice?" in found.bad_rows[0].reason
+    asked = {"question": "When?", "choices": ["1932", "1933"], "answer": 0}
+    rows = [asked] * 60 + [ROW]
+    found = read("jsonl", as_json(tmp_path / "test.jsonl", rows), QUIZ)
+    assert len(found.samples) == 60 and "the choices are missing" in found.bad_rows[0].reason
 
 
 @pytest.mark.parametrize(
@@ -110,6 +122,7 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         {"answers": ["мост"], "question": "What is a bridge in Russian: мост or река?"},
         {"answers": ["5 %", "5 percent", "5"], "unit": "%"},
         {"answers": ["№ 5"]},
+        {"answers": [5], "tolerance": float("nan"), "unit": ""},
     ],
 )
 def test_unusual_answers_are_no_defect(tmp_path: Path, change: dict[str, object]) -> None:
