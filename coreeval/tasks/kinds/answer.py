@@ -134,7 +134,7 @@ def _read_details(values: Values) -> dict[str, str]:
     found = dict[str, str]()
     for name in (*CARRIED, PROGRAM):
         value = values.get(name)
-        if value is None or value != value or not str(value).strip():  # noqa: PLR0124 - NaN
+        if value is None or value != value or not str(value).strip():
             continue
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ItemDefect(f"the {name} is neither text nor number but {type(value).__name__}")

@@ -164,7 +164,7 @@ def _find_options(given: float | str, options: Sequence[str], names: Sequence[st
         return [place]
     by_text = _find_texts(said, options)
     if place is None and len(by_text) != 1:
-        raise ItemDefect(_describe_answer_defect(said, options))
+        raise ItemDefect(_describe_answer_defect(said, names))
     return list(dict.fromkeys([*([] if place is None else [place]), *by_text]))
 
 
@@ -176,16 +176,22 @@ def _find_named_option(said: str, names: Sequence[str]) -> int | None:
     number = said.removesuffix(".0")
     if not (number.isdecimal() and number.isascii()) or len(number) > len(str(MOST_OPTIONS)):
         return None
+    if not _are_letters(names):  # 1, 2, 3: which of them an index means is not known
+        return None
     return int(number) if int(number) < len(names) else None
 
 
-def _describe_answer_defect(said: str, options: Sequence[str]) -> str:
+def _are_letters(names: Sequence[str]) -> bool:
+    return list(names) == list(LETTERS[: len(names)])
+
+
+def _describe_answer_defect(said: str, names: Sequence[str]) -> str:
     if _SEVERAL.fullmatch(said):
         return f"the answer {said[:100]!r} names several right options; a choice has one"
-    if said.removesuffix(".0").isdecimal():
-        last = len(options) - 1
+    if said.removesuffix(".0").isdecimal() and _are_letters(names):
+        last = len(names) - 1
         return f"the answer {said[:100]} is no index of an option: they are 0 to {last}"
-    return f"the answer {said[:100]!r} is none of the options {', '.join(LETTERS[: len(options)])}"
+    return f"the answer {said[:100]!r} is none of the options {', '.join(names)}"
 
 
 def _find_option_text(said: str, options: Sequence[str]) -> int:
