@@ -5,15 +5,14 @@ text after it. A page's questions are one cluster.
 
 **Accepted answers** are the written one and the result of the calculation (`exe_ans`), in this
 order. The two often differ by more than rounding, because a person wrote the one and a program
-computed the other; FinQA's evaluation takes the result. Where the written answer is a percentage
-and the result its ratio, the result is written as a percentage too.
+computed the other; FinQA's evaluation takes the result. Beside a percentage, a result such as 0.17
+is a share; one that is the percentage itself gets its sign.
 
 **Tolerance.** FinQA's evaluation computes the answer from a predicted program and compares it after
 rounding to five decimals, which no model that writes a number can be held to. Here it is 1 % of the
 value: a percentage that is printed with two decimals is off by up to 0.005, which is 1 % of 0.5 %.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -132,17 +131,20 @@ def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
     if not abs(computed) < _LARGEST:
         return f"exe_ans is no number below {_LARGEST:.0e}"
     unit = next((sign for sign in _UNITS if sign in gold), None)
-    value = _scale(computed, gold) if unit == "%" else computed
-    result = f"{_write_number(value)}{'%' if unit == '%' else ''}"
+    result = _write_number(computed)
+    if unit == "%" and not _is_ratio(computed, gold):
+        result += "%"
     first = [gold] if any(map(str.isdigit, gold)) else []
     return FinqaAnswer([*first, result], "number", unit, TOLERANCE)
 
 
-def _scale(ratio: float, gold: str) -> float:
-    """Return a result as the percentage that was written: a hundredfold, or as it is."""
+def _is_ratio(computed: float, gold: str) -> bool:
+    """Return whether a result is a hundredth of the percentage that was written."""
     found = re.search(r"-?\d[\d,]*\.?\d*", gold)
-    written = float(found[0].replace(",", "")) if found else math.inf
-    return min(100 * ratio, ratio, key=lambda value: abs(value - written))
+    if not found:
+        return True
+    written = float(found[0].replace(",", ""))
+    return abs(100 * computed - written) < abs(computed - written)
 
 
 def _write_number(value: float) -> str:

@@ -182,12 +182,21 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
 
 
 def _differ(accepted: Sequence[str], tolerance: str) -> bool:
-    """Return whether numbers differ by more than the tolerance, a number or a percentage."""
-    found = [_DIGITS.search(text) for text in accepted]
-    numbers = [float(each[0].replace(",", "")) for each in found if each]
-    allowed = float(tolerance.removesuffix("%"))
+    """Return whether numbers differ by more than the tolerance, a number or a percentage.
+
+    Percentages are shares, also where another accepted answer is written as a share.
+    """
+    found = [(text, _DIGITS.search(text)) for text in accepted]
+    numbers = [
+        float(each[0].replace(",", "")) / (100 if "%" in text else 1)
+        for text, each in found
+        if each
+    ]
+    allowed = float(tolerance.removesuffix("%")) / 100
     if tolerance.endswith("%"):
-        allowed *= max(map(abs, numbers), default=0) / 100
+        allowed *= max(map(abs, numbers), default=0)
+    elif "%" not in accepted[0]:
+        allowed *= 100
     return bool(numbers) and max(numbers) - min(numbers) > allowed
 
 

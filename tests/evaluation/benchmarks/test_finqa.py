@@ -8,6 +8,7 @@ import pytest
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import list_splits
 from coreeval.evaluation.benchmarks.load import FORMATS
+from coreeval.evaluation.metrics.short_answers import Accepted, grade_short_answer
 from tests.evaluation.benchmarks.kit import dataset, put, read
 from tests.evaluation.benchmarks.kit_kinds import CLOSED_BOOK, READING, answers_of
 
@@ -39,7 +40,7 @@ def test_the_context_is_text_table_and_text(tmp_path: Path) -> None:
         "context": "revenue is shown below .\n | 2010\ntransport | $ 2577\n"
         "all amounts are in millions .",
         "question": "what share of revenue came from transport ?",
-        "answers": "17%\n17.043%",
+        "answers": "17%\n0.17043",
         "unit": "%",
         "tolerance": "1%",
         "program": "divide(2577, 15121)",
@@ -54,10 +55,11 @@ def test_the_context_is_text_table_and_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "computed", "answers", "unit"),
     [
-        ("17%", 0.17043, ["17%", "17.043%"], "%"),
+        ("17%", 0.17043, ["17%", "0.17043"], "%"),
         ("-5.6%", -12.58173, ["-5.6%", "-12.58173%"], "%"),
         ("6.5%", 6.5, ["6.5%"], "%"),
-        ("0.5%", 0.0049, ["0.5%", "0.49%"], "%"),
+        ("%", 0.065, ["0.065"], "%"),
+        ("0.5%", 0.0049, ["0.5%", "0.0049"], "%"),
         ("$ 1,234.5", 1234.5, ["$ 1,234.5", "1234.5"], "$"),
         ("380", 3.8, ["380", "3.8"], None),
         ("559", 559.0, ["559"], None),
@@ -125,8 +127,34 @@ def test_the_real_records() -> None:
     kinds = [sample.label_text for sample in found.samples]
     assert (kinds.count("number"), kinds.count("yes_no")) == (19, 1)
     by_id = {sample.id: sample for sample in found.samples}
-    assert answers_of(by_id["AES/2010/page_225.pdf-3"]) == ["17%", "17.043%"]
+    assert answers_of(by_id["AES/2010/page_225.pdf-3"]) == ["17%", "0.17043"]
     assert answers_of(by_id["ABMD/2012/page_75.pdf-1"]) == ["yes"]
     context = by_id["ADI/2009/page_49.pdf-1"].fields["context"]
     assert " | October 31, 2009 | November 1, 2008\nFair value" in context
     assert FORMATS["finqa"].digest(dataset("finqa", REAL, "train"), "train")
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("17%", True),
+        ("17.04%", True),
+        ("0.1704", True),
+        ("17", True),
+        ("16.6%", False),
+        ("0.17%", False),
+        ("-17%", False),
+        ("$17", False),
+    ],
+)
+def test_an_answer_is_graded_as_meant(tmp_path: Path, said: str, right: bool) -> None:
+    path = put(tmp_path / "t.json", json.dumps([record()]))
+    found = read("finqa", path, READING).samples[0]
+    due = Accepted(
+        answers=answers_of(found),
+        type="number",
+        unit=found.fields["unit"],
+        tolerance=found.fields["tolerance"],
+        question=found.fields["question"],
+    )
+    assert grade_short_answer(said, due).right is right

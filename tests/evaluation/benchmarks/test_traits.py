@@ -31,15 +31,17 @@ def test_traits_of_questions(tmp_path: Path) -> None:
         ROW,
         ROW | {"answers": ["in the Thirties"], "question": "When was it?"},
         ROW | {"answers": ["17%", "12%"], "tolerance": "1%", "unit": "%"},
-        ROW | {"answers": ["17%", "17.1%"], "tolerance": "1%", "unit": "%"},
+        ROW | {"answers": ["17%", "0.171"], "tolerance": "1%", "unit": "%"},
+        ROW | {"answers": ["17%", "17.4%"], "tolerance": 0.5, "unit": "%"},
+        ROW | {"answers": ["17", "17.6"], "tolerance": 0.5},
     ]
     assert load_traits(tmp_path, READING, rows) == [
-        "answer type: number 2, text 2",
-        "unit: % 2",
+        "answer type: number 4, text 2",
+        "unit: % 3",
         "accepted answers per question: 1 to 2, median 2",
         "words per context: 13",
         "words per question: 1 to 3, median 1",
-        "note: of 1 sample, accepted answers are different numbers, even within the tolerance",
+        "note: of 2 samples, accepted answers are different numbers, even within the tolerance",
         "note: of 1 sample, the first answer does not stand in the context in these words",
     ]
 
