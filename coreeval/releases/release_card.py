@@ -3,7 +3,7 @@
 If people rated its texts, a part of the card says what they found.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from coreeval.evaluation.annotation.rating_study import RatedArm
@@ -17,17 +17,18 @@ from coreeval.runs.card import (
     describe_cost,
     describe_fill,
     describe_freshness,
+    describe_gold,
     describe_offline_roles,
     describe_precision,
     describe_start,
     describe_unchecked,
     front_matter,
-    label_table,
     model_table,
 )
 from coreeval.runs.quality import LabelShare, Overlap, Quality
 from coreeval.runs.sources import describe_sources
 from coreeval.schema import Task
+from coreeval.tasks import kind_of
 from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number, format_share
 from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
@@ -85,11 +86,11 @@ def _agreement_row(one: CriterionResult) -> Row:
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
     """Return the dataset card, which people and `datasets` read."""
-    head = dump_front_matter(_head(manifest, task.language)).strip()
+    head = dump_front_matter(_head(manifest, task)).strip()
     parts = (
         _contents(task, manifest),
         *_comparability(manifest),
-        _quality(manifest.quality),
+        _quality(manifest.quality, task),
         *format_ratings(manifest.annotation),
         _origin(manifest),
         *_cost(manifest),
@@ -100,10 +101,10 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
     return "\n\n".join((f"---\n{head}\n---", *parts)) + "\n"
 
 
-def _head(manifest: ReleaseManifest, language: str) -> dict[str, object]:
+def _head(manifest: ReleaseManifest, task: Task) -> dict[str, object]:
     arms = ("updated", "semantic", "provenance", "samples", "original")
     held = [arm for arm in arms if manifest.arms[arm]]
-    front = front_matter(manifest.name, manifest.split, held, language)
+    front = front_matter(manifest.name, manifest.split, held, task)
     terms = {"license": "other", "license_name": visible_line(manifest.licence.name)}
     if address := web_address(manifest.licence.url):
         terms["license_link"] = address
@@ -130,9 +131,7 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
 
 Compare arms only on samples that both have (`id`).
 
-## Labels
-
-{label_table(task)}"""
+{describe_gold(task)}"""
 
 
 def _originals(manifest: ReleaseManifest) -> str:
@@ -148,14 +147,15 @@ def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
         yield describe_comparability(found).strip()
 
 
-def _quality(quality: Quality) -> str:
-    noise = quality.label_noise
-    refused = "new texts that did not read as their label to a blind judge, and were tried again"
+def _quality(quality: Quality, task: Task) -> str:
+    noise, display = quality.label_noise, kind_of(task).display
+    word, title = display.gold_word, display.label_title
+    refused = f"new texts that did not read as their {word} to a blind judge, and were tried again"
     shift, bound = (
         format_number(value, undefined=NOT_MEASURED)
         for value in (quality.balance_shift, noise.bound)
     )
-    heads = ("label", "accepted", "of the benchmark", "of the updated arm")
+    heads = (title, "accepted", "of the benchmark", "of the updated arm")
     rungs = ((one.rung, one.samples, one.accepted) for one in quality.rungs)
     return f"""## Quality
 
@@ -165,17 +165,25 @@ Shares with 95 % Wilson intervals.
 |---|---|
 | samples accepted | {format_share(quality.acceptance)} |
 | samples for which news was found | {format_share(quality.evidence)} |
-| shift of the labels' balance, 0 to 1 | {shift} |
-| originals to which a blind judge gave another label | {format_share(noise.original)} |
+| shift of the {title}s' balance, 0 to 1 | {shift} |
+| originals to which a blind judge gave another {word} | {format_share(noise.original)} |
 | {refused} or rejected | {format_share(noise.updated)} |
-| updated texts whose label may be wrong, at most | {bound} |
+| updated texts whose {word} may be wrong, at most | {bound} |
 | word 5-grams of updated texts that stand in their original | {_overlap(quality.overlap)} |
 
 The last line holds if the judge errs no more often on new texts than it disagrees with originals.
 
-{markdown_table(*heads, rows=map(_label_row, quality.by_label))}
+{_label_table(heads, quality, task)}
 
 {markdown_table("news found by", "samples", "accepted", rows=rungs)}"""
+
+
+def _label_table(heads: Sequence[str], quality: Quality, task: Task) -> str:
+    """Return the shares by label; of labels that no sample has only where the task names them."""
+    display = kind_of(task).display
+    rows = (one for one in quality.by_label if one.total or not display.columns)
+    table = markdown_table(*heads, rows=map(_label_row, rows))
+    return f"{table}\n\n{display.label_note}" if display.label_note else table
 
 
 def _label_row(one: LabelShare) -> Row:

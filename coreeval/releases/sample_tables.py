@@ -266,8 +266,8 @@ def _features(kinds: Mapping[str, str], metadata: Mapping[bytes, bytes]) -> Iter
     told = json.loads(metadata.get(b"huggingface", b"{}"))
     declared = told.get("info", {}).get("features", {})
     for name, kind in kinds.items():
-        labels = declared.get(name, {}).get("names")
-        if labels:
+        said = declared.get(name)
+        if isinstance(said, dict) and (labels := said.get("names")):
             names = {str(number): label for number, label in enumerate(labels)}
             yield {"name": name, "dtype": {"class_label": {"names": names}}}
         elif kind.startswith("list"):

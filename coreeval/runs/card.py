@@ -10,13 +10,14 @@ from typing import Any
 from coreeval.config import Config
 from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
 from coreeval.evaluation.comparability.verdict import Comparability
-from coreeval.languages import ENGLISH
 from coreeval.meanings import COMPARABILITY
 from coreeval.runs.arms import shard_name
 from coreeval.runs.languages import describe_language
 from coreeval.runs.manifest import Cost, Manifest
 from coreeval.runs.sources import SourceTerms, count_sources, describe_sources
 from coreeval.schema import Precision, Task
+from coreeval.tasks import kind_of
+from coreeval.tasks.kinds import ColumnType
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import read_parquet, write_text
 from coreeval.tools.formatting import format_usd
@@ -30,21 +31,19 @@ samples and dated news. They are no statements by the authors of the originals, 
 companies and places they name did not take part in making them."""
 
 
-def front_matter(
-    name: str, split: str, arms: Iterable[str], language: str = ENGLISH
-) -> dict[str, object]:
+def front_matter(name: str, split: str, arms: Iterable[str], task: Task) -> dict[str, object]:
     """Return the card's YAML for `datasets` and hubs; the first arm is the default config.
 
     Args:
         name: The name of the benchmark.
         split: The split in the files.
         arms: The folders that have rows; `datasets` cannot load a config without rows.
-        language: The language of the texts.
+        task: Says the language of the texts and what is asked about them.
     """
     return {
         "pretty_name": f"CoreEval {name}",
-        "language": [language],
-        "task_categories": ["text-classification"],
+        "language": [task.language],
+        "task_categories": [kind_of(task).display.hub_task],
         "tags": ["coreeval", "contamination", "synthetic"],
         "configs": [
             {
@@ -57,10 +56,26 @@ def front_matter(
     }
 
 
-def label_table(task: Task) -> str:
-    """Return the table of labels."""
-    rows = ((one.id, Foreign(one.name), Foreign(one.meaning)) for one in task.labels)
-    return markdown_table("label", "name", "meaning", rows=rows)
+def describe_gold(task: Task) -> str:
+    """Return the section on what the gold is: the labels, or the columns that hold it."""
+    kind = kind_of(task)
+    if not kind.display.columns:
+        rows = ((one.id, Foreign(one.name), Foreign(one.meaning)) for one in task.labels)
+        return f"## Labels\n\n{markdown_table('label', 'name', 'meaning', rows=rows)}"
+    told = kind.display.columns
+    columns = (
+        (Foreign(name), _COLUMN_TYPES[form], told.get(name, "text that is shown"))
+        for name, form in kind.columns(task).items()
+    )
+    table = markdown_table("column", "type", "what it holds", rows=columns)
+    return f"## What a sample is\n\n{kind.display.about}\n\n{table}"
+
+
+_COLUMN_TYPES: Mapping[ColumnType, str] = {
+    "string": "text",
+    "int64": "integer",
+    "strings": "list of texts",
+}
 
 
 def count_table(counts: Mapping[str, int]) -> str:
@@ -211,7 +226,7 @@ def write_card(
 ) -> None:
     """Write the dataset card to the folder that holds the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
-    head = front_matter(config.name, config.dataset.split, arms, task.language)
+    head = front_matter(config.name, config.dataset.split, arms, task)
     told = dump_front_matter(head).strip()
     sources = describe_sources(_read_sources(folder, config.dataset.split))
     body = _card_body(task, config, manifest, rows, comparability)
@@ -252,9 +267,7 @@ def _card_body(
 | provenance | {rows["provenance"]} | one row per replaced fact: old triple, new triple, evidence |
 
 {describe_comparability(comparability)}\
-## Labels
-
-{label_table(task)}
+{describe_gold(task)}
 
 ## How it was made
 

@@ -11,10 +11,12 @@ from coreeval.schema import Task, TaskKind
 from coreeval.tasks.kinds.answer import ANSWER
 from coreeval.tasks.kinds.base import (
     ColumnType,
+    Display,
     ItemDefect,
     ItemParts,
     Kind,
     PublishedItem,
+    Texts,
     is_encodable,
 )
 from coreeval.tasks.kinds.choice import CHOICE
@@ -31,6 +33,21 @@ def kind_of(task: Task) -> Kind:
     return KINDS[task.kind]
 
 
+def find_display(fields: Texts, label: str) -> Display:
+    """Return how people read a sample, by its fields and its label's name.
+
+    Stores and logs of a run know samples without their task.
+    """
+    others = (kind.display for kind in KINDS.values() if kind is not LABELS)
+    return next((each for each in others if each.is_of_kind(fields, label)), LABELS.display)
+
+
+def title_fields(fields: Texts, label: str) -> dict[str, str]:
+    """Return a sample's texts by their titles: the right option and what answers are is told."""
+    titles = find_display(fields, label).titles(fields, label)
+    return {title: fields[name] for name, title in titles.items() if name in fields}
+
+
 def adapt_task(task: Task, fields: Iterable[str]) -> Task:
     """Return the task of a sample that has these fields: its options, and what is hidden."""
     return kind_of(task).adapt(task, tuple(fields))
@@ -39,11 +56,15 @@ def adapt_task(task: Task, fields: Iterable[str]) -> Task:
 __all__ = [
     "KINDS",
     "ColumnType",
+    "Display",
     "ItemDefect",
     "ItemParts",
     "Kind",
     "PublishedItem",
+    "Texts",
     "adapt_task",
+    "find_display",
     "is_encodable",
     "kind_of",
+    "title_fields",
 ]

@@ -11,11 +11,13 @@ from coreeval.tasks.kinds.base import (
     QUESTION,
     REMARK,
     ColumnType,
+    Display,
     ItemDefect,
     ItemParts,
     ItemTrait,
     Kind,
     PublishedItem,
+    Texts,
     Values,
     check_encodable,
     count_words,
@@ -249,6 +251,20 @@ def _adapt(task: Task, names: Sequence[str]) -> Task:
     return task.model_copy(update=changes)
 
 
+def _titles(fields: Texts, label: str) -> dict[str, str]:
+    """Return the fields' titles; that of the answers tells type, unit and tolerance."""
+    told = [label.replace("_", " or ")]
+    told += [f"in {fields['unit']}"] if "unit" in fields else []
+    told += [f"tolerance {fields['tolerance']}"] if "tolerance" in fields else []
+    titles = {name: name for name in fields if name not in HIDDEN}
+    titles[ANSWERS] = f"accepted answers ({', '.join(told)})"
+    return titles | ({PROGRAM: "calculation"} if PROGRAM in fields else {})
+
+
+def _is_answer(fields: Texts, label: str) -> bool:
+    return ANSWERS in fields and label in get_args(AnswerType)
+
+
 ANSWER = Kind(
     name="answer",
     labels=lambda task: TYPES,
@@ -262,4 +278,20 @@ ANSWER = Kind(
     write=_write,
     restore=_restore,
     adapt=_adapt,
+    display=Display(
+        hub_task="question-answering",
+        gold_word="answer",
+        label_title="answer type",
+        about="Each sample is a question with the short answers that are accepted.",
+        columns={
+            ANSWERS: "the accepted answers; the first is the gold",
+            "answer_type": f"what the answer is: {', '.join(get_args(AnswerType))}",
+            "unit": "the unit of a number; empty where it has none",
+            "tolerance": "by how much a number may differ, absolute or as a percentage",
+            PROGRAM: "the calculation of a number; empty where none is known",
+        },
+        gold=lambda fields, label: split_answers(fields)[0],
+        titles=_titles,
+        is_of_kind=_is_answer,
+    ),
 )

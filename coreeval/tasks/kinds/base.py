@@ -55,6 +55,35 @@ REMARK: Final = "remark"
 """The name of a trait that is worth a look, and no defect."""
 
 
+Texts = Mapping[str, str]
+"""The fields of a sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Display:
+    """How people read the samples of a kind: on pages, in sheets, in dataset cards."""
+
+    hub_task: str
+    """The `task_categories` of the dataset card on the Hugging Face hub."""
+    gold_word: str
+    """What a judge or target must find, in one word."""
+    label_title: str
+    """What the label of a sample is."""
+    label_note: str = ""
+    """What shares by label mean; a sentence, or empty."""
+    about: str = ""
+    """What a sample is, in a sentence; empty where the label space says it."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What the columns of an arm hold that are not the task's own fields."""
+    gold: Callable[[Texts, str], str]
+    """Returns the gold of a sample from its fields and its label's name."""
+    titles: Callable[[Texts, str], Mapping[str, str]]
+    """Returns the titles of the fields that are shown to people, in order; a field without one is
+    told in the title of another."""
+    is_of_kind: Callable[[Texts, str], bool]
+    """Returns whether a sample with these fields and this label's name can be of this kind."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of task: everything that `coreeval.tasks` and the readers of rows know of it."""
@@ -85,6 +114,7 @@ class Kind:
     it cannot have written them."""
     adapt: Callable[[Task, Sequence[str]], Task]
     """Returns the task of a sample with these fields."""
+    display: Display
     template_variables: tuple[str, ...] = ("item",)
     """What a template may name besides fields, `$labels` and `$target`: `$item` shows all fields
     that are not hidden."""

@@ -11,11 +11,13 @@ from coreeval.tasks.kinds.base import (
     QUESTION,
     REMARK,
     ColumnType,
+    Display,
     ItemDefect,
     ItemParts,
     ItemTrait,
     Kind,
     PublishedItem,
+    Texts,
     Values,
     count_words,
     match_names,
@@ -261,6 +263,15 @@ def _adapt(task: Task, names: Sequence[str]) -> Task:
     return task.model_copy(update=changes)
 
 
+def _titles(fields: Texts, label: str) -> dict[str, str]:
+    return {name: f"{name} (right)" if name == label else name for name in fields}
+
+
+def _is_choice(fields: Texts, label: str) -> bool:
+    letters = option_fields(list(fields))
+    return label in letters and len(letters) >= _FEWEST and "".join(letters) in LETTERS
+
+
 CHOICE = Kind(
     name="choice",
     labels=_labels,
@@ -275,6 +286,22 @@ CHOICE = Kind(
     write=_write,
     restore=_restore,
     adapt=_adapt,
+    display=Display(
+        hub_task="multiple-choice",
+        gold_word="option",
+        label_title="right option",
+        label_note="The letter says where the right option stands among the options, not what it "
+        "is: each question has options of its own.",
+        about="Each sample is a question with options of its own; one of them is right.",
+        columns={
+            "choices": "the options, in the order in which they are shown",
+            "answer": "index of the right option, from 0",
+            "answer_text": "the right option",
+        },
+        gold=lambda fields, label: fields[label],
+        titles=_titles,
+        is_of_kind=_is_choice,
+    ),
     template_variables=("item", "choices"),
     gold_variable="choices",
 )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from coreeval.schema import Label, Task
 from coreeval.tasks.kinds.base import (
     ColumnType,
+    Display,
     ItemDefect,
     ItemParts,
     Kind,
@@ -61,6 +62,14 @@ LABELS = Kind(
     write=_write,
     restore=_restore,
     adapt=lambda task, names: task,
+    display=Display(
+        hub_task="text-classification",
+        gold_word="label",
+        label_title="label",
+        gold=lambda fields, label: label,
+        titles=lambda fields, label: {name: name for name in fields},
+        is_of_kind=lambda fields, label: True,
+    ),
     template_variables=(),
     gold_variable="labels",
 )

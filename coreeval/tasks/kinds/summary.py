@@ -7,6 +7,7 @@ from typing import Final
 from coreeval.schema import Label, Sample, Task
 from coreeval.tasks.kinds.base import (
     ColumnType,
+    Display,
     ItemDefect,
     ItemParts,
     ItemTrait,
@@ -65,4 +66,14 @@ SUMMARY_KIND = Kind(
     write=_write,
     restore=lambda values: PublishedItem(values, _LABEL.id, _LABEL.name),
     adapt=_adapt,
+    display=Display(
+        hub_task="summarization",
+        gold_word="summary",
+        label_title="gold",
+        about="Each sample is a document with a reference summary.",
+        columns={SUMMARY: "the reference summary"},
+        gold=lambda fields, label: fields[SUMMARY],
+        titles=lambda fields, label: {name: name for name in fields},
+        is_of_kind=lambda fields, label: SUMMARY in fields and label == _LABEL.name,
+    ),
 )
