@@ -17,6 +17,9 @@ from coreeval.errors import NoValidAnswer, PromptError
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models.answers import OutputSchema
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
+from coreeval.tasks import kind_of
+from coreeval.tasks.kinds.choice import option_fields
+from coreeval.tools.text import join_fields
 
 Message = dict[str, str]
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -117,6 +120,18 @@ def make_message(task: Task, fields: Mapping[str, str], template: int) -> Messag
     return {"role": "user", "content": f"{fill_template(task, fields, template)}\n\n{FORMAT}"}
 
 
+def show_item(task: Task, fields: Mapping[str, str]) -> dict[str, str]:
+    """Return what `$item` and `$choices` stand for."""
+    known = kind_of(task).template_variables
+    letters = option_fields(task.fields) if "choices" in known else []
+    shown = {name: fields[name] for name in task.shown_fields if name not in letters}
+    values = {
+        "item": join_fields(shown),
+        "choices": "\n".join(f"{letter}. {fields[letter]}" for letter in letters),
+    }
+    return {name: values[name] for name in known}
+
+
 def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
     """Fill a template, numbered from 1, with one text.
 
@@ -124,7 +139,8 @@ def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
         PromptError: the template cannot be filled from the task's fields, labels and target.
     """
     known = {
-        **{name: fields[name] for name in task.fields},
+        **{name: fields[name] for name in task.shown_fields},
+        **show_item(task, fields),
         "labels": ", ".join(label.name for label in task.labels),
         "target": task.target or "",
     }

@@ -61,7 +61,9 @@ def load_pool(material: Material, originals: Path | None) -> list[RatingCandidat
     evidence = _evidence(material)
     rejected = load_review(material.path).rejected if material.kind == "run" else frozenset()
     return [
-        _candidate(material.task_of(sample.id), sample, texts, evidence[sample.id])
+        _candidate(
+            material.task_of(sample.id, texts["original"]), sample, texts, evidence[sample.id]
+        )
         for sample in material.samples()
         if sample.id not in rejected
         and (texts := _arm_texts(sample, fetched)).keys() >= {"original", "updated"}

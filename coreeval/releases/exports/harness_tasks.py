@@ -1,13 +1,15 @@
 """Tasks over the arms for the evaluation harnesses: lm-evaluation-harness and Inspect.
 
-The lm-evaluation-harness gets two tasks for each arm, one by likelihood and one by generation.
-Inspect gets a task and, of a run, its story as logs that `inspect view` shows.
+The lm-evaluation-harness gets a task by generation for each arm and, where the gold is one of a few
+choices, one by likelihood (`harness_kinds`). Inspect gets a task and, of a run, its story as logs
+that `inspect view` shows.
 """
 
 from pathlib import Path
 
 import yaml
 
+from coreeval.releases.exports.harness_kinds import HARNESS_KINDS, LmEvalTask
 from coreeval.releases.exports.material import (
     Material,
     iter_questions,
@@ -18,13 +20,11 @@ from coreeval.releases.exports.material import (
 )
 from coreeval.releases.exports.tables import write_lines
 from coreeval.releases.release import ReleasedArm
+from coreeval.schema import Task
 from coreeval.tools.extras import require_extra
 from coreeval.tools.files import ParquetColumns, write_parquet, write_text
 
-QUESTION_COLUMNS: ParquetColumns = {"id": "string", "prompt": "string", "label_text": "string"}
 LM_EVAL_MODULE = "coreeval_functions"
-ANSWER_TOKENS = 32
-"""Token limit for the longest label and a remark; the harness's own default is 256."""
 
 
 class _YamlFunction(str):
@@ -53,56 +53,51 @@ def write_lm_eval(material: Material, out: Path) -> dict[str, int]:
     Raises:
         PromptError: the task's first template cannot be filled.
     """
+    kind = HARNESS_KINDS[material.task.kind]
     arms, rows = list_arms(material), dict[str, int]()
+    columns: ParquetColumns = {"id": "string", "prompt": "string", **kind.columns}
     for arm in arms:
         path = out / "data" / f"{arm}.parquet"
-        rows[arm] = write_parquet(path, QUESTION_COLUMNS, iter_questions(material, arm))
-        for task in (_likelihood_task(material, arm), _generation_task(material, arm)):
+        rows[arm] = write_parquet(path, columns, iter_questions(material, arm))
+        for each in kind.tasks:
+            task = _build_task(material, arm, each, kind.target)
             text = yaml.dump(task, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True)
             write_text(out / f"{task['task']}.yaml", text)
     write_description(material, out, {arm: f"data/{arm}.parquet" for arm in arms})
-    write_code("lm_eval_functions", out / f"{LM_EVAL_MODULE}.py")
+    write_code(kind.lm_eval, out / f"{LM_EVAL_MODULE}.py", kind.copied)
     return rows
 
 
-def _likelihood_task(material: Material, arm: ReleasedArm) -> dict[str, object]:
-    """Return the task in which the likeliest label is the answer."""
-    return {
-        **_common_task(material, arm, "mc"),
-        "output_type": "multiple_choice",
-        "doc_to_choice": [label.name for label in material.task.labels],
-        "process_results": _YamlFunction("score_choices"),
-        "metric_list": [_metric("acc"), _metric("macro_f1")],
-        "metadata": _metadata(material),
-    }
-
-
-def _generation_task(material: Material, arm: ReleasedArm) -> dict[str, object]:
-    """Return the task in which the model writes its answer."""
-    return {
-        **_common_task(material, arm, "gen"),
-        "output_type": "generate_until",
-        "generation_kwargs": {
-            "until": ["\n\n"],
-            "do_sample": False,
-            "max_gen_toks": ANSWER_TOKENS,
-        },
-        "process_results": _YamlFunction("score_answer"),
-        "metric_list": [_metric("acc"), _metric("macro_f1"), _metric("unparsed")],
-        "metadata": _metadata(material),
-    }
-
-
-def _common_task(material: Material, arm: ReleasedArm, kind: str) -> dict[str, object]:
+def _build_task(
+    material: Material, arm: ReleasedArm, each: LmEvalTask, target: str
+) -> dict[str, object]:
     name = f"coreeval_{task_slug(material.name)}"
     return {
-        "task": f"{name}_{arm}_{kind}",
-        "tag": [name, f"{name}_{kind}"],
+        "task": f"{name}_{arm}_{each.suffix}",
+        "tag": [name, f"{name}_{each.suffix}"],
         "custom_dataset": _YamlFunction("arm_data"),
         "dataset_kwargs": {"arm": arm},
         "test_split": material.split,
         "doc_to_text": "prompt",
-        "doc_to_target": "label_text",
+        "doc_to_target": target,
+        **_output(material.task, each),
+        "process_results": _YamlFunction(each.score),
+        "metric_list": [_metric(one) for one in each.metrics],
+        "metadata": {"version": material.version},
+    }
+
+
+def _output(task: Task, each: LmEvalTask) -> dict[str, object]:
+    """Return how the model answers: by the likeliest choice, or by writing."""
+    if each.choices:
+        return {"output_type": "multiple_choice", "doc_to_choice": each.choices(task)}
+    return {
+        "output_type": "generate_until",
+        "generation_kwargs": {
+            "until": list(each.until),
+            "do_sample": False,
+            "max_gen_toks": each.tokens,
+        },
     }
 
 
@@ -113,10 +108,6 @@ def _metric(name: str) -> dict[str, object]:
         "aggregation": aggregation,
         "higher_is_better": name != "unparsed",
     }
-
-
-def _metadata(material: Material) -> dict[str, str]:
-    return {"version": material.version}
 
 
 INSPECT_TASK = "coreeval_task.py"
@@ -137,7 +128,8 @@ def write_inspect(material: Material, out: Path) -> dict[str, int]:
         for arm in arms
     }
     write_description(material, out, {arm: f"data/{arm}.jsonl" for arm in arms})
-    write_code("inspect_task", out / INSPECT_TASK)
+    kind = HARNESS_KINDS[material.task.kind]
+    write_code(kind.inspect, out / INSPECT_TASK, kind.copied)
     return rows | logged
 
 

@@ -41,12 +41,14 @@ from coreeval.releases.exports.material import Material, task_slug
 from coreeval.runs.arms import SNIPPET_CHARS
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence
+from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.places import has_store
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, SampleResult, StepRecord
+from coreeval.tools.text import join_fields
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _STOPS: dict[str, StopReason] = {
@@ -61,7 +63,8 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
     """Return a sample with its history; without a call store, prompts and answers are left out."""
     sample, result = ended.sample, ended.result
     steps = store.history.steps(sample.id)
-    asked, written = _sample_text(sample.fields), _sample_text(result.updated or {})
+    label = sample.label_text
+    asked, written = _sample_text(sample.fields, label), _sample_text(result.updated or {}, label)
     messages: list[ChatMessage] = [ChatMessageUser(content=asked)]
     output = ModelOutput()
     if result.updated:
@@ -72,7 +75,7 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
         id=sample.id,
         epoch=1,
         input=asked,
-        target=sample.label_text,
+        target=find_display(sample.fields, label).gold(sample.fields, label),
         messages=messages,
         output=output,
         scores=_scores(ended, steps),
@@ -88,11 +91,9 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
     )
 
 
-def _sample_text(fields: dict[str, str]) -> str:
-    """Join the texts of a sample into one; several fields are prefixed with their names."""
-    if len(fields) == 1:
-        return next(iter(fields.values()))
-    return "\n".join(f"{name}: {text}" for name, text in fields.items())
+def _sample_text(fields: dict[str, str], label: str) -> str:
+    """Join the texts of a sample into one; several fields are prefixed with their titles."""
+    return join_fields(title_fields(fields, label))
 
 
 def _scores(ended: SampleResult, steps: list[StepRecord]) -> dict[str, Score]:

@@ -4,7 +4,7 @@ Runs and releases look alike here. The questions are what the evaluation harness
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
@@ -15,13 +15,17 @@ from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError, RunStateError
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.targets import fill_template
+from coreeval.releases.exports.harness.grading import PACKAGE
+from coreeval.releases.exports.harness_kinds import HARNESS_KINDS
+from coreeval.releases.exports.standalone import Roots, write_package
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts
 from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
-from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, load_task
+from coreeval.tasks.kinds import Texts
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json
 from coreeval.tools.stores.run_store import RunStore
@@ -84,14 +88,16 @@ class Material:
         """
         return read_facts(self.folder / "provenance" / shard_name(self.split))
 
-    def task_of(self, sample_id: str) -> Task:
-        """Return the task of a sample; with several stance targets, that of its own target.
+    def task_of(self, sample_id: str, fields: Texts) -> Task:
+        """Return the task of a sample with these fields.
+
+        It has the sample's own options and, with several stance targets, its own target.
 
         Raises:
             ReleaseError: the task is in a file that the release does not hold.
         """
         if self.config.dataset.target != ALL_TARGETS:
-            return self.task
+            return adapt_task(self.task, fields)
         if self.kind == "release" and self.config.task not in BUILT_IN:
             raise ReleaseError(
                 "a release with several targets does not hold the task file with their names",
@@ -216,19 +222,21 @@ _BETWEEN_MODULES = re.compile(
     r"^from coreeval\.releases\.exports\.harness\S* import (\([^)]*\)|.*)\n", re.MULTILINE
 )
 """Import lines between harness modules, which are not needed in a single file."""
-Question = dict[str, str]
+Question = dict[str, object]
 
 
 def iter_questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
-    """Stream a question for each sample in an arm: id, prompt, label_text.
+    """Stream a question for each sample in an arm: id, prompt, and what is right.
 
     Raises:
         PromptError: the task's first template cannot be filled.
     """
     for sample in material.samples():
         if texts := sample.texts(arm):
-            prompt = fill_template(material.task_of(sample.id), texts, TEMPLATE_VERSION)
-            yield {"id": sample.id, "prompt": prompt, "label_text": sample.label_text}
+            task = material.task_of(sample.id, texts)
+            prompt = fill_template(task, texts, TEMPLATE_VERSION)
+            due = HARNESS_KINDS[task.kind].values(task, texts, sample.label_text)
+            yield {"id": sample.id, "prompt": prompt, **due}
 
 
 def list_arms(material: Material) -> list[ReleasedArm]:
@@ -248,20 +256,25 @@ def task_slug(name: str) -> str:
 
 def write_description(material: Material, out: Path, files: dict[str, str]) -> None:
     """Write benchmark.json, which the exported code beside it reads."""
+    kind = material.task.kind
+    graded = {"kind": kind, "columns": [*HARNESS_KINDS[kind].columns]} if kind != "labels" else {}
     said = {
         "name": task_slug(material.name),
         "version": material.version,
         "split": material.split,
         "labels": [label.name for label in material.task.labels],
         "arms": files,
+        **graded,
     }
     write_json(out / "benchmark.json", said)
 
 
-def write_code(module: str, path: Path) -> None:
-    """Write a harness module and the scoring that it needs as one standalone file."""
+def write_code(modules: Sequence[str], path: Path, copied: Roots) -> None:
+    """Write harness modules as one standalone file, and beside it what they call of CoreEval."""
     folder = resources.files("coreeval.releases.exports.harness")
     both = "\n\n".join(
-        folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ("scoring", module)
+        folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in modules
     )
     path.write_text(_BETWEEN_MODULES.sub("", both), encoding="utf-8")
+    if copied:
+        write_package(path.with_name(PACKAGE), copied)

@@ -11,12 +11,17 @@ from pathlib import Path
 
 from coreeval.releases.exports.material import ARMS, ExportSample, Material
 from coreeval.releases.junit import JUnitCase, JUnitEnding, write_suite
+from coreeval.releases.release import ReleasedArm
 from coreeval.releases.release_manifest import FactRow
+from coreeval.schema import Label, Task
+from coreeval.tasks import kind_of
 from coreeval.tools.text import escape_formula, visible
 
 TableCell = str | int
 TableRow = dict[str, TableCell]
 _TEXTS: set[str] = {*ARMS}
+_OF_SAMPLE = ("label", "label_text")
+"""Columns of an arm that a row has once."""
 
 
 def write_csv(material: Material, out: Path) -> dict[str, int]:
@@ -34,7 +39,7 @@ def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
 
 def write_jsonl(material: Material, out: Path) -> dict[str, int]:
     """Write samples.jsonl and facts.jsonl; return the number of rows of each."""
-    samples = (sample.model_dump(mode="json") for sample in material.samples())
+    samples = (_sample_line(material.task, sample) for sample in material.samples())
     facts = (fact.model_dump(mode="json") for fact in material.facts())
     return {
         "samples": write_lines(out / "samples.jsonl", samples),
@@ -55,8 +60,8 @@ def escape_cell(cell: TableCell) -> TableCell:
 def _write_csv(
     material: Material, out: Path, shown: Callable[[TableCell], TableCell], *, encoding: str
 ) -> dict[str, int]:
-    fields = material.task.fields
-    samples = (_sample_row(sample, fields) for sample in material.samples())
+    fields = list_item_columns(material.task)
+    samples = (_sample_row(material.task, sample) for sample in material.samples())
     facts = map(_fact_row, material.facts())
     return {
         "samples": _write_csv_file(
@@ -74,13 +79,41 @@ def list_sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
     return (*own, *(f"{arm}_{field}" for arm in ARMS for field in fields))
 
 
-def _sample_row(sample: ExportSample, fields: Iterable[str]) -> TableRow:
+def list_item_columns(task: Task) -> list[str]:
+    """Return the columns that hold a sample in an arm, without its label."""
+    return [name for name in kind_of(task).columns(task) if name not in _OF_SAMPLE]
+
+
+def _arm_values(task: Task, sample: ExportSample, arm: ReleasedArm) -> Mapping[str, object] | None:
+    """Return the columns of a sample in an arm, without its label; None if it has no text."""
+    texts = sample.texts(arm)
+    if not texts:
+        return None
+    label = Label(id=sample.label, name=sample.label_text, meaning="")
+    values = kind_of(task).write(task, texts, label)
+    return {name: value for name, value in values.items() if name not in _OF_SAMPLE}
+
+
+def _sample_line(task: Task, sample: ExportSample) -> Mapping[str, object]:
+    arms = {arm: _arm_values(task, sample, arm) for arm in ARMS}
+    return sample.model_dump(mode="json") | arms
+
+
+def _sample_row(task: Task, sample: ExportSample) -> TableRow:
+    columns = list_item_columns(task)
     texts = {
-        f"{arm}_{field}": (sample.texts(arm) or {}).get(field, "")
+        f"{arm}_{name}": _cell((_arm_values(task, sample, arm) or {}).get(name))
         for arm in ARMS
-        for field in fields
+        for name in columns
     }
     return sample.model_dump(exclude=_TEXTS) | texts
+
+
+def _cell(value: object) -> TableCell:
+    """Return a value as a cell; a list is JSON, as benchmarks in CSV have it."""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str | int) else ""
 
 
 def _fact_row(fact: FactRow) -> TableRow:

@@ -9,6 +9,7 @@ import pytest
 
 from coreeval.config import parse_config
 from coreeval.errors import PromptError
+from coreeval.releases.exports.harness_kinds import HARNESS_KINDS
 from coreeval.releases.exports.material import (
     ExportSample,
     Material,
@@ -17,7 +18,7 @@ from coreeval.releases.exports.material import (
     task_slug,
     write_code,
 )
-from coreeval.schema import Task
+from coreeval.schema import Task, TaskKind
 from coreeval.tasks import load_task
 
 CONFIG = {
@@ -65,9 +66,9 @@ def test_each_sample_is_asked_about_its_own_target() -> None:
     material = _material(load_task("stance", "all"), *ids)
     assert list_arms(material) == ["updated"]
     climate, atheism = iter_questions(material, "updated")
-    assert "climate change is a real concern" in climate["prompt"]
-    assert "atheism" in atheism["prompt"]
-    assert "a {{tweet}} of $5" in climate["prompt"]
+    assert "climate change is a real concern" in str(climate["prompt"])
+    assert "atheism" in str(atheism["prompt"])
+    assert "a {{tweet}} of $5" in str(climate["prompt"])
     assert (climate["id"], climate["label_text"]) == (ids[0], "against")
 
 
@@ -78,15 +79,23 @@ def test_a_template_that_cannot_be_filled_is_named(monkeypatch: pytest.MonkeyPat
         list(iter_questions(_material(task, "1"), "updated"))
 
 
-@pytest.mark.parametrize("module", ["lm_eval_functions", "inspect_task"])
-def test_the_code_beside_the_data_needs_no_coreeval(tmp_path: Path, module: str) -> None:
-    write_code(module, tmp_path / "code.py")
-    tree = ast.parse((tmp_path / "code.py").read_text("utf-8"))
-    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not any((name or "").startswith("coreeval") for name in imported)
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert {"read_label", "mean_f1"} <= set(defined)
-    assert len(defined) == len(set(defined))
+@pytest.mark.parametrize("harness", ["lm_eval", "inspect"])
+@pytest.mark.parametrize("kind", HARNESS_KINDS)
+def test_the_code_beside_the_data_needs_no_coreeval(
+    tmp_path: Path, kind: TaskKind, harness: str
+) -> None:
+    known = HARNESS_KINDS[kind]
+    write_code(getattr(known, harness), tmp_path / "code.py", known.copied)
+    for path in tmp_path.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        nodes = list(ast.walk(tree))
+        imported = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+        imported += [
+            one.name for node in nodes if isinstance(node, ast.Import) for one in node.names
+        ]
+        assert not any((name or "").startswith("coreeval.") for name in imported)
+        defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        assert len(defined) == len(set(defined))
 
 
 def test_a_name_becomes_part_of_a_task() -> None:

@@ -10,7 +10,9 @@ import pytest
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
 from coreeval.releases.exports.export import export
 from coreeval.releases.exports.tables import escape_cell
+from coreeval.schema import TaskKind
 from tests.releases.exports.conftest import Sources, changed_run
+from tests.releases.kinds import make_kind_run
 from tests.releases.kit import make_run
 
 TAMED = '\'=HYPERLINK("http://x")\N{REPLACEMENT CHARACTER}, "quoted"\nnext line'
@@ -134,3 +136,26 @@ def test_out_is_empty_or_new_and_whole(
     with pytest.raises(RunError, match="No space left"):
         export(sources.run, to="csv", out=tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "gold", "cell"),
+    [
+        ("choice", "choices", '["Di Ray", "Ada Roe"]'),
+        ("answer", "answers", '["3", "three"]'),
+        ("summary", "summary", "A dam was opened."),
+    ],
+)
+def test_tables_have_the_columns_of_the_kind(
+    tmp_path: Path, kind: TaskKind, gold: str, cell: str
+) -> None:
+    run = make_kind_run(tmp_path, kind).files.root
+    export(run, to="csv", out=tmp_path / "csv")
+    export(run, to="jsonl", out=tmp_path / "jsonl")
+    first, second = _csv(tmp_path / "csv/samples.csv")[:2]
+    assert (first[f"updated_{gold}"], second[f"updated_{gold}"]) == (cell, "")
+    line = _lines(tmp_path / "jsonl/samples.jsonl")[0]
+    updated = line["updated"]
+    assert isinstance(updated, dict)
+    assert updated[gold] == (json.loads(cell) if cell.startswith("[") else cell)
+    assert "label" not in updated

@@ -18,14 +18,15 @@ def score_choices(doc: Mapping[str, str], results: list[tuple[float, bool]]) -> 
     """Score the label whose words the model finds most likely."""
     likelihoods = [likelihood for likelihood, _ in results]
     likeliest = likelihoods.index(max(likelihoods))
-    return _scores(doc["label_text"], benchmark()["labels"][likeliest])
+    return score_pair(doc["label_text"], benchmark()["labels"][likeliest])
 
 
 def score_answer(doc: Mapping[str, str], results: list[str]) -> Scores:
     """Score what the model wrote; `unparsed` is 1 where that is no label."""
     said = read_label(results[0])
-    return _scores(doc["label_text"], said) | {"unparsed": float(said == UNPARSED)}
+    return score_pair(doc["label_text"], said) | {"unparsed": float(said == UNPARSED)}
 
 
-def _scores(due: str, said: str) -> Scores:
+def score_pair(due: str, said: str) -> Scores:
+    """Score a label or letter against the one that is right."""
     return {"acc": float(due == said), "macro_f1": (due, said)}

@@ -1,0 +1,90 @@
+"""Grades choices, answers and summaries by the code of CoreEval, copied to stand beside this."""
+
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from coreeval.releases.exports.harness.scoring import UNPARSED
+
+PACKAGE = "coreeval_grading"
+Doc = Mapping[str, Any]
+"""A question with what is right: the columns of the data."""
+Grades = dict[str, float]
+
+
+@cache
+def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in an export
+    """Return the copied package; several exports may be loaded, each with its own."""
+    folder = Path(__file__).with_name(PACKAGE)
+    name = f"{PACKAGE}_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder} is not the package that was exported with this file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_free_answer(answer: str) -> str:
+    """Return what a model wrote, without thoughts, alone or in {"answer": "..."}."""
+    said = str(grading().extract_final_answer(answer)).strip()
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        return said
+    inner = (
+        [found[key] for key in ("answer", "summary") if key in found]
+        if isinstance(found, dict)
+        else []
+    )
+    is_one = len(inner) == 1 and isinstance(inner[0], str | int | float)
+    return str(inner[0]) if is_one else said
+
+
+def read_letter(doc: Doc, answer: str) -> str:
+    """Return the letter of the option that an answer chooses; else `UNPARSED`."""
+    options = dict(zip(doc["letters"], doc["choices"], strict=True))
+    return str(grading().read_choice(answer, options) or UNPARSED)
+
+
+def grade_answer(doc: Doc, answer: str) -> Grades:
+    """Grade a short answer.
+
+    `acc` is 1 if CoreEval counts it as right, `score` its score; `exact_match` and `f1` are those
+    of SQuAD 1.1, which know neither numbers nor units.
+    """
+    said, code = read_free_answer(answer), grading()
+    due = code.Accepted(
+        answers=list(doc["answers"]),
+        type=doc["answer_type"],
+        unit=doc["unit"] or "",
+        tolerance=doc["tolerance"] or "",
+        question=doc["question"],
+    )
+    grade = code.grade_short_answer(said, due)
+    return {
+        "acc": float(grade.right),
+        "score": float(grade.score),
+        "exact_match": float(max(code.squad_exact(each, said) for each in due.answers)),
+        "f1": float(max(code.squad_f1(each, said) for each in due.answers)),
+    }
+
+
+def grade_summary(doc: Doc, answer: str) -> Grades:
+    """Grade a summary.
+
+    `supported` is the share of its sentences that the document supports, `acc` is 1 if that is all
+    of them; `rougeL` compares it with the reference.
+    """
+    said, code = read_free_answer(answer), grading()
+    supported = float(code.support_share(doc["document"], said))
+    score = float(code.rouge_l(doc["summary"], said))
+    return {"acc": float(supported == 1), "rougeL": score, "supported": supported}

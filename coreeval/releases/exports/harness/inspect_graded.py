@@ -1,0 +1,38 @@
+"""The benchmark as a task of Inspect: inspect eval coreeval_task.py -T arm=updated --model ..."""
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import FieldSpec, json_dataset
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+
+from coreeval.releases.exports.harness.grading import grade_answer, grade_summary, read_free_answer
+from coreeval.releases.exports.harness.scoring import benchmark, file_of
+
+GRADERS = {"answer": grade_answer, "summary": grade_summary}
+
+
+@task
+def coreeval(arm: str = "updated") -> Task:
+    """Ask about each text of an arm: updated, semantic or original."""
+    known = benchmark()
+    fields = FieldSpec(input="prompt", target="gold", id="id", metadata=known["columns"])
+    return Task(
+        name=f"coreeval_{known['name']}_{arm}",
+        dataset=json_dataset(file_of(arm), fields),
+        solver=generate(),
+        scorer=grades(),
+        version=known["version"],
+        metadata={"benchmark": known["name"], "release": known["version"], "arm": arm},
+    )
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def grades() -> Scorer:
+    """Grade what the model wrote; each grade is a score of its own."""
+    grade = GRADERS[benchmark()["kind"]]
+
+    async def score(state: TaskState, target: Target) -> Score:
+        completion = state.output.completion
+        return Score(value=grade(state.metadata, completion), answer=read_free_answer(completion))
+
+    return score
