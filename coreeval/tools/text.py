@@ -9,6 +9,7 @@ import csv
 import html
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -27,8 +28,13 @@ _WORD = re.compile(rf"(?:[{UNSPACED}]|{_JOINED}|[^\w\s])\s*|\s+")
 
 
 MOST_PAIRS = 1_000_000
-"""The most pairs of words to compare, which takes about a second at worst. The time grows with
-their number, so the differing part of longer texts is one piece."""
+"""The most pairs of words to compare, which takes about a second at worst; the time grows with
+their number. Of longer texts the sentences are compared, then the words of those that differ as far
+as the same number of pairs reaches; what remains is one piece."""
+_MOST_SENTENCE_PAIRS = 10 * MOST_PAIRS
+"""The same for sentences, of which few are equal."""
+_SENTENCE_END = re.compile(r"[.!?\u3002\uff01\uff1f]\s*|.*\n\s*", re.DOTALL)
+"""A word or sign after which a sentence or line ends."""
 
 
 class DiffPiece(Value):
@@ -56,10 +62,7 @@ def _count_common(old: Sequence[str], new: Sequence[str]) -> int:
 
 def _diff_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:
     if len(old) * len(new) > MOST_PAIRS:
-        yield from (
-            DiffPiece(op="removed", text="".join(old)),
-            DiffPiece(op="added", text="".join(new)),
-        )
+        yield from _merge_pieces(_diff_sentences(old, new))
         return
     for op, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if op == "equal":
@@ -69,6 +72,59 @@ def _diff_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:
             yield DiffPiece(op="removed", text="".join(old[i:j]))
         if k < m:
             yield DiffPiece(op="added", text="".join(new[k:m]))
+
+
+def _diff_sentences(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:
+    """Yield the pieces of two long texts, sentence by sentence."""
+    before, after = _group_sentences(old), _group_sentences(new)
+    times = Counter(after)
+    same = sum(times[sentence] for sentence in before)
+    if same > MOST_PAIRS or len(before) * len(after) > _MOST_SENTENCE_PAIRS:
+        yield from _whole_pieces(old, new)
+        return
+    left = MOST_PAIRS
+    for op, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone = [word for sentence in before[i:j] for word in sentence]
+        come = [word for sentence in after[k:m] for word in sentence]
+        pairs = len(gone) * len(come)
+        if op == "equal":
+            yield from _same_pieces(gone)
+        elif 0 < pairs <= left:
+            left -= pairs
+            yield from _diff_pieces(gone, come)
+        else:
+            yield from _whole_pieces(gone, come)
+
+
+def _group_sentences(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the words of each sentence."""
+    found, start = list[tuple[str, ...]](), 0
+    for place, word in enumerate(words, start=1):
+        if _SENTENCE_END.fullmatch(word) or place == len(words):
+            found.append(tuple(words[start:place]))
+            start = place
+    return found
+
+
+def _whole_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:
+    if old:
+        yield DiffPiece(op="removed", text="".join(old))
+    if new:
+        yield DiffPiece(op="added", text="".join(new))
+
+
+def _merge_pieces(pieces: Iterable[DiffPiece]) -> Iterator[DiffPiece]:
+    """Yield pieces, those of the same kind that follow each other as one."""
+    last: DiffPiece | None = None
+    for piece in pieces:
+        if last and last.op == piece.op:
+            last = DiffPiece(op=piece.op, text=last.text + piece.text)
+            continue
+        if last:
+            yield last
+        last = piece
+    if last:
+        yield last
 
 
 def _same_pieces(words: Sequence[str]) -> Iterator[DiffPiece]:

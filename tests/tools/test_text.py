@@ -1,6 +1,7 @@
 """No reference of HTML in a stranger's text stops a command."""
 
 import html
+import random
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,25 @@ def test_what_differs_of_very_long_texts_is_one_piece_between_what_they_share() 
         DiffPiece(op="added", text=new),
         DiffPiece(op="same", text="then."),
     )
+
+
+def test_of_long_texts_the_sentences_that_differ_are_compared_by_word() -> None:
+    chance = random.Random(1)
+    words = [f"w{chance.randrange(3000)}" for _ in range(20_000)]
+    old = "".join(f"{word}{'. ' if place % 17 == 16 else ' '}" for place, word in enumerate(words))
+    new = old.replace("w77 ", "new ").replace("w99 ", "")
+    pieces = word_diff(old, new)
+    gone = {piece.text for piece in pieces if piece.op == "removed"}
+    assert gone == {"w77 ", "w99 "}
+    assert {piece.text for piece in pieces if piece.op == "added"} == {"new "}
+    assert "".join(piece.text for piece in pieces if piece.op != "added") == old
+
+
+@pytest.mark.parametrize("end", [". ", "\n", " "])
+def test_long_texts_of_equal_sentences_end_in_time(end: str) -> None:
+    old, new = f"a b{end}" * 40_000, f"a c{end}" * 40_000
+    pieces = word_diff(old, new)
+    assert "".join(piece.text for piece in pieces if piece.op != "removed") == new
 
 
 LONGEST = 4300
