@@ -1,4 +1,4 @@
-"""What kinds of benchmark there are: five built-in tasks as data, and the reader of a user's own.
+"""What kinds of benchmark there are: built-in tasks as data, and the reader of a user's own.
 
 The file format is described in docs/tasks.md.
 """
@@ -8,6 +8,8 @@ from coreeval.tasks.label_finder import find_label, fold_name, make_label_finder
 from coreeval.tasks.task_file import (
     ALL_TARGETS,
     BUILT_IN,
+    GENERAL_TASKS,
+    PAPER_TASKS,
     explain_task,
     hash_task,
     load_task,
@@ -17,6 +19,8 @@ from coreeval.tasks.task_file import (
 __all__ = [
     "ALL_TARGETS",
     "BUILT_IN",
+    "GENERAL_TASKS",
+    "PAPER_TASKS",
     "adapt_task",
     "explain_task",
     "find_label",

@@ -283,8 +283,17 @@ TASK_CHECKS: tuple[Callable[[TaskFile], Iterator[TaskProblem]], ...] = (
 )
 
 
-BUILT_IN = ("emotion", "irony", "stance", "mrpc", "rte")
-"""Names of the tasks included in the package: those of the CoreEval paper."""
+PAPER_TASKS = ("emotion", "irony", "stance", "mrpc", "rte")
+"""Names of the tasks of the CoreEval paper."""
+GENERAL_TASKS = (
+    "multiple_choice",
+    "question_answering",
+    "reading_comprehension",
+    "summarization",
+)
+"""Names of the tasks for any benchmark of their kind."""
+BUILT_IN = (*PAPER_TASKS, *GENERAL_TASKS)
+"""Names of the tasks included in the package."""
 ALL_TARGETS = "all"
 """Value of `dataset.target` if each sample has its own target."""
 

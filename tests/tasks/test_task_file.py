@@ -11,6 +11,7 @@ from coreeval.config import ROLES
 from coreeval.errors import TaskError
 from coreeval.tasks import (
     BUILT_IN,
+    PAPER_TASKS,
     explain_task,
     find_label,
     hash_task,
@@ -185,7 +186,7 @@ def test_is_complete(name: str) -> None:
     assert [label.id for label in task.labels] == list(range(len(task.labels)))
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", PAPER_TASKS)
 def test_templates_fill_with_fields_labels_and_target(name: str) -> None:
     task = load_task(name, TARGET.get(name))
     values = {field: f"<{field}>" for field in task.fields} | {"labels": "<labels>"}
