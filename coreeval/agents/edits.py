@@ -138,12 +138,30 @@ EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
 
 
 def find_fixed_locks(task: Task, sample: Sample) -> list[Lock]:
-    """Return the spans that code locks in any version of a sample."""
+    """Return the spans that code locks in any version of a sample.
+
+    Of items whose form is kept these are the task's markers: an address or an @name of a question
+    belongs to what it asks about.
+    """
+    names = item_kind(task).lockable(task)
     found = [
-        lock for name, text in sample.fields.items() for lock in _find_field_locks(task, name, text)
+        lock
+        for name, text in sample.fields.items()
+        if name in names
+        for lock in _find_field_locks(task, name, text)
     ]
-    kept = (lock for lock in found if len(task.fields) == 1 or lock.why not in EVENT_LOCKS)
-    return list(dict.fromkeys(kept))
+    return list(dict.fromkeys(lock for lock in found if may_lock(task, lock)))
+
+
+def may_lock(task: Task, lock: Lock) -> bool:
+    """Return whether a span with this reason may be locked in a task's texts."""
+    kind = item_kind(task)
+    if lock.field not in kind.lockable(task):
+        return False
+    if kind.keeps_form:
+        own = lock.span.casefold() in {marker.casefold() for marker in task.markers}
+        return own or lock.why == "label_carrier"
+    return len(task.fields) == 1 or lock.why not in EVENT_LOCKS
 
 
 def _find_field_locks(task: Task, field: str, text: str) -> Iterator[Lock]:

@@ -39,6 +39,9 @@ class Thresholds:
     """Most line breaks gained or lost (own choice)."""
     copied_title: float = 0.55
     """Largest share of D-hat's word trigrams in one headline; observed up to 0.53 (pilot §7)."""
+    copied_form: float = 0.6
+    """Largest share of a new question's word trigrams that may be in the original, locks masked
+    (own choice: "what was the percentage change in ... from ... to ..." is form)."""
     copied_rewrite: float = 0.6
     """Largest share of D^s's word trigrams that may be in the original, locks masked (pilot §7)."""
     hashtags: int = 1

@@ -180,6 +180,12 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
 
 
 def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
+    for name in kind_of(file).needed_fields:
+        if name not in file.fields:
+            yield TaskProblem(
+                f"fields: a task of the kind {file.kind} needs a field {name!r}",
+                f"fields: [context, {name}], or [{name}] alone",
+            )
     if file.kind == "labels" and len(file.labels) < _FEWEST_LABELS:
         yield TaskProblem(f"labels: a task needs {_FEWEST_LABELS} labels, and has one")
     if file.kind == "choice" and file.options < _FEWEST_LABELS:

@@ -90,10 +90,10 @@ def check_persons(case: CheckContext) -> Iterator[Defect]:
         for entity in item.entities
         if entity.type == "person" and len(split_words(entity.name)) > 1
     }
-    for name, _, new in case.pairs():
+    for name, _, new in case.written_pairs():
         for person in sorted(people):
             listed = any(set(split_words(person)) & set(split_words(other)) for other in planned)
-            known = any(has_span(old, person) for _, old, _ in case.pairs())
+            known = any(has_span(old, person) for _, old, _ in case.written_pairs())
             if has_span(new, person) and not listed and not known:
                 yield fact_defect("persons", f"{name}: {person!r} is not among the plan's persons")
 
@@ -127,8 +127,8 @@ def check_conduct(case: CheckContext) -> Iterator[Defect]:
     """
     if not CONDUCT.knows(case.task.language):
         return
-    told = Support([*case.news_texts, *(old for _, old, _ in case.pairs())])
-    for name, _, new in case.pairs():
+    told = Support([*case.news_texts, *(old for _, old, _ in case.written_pairs())])
+    for name, _, new in case.written_pairs():
         said = (
             word
             for sentence in split_sentences(new)
@@ -148,8 +148,8 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
     if not HARM.knows(case.task.language):
         return
     told = {stem(word) for text in case.news_texts for word in split_words(text)}
-    before = {stem(word) for _, old, _ in case.pairs() for word in split_words(old)}
-    for name, _, new in case.pairs():
+    before = {stem(word) for _, old, _ in case.written_pairs() for word in split_words(old)}
+    for name, _, new in case.written_pairs():
         kept = [
             word
             for word in split_words(new)
@@ -162,7 +162,7 @@ def check_harm(case: CheckContext) -> Iterator[Defect]:
 
 def check_takedown(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for anybody on the takedown list whom the original does not name."""
-    for name, old, new in case.pairs():
+    for name, old, new in case.written_pairs():
         for listed in case.restraint.takedown.names_in(new):
             if listed not in set(case.restraint.takedown.names_in(old)):
                 yield _harm_defect("takedown", f"{name} names {listed!r}, who may not be named")
@@ -182,7 +182,7 @@ def _find_new_people(case: CheckContext, text: str) -> set[str]:
 
 def _is_newly_named(person: str, text: str, case: CheckContext) -> bool:
     last = person.split()[-1]
-    originals = [old for _, old, _ in case.pairs()]
+    originals = [old for _, old, _ in case.written_pairs()]
     return has_span(text, last, any_case=False) and not any(
         has_span(old, last) for old in originals
     )

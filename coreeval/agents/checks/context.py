@@ -49,6 +49,16 @@ class CheckContext:
         for name in item_kind(self.task).compared(self.task):
             yield name, self.request.sample.fields.get(name, ""), self.fields[name]
 
+    def form_pairs(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what `pairs` does of the fields whose marks must stay."""
+        lockable = item_kind(self.task).lockable(self.task)
+        return (pair for pair in self.pairs() if pair[0] in lockable)
+
+    def written_pairs(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the name, original text and new text of each field that somebody wrote."""
+        for name in item_kind(self.task).written(self.task):
+            yield name, self.request.sample.fields.get(name, ""), self.fields[name]
+
     def locked_spans(self, field: str) -> list[str]:
         """Return the locked spans of a field."""
         return [lock.span for lock in self.request.extraction.locked if lock.field == field]

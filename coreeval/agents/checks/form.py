@@ -70,7 +70,7 @@ def check_markers(case: CheckContext) -> Iterator[Defect]:
 
 def check_mentions(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect if the @names or their counts differ from the original."""
-    for name, old, new in case.pairs():
+    for name, old, new in case.form_pairs():
         wanted, found = Counter(find_mentions(old)), Counter(find_mentions(new))
         if wanted != found:
             odd = ", ".join(sorted((wanted - found) + (found - wanted)))
@@ -90,7 +90,7 @@ def check_emoji(case: CheckContext) -> Iterator[Defect]:
 def _check_count(
     case: CheckContext, what: str, find: Callable[[str], Sequence[str]], slack: int
 ) -> Iterator[Defect]:
-    for name, old, new in case.pairs():
+    for name, old, new in case.form_pairs():
         wanted, found = len(find(old)), len(find(new))
         if abs(wanted - found) > slack:
             yield form_defect(what, f"{name} has {found} {what}; the original has {wanted}")
@@ -123,16 +123,18 @@ def check_length(case: CheckContext) -> Iterator[Defect]:
 def check_original_copied(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect if too many word trigrams are copied from the original, locks aside.
 
-    Otherwise memory of the original would still help.
+    Otherwise memory of the original would still help. Of a question, the form may stay.
     """
-    limits = case.limits
+    limits, kind = case.limits, item_kind(case.task)
     for name, _, new in case.pairs():
         locks = case.locked_spans(name)
+        in_form = kind.keeps_form and name in kind.lockable(case.task)
+        most = limits.copied_form if in_form else limits.copied_original
         whole = " \x00 ".join(
             mask_spans(old, case.locked_spans(other)) for other, old, _ in case.pairs()
         )
         share = measure_containment(mask_spans(new, locks), whole, fewest=limits.judged_trigrams)
-        if share > limits.copied_original:
+        if share > most:
             yield form_defect(
                 "copied_original", f"{name} shares too many phrases with the original text"
             )
@@ -166,8 +168,8 @@ def check_profanity(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each coarse word that the original lacks."""
     if not PROFANITY_CHECK.knows(case.task.language):
         return
-    before = {word for _, old, _ in case.pairs() for word in split_words(old)}
-    for name, _, new in case.pairs():
+    before = {word for _, old, _ in case.written_pairs() for word in split_words(old)}
+    for name, _, new in case.written_pairs():
         gained = sorted((set(split_words(new)) & PROFANITY) - before)
         if gained:
             yield form_defect(
@@ -303,7 +305,7 @@ def _may_be(language: str, text: str) -> bool:
 
 def check_instructions(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for a preamble, refusal, placeholder or piece of a prompt in the text."""
-    for name, old, new in case.pairs():
+    for name, old, new in case.written_pairs():
         found = _INSTRUCTIONS.search(normalise(new))
         if found and not _INSTRUCTIONS.search(normalise(old)):
             yield form_defect(
@@ -313,7 +315,9 @@ def check_instructions(case: CheckContext) -> Iterator[Defect]:
 
 def check_label_announced(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect if the label is announced or is the whole text."""
-    names = [label.name for label in case.task.labels]
+    names = item_kind(case.task).announced(case.task)
+    if not names:
+        return
     either = "|".join(re.escape(name) for name in names)
     announced = re.compile(rf"{_ANNOUNCES_LABEL}(?:{either})\b", re.IGNORECASE)
     for name, old, new in case.pairs():
@@ -326,16 +330,16 @@ def check_label_announced(case: CheckContext) -> Iterator[Defect]:
 
 def check_links(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each link that the original does not have."""
-    known = {url for _, old, _ in case.pairs() for url in find_urls(old)}
-    for name, _, new in case.pairs():
+    known = {url for _, old, _ in case.written_pairs() for url in find_urls(old)}
+    for name, _, new in case.written_pairs():
         for url in sorted(set(find_urls(new)) - known):
             yield form_defect("address", f"{name} has a link of its own: {url!r}")
 
 
 def check_hidden_characters(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each control, direction or invisible character new to the text."""
-    known = {sign for _, old, _ in case.pairs() for sign in old}
-    for name, _, new in case.pairs():
+    known = {sign for _, old, _ in case.written_pairs() for sign in old}
+    for name, _, new in case.written_pairs():
         hidden = sorted({sign for sign in new if _is_hidden(sign)} - known)
         if hidden:
             codes = ", ".join(f"U+{ord(sign):04X}" for sign in hidden)
@@ -372,12 +376,14 @@ def restore_spacing(task: Task, text: str) -> str:
     Tokenised tasks separate punctuation and what follows an apostrophe (`the nation 's`); the
     exporter adds the trailing space of tweets, because the loaders strip it.
     """
-    if task.tokenised:
-        return _tokenise(text)
-    if item_kind(task).keeps_lines:
-        lines = (" ".join(line.split()) for line in text.split("\n"))
-        return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
-    return " ".join(text.split())
+    if not item_kind(task).keeps_lines:
+        return _space_line(task, text)
+    lines = (_space_line(task, line) for line in text.replace("\r\n", "\n").split("\n"))
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
+
+
+def _space_line(task: Task, text: str) -> str:
+    return _tokenise(text) if task.tokenised else " ".join(text.split())
 
 
 def _tokenise(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from coreeval.agents.checks.composition import check_fields
 from coreeval.agents.defects import form_defect
-from coreeval.agents.edits import EVENT_LOCKS, find_fixed_locks, find_kept_spans, keeps_lock
+from coreeval.agents.edits import find_fixed_locks, find_kept_spans, keeps_lock, may_lock
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
 from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
@@ -68,7 +68,7 @@ def _may_bind(task: Task, extraction: Extraction, lock: Lock) -> bool:
     compare: what somebody said, and in which words, belongs to the event and changes with it.
     """
     if len(task.fields) > 1:
-        return lock.why not in EVENT_LOCKS
+        return may_lock(task, lock)
     hostile = [one.span for one in extraction.sensitive if one.flag in _HOSTILE_FLAGS]
     return lock.why != "label_carrier" or not any(has_span(lock.span, span) for span in hostile)
 

@@ -1,30 +1,46 @@
 """Questions with answers: question, context and accepted answers are written anew."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Final
 
-from coreeval.agents.defects import form_defect, label_defect
+from coreeval.agents.defects import fact_defect, form_defect, label_defect
 from coreeval.agents.kinds.base import (
+    CONTEXT,
     JUDGED_ANSWER,
+    QUESTION,
     FactQuestion,
     ItemKind,
     WrittenItem,
     keep_unwritten,
 )
-from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
-from coreeval.agents.text.words import count_words, has_span, is_same_text, split_words
-from coreeval.schema import Defect, Sample, Task
-from coreeval.tasks.kinds.answer import split_answers
+from coreeval.agents.roles import Fields
+from coreeval.agents.text.numbers import find_numbers
+from coreeval.agents.text.programs import ProgramError, execute_program, find_foreign_numbers
+from coreeval.agents.text.short_answers import (
+    StatedValue,
+    count_units,
+    has_answer,
+    is_same_answer,
+    is_same_value,
+    is_same_wording,
+    read_margin,
+    read_value,
+)
+from coreeval.agents.text.support import Support
+from coreeval.schema import Defect, Evidence, Sample, Task
+from coreeval.tasks import fold_name
+from coreeval.tasks.kinds.answer import ANSWERS, PROGRAM, split_answers
+from coreeval.tasks.task_file import UNDECIDED
 
-CONTEXT: Final = "context"
-_SAME: Final = 0.6
-"""The token F1 from which a judge's answer counts as the gold: it may add a title or a first name
-(own choice)."""
-_ARTICLES: Final = frozenset({"a", "an", "the"})
 _LONGER: Final = 2.0
 """How many times as long as the original's the gold answer may be (own choice)."""
 _FREE_WORDS: Final = 4
 """Number of words that it may always have more than the original's (own choice)."""
+_MORE_ANSWERS: Final = 3
+"""How many more accepted answers than the original a new item may have: each makes it easier (own
+choice)."""
+_YES_NO: Final = ("yes", "no")
 
 
 def _texts(task: Task) -> Sequence[str]:
@@ -35,43 +51,58 @@ def _written(task: Task) -> Sequence[str]:
     return [name for name in task.fields if name not in task.carried_fields]
 
 
+def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evidence]) -> Fields:
+    """Return all fields of a text, with each accepted answer once and on a line of its own."""
+    own = {name: text for name, text in written.items() if name not in task.carried_fields}
+    fields = keep_unwritten(task, sample, own, evidence)
+    lines = (" ".join(line.split()) for line in fields[ANSWERS].split("\n"))
+    return fields | {ANSWERS: "\n".join(dict.fromkeys(filter(None, lines)))}
+
+
 def _ask_facts(item: WrittenItem) -> FactQuestion:
-    """Ask about context and question, and about the gold as the answer."""
+    """Ask about context and question, and about the gold as the answer.
+
+    A calculated answer is in no news: the program is checked by code.
+    """
     texts = {name: item.fields[name] for name in item.task.shown_fields}
-    texts[JUDGED_ANSWER] = split_answers(item.fields)[0]
+    texts[JUDGED_ANSWER] = "" if PROGRAM in item.fields else split_answers(item.fields)[0]
     return FactQuestion(fields=texts, evidence=item.evidence)
 
 
 def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str) -> bool:
     """Return whether a judge's answer is one of the accepted ones, in other words if need be."""
-    return any(_is_same_answer(gold, said, task.language) for gold in split_answers(fields))
-
-
-def _is_same_answer(gold: str, said: str, language: str) -> bool:
-    wanted, given = find_numbers(gold, language), find_numbers(said, language)
-    if wanted and find_missing_numbers(gold, given, language):
+    if fold_name(said) in (UNDECIDED, ""):
         return False
-    one, other = (
-        [word for word in split_words(text) if word not in _ARTICLES] for text in (gold, said)
-    )
-    shared = sum(min(one.count(word), other.count(word)) for word in set(one))
-    return is_same_text(gold, said) or 2 * shared >= _SAME * max(1, len(one) + len(other))
+    accepted, language = split_answers(fields), task.language
+    if sample.label_text == "yes_no":
+        return said.split()[0].strip(".,;:!").casefold() == accepted[0].casefold()
+    if sample.label_text == "number" and read_value(said, language) is not None:
+        tolerance = fields.get("tolerance", "")
+        golds = [each for each in accepted if read_value(each, language) is not None]
+        if golds:
+            return any(
+                is_same_value(each, said, tolerance=tolerance, language=language) for each in golds
+            )
+    return any(is_same_answer(each, said, language) for each in accepted)
 
 
 def check_answer(item: WrittenItem) -> Iterator[Defect]:
     """Yield a defect if the gold is the old one, is not where it must be, or is told."""
     gold, old = split_answers(item.fields)[0], split_answers(item.sample.fields)[0]
-    kind = item.sample.label_text
-    if kind != "yes_no" and is_same_text(gold, old):
+    kind, language = item.sample.label_text, item.task.language
+    if kind == "yes_no":
+        return
+    if is_same_wording(gold, old, language):
         yield label_defect("old_answer", f"the answer is still {old!r}", replan=True)
-    if kind in ("text", "date") and CONTEXT in item.fields:
-        stood = has_span(item.sample.fields[CONTEXT], old)
-        if stood and not has_span(item.fields[CONTEXT], gold):
+    if CONTEXT in item.fields and PROGRAM not in item.fields:
+        stood = has_answer(item.sample.fields[CONTEXT], old)
+        if stood and not has_answer(item.fields[CONTEXT], gold):
             yield label_defect(
                 "answer_missing", f"the context must contain the answer {gold!r} word for word"
             )
-    question = item.fields["question"]
-    if has_span(question, gold) and not has_span(item.sample.fields["question"], old):
+    if has_answer(item.fields[QUESTION], gold) and not has_answer(
+        item.sample.fields[QUESTION], old
+    ):
         yield label_defect("answer_told", f"the question tells its answer {gold!r}")
 
 
@@ -81,17 +112,95 @@ def check_answer_form(item: WrittenItem) -> Iterator[Defect]:
     kind, language = item.sample.label_text, item.task.language
     if kind == "number" and not find_numbers(gold, language):
         yield form_defect("answer_type", f"the answer {gold!r} must be a number, as {old!r} is")
-    if kind == "yes_no" and gold.casefold() not in ("yes", "no"):
+    if kind == "yes_no" and gold.casefold() not in _YES_NO:
         yield form_defect("answer_type", f"the answer {gold!r} must be yes or no")
-    if count_words(gold) > max(_LONGER * count_words(old), _FREE_WORDS + count_words(old)):
+    before = count_units(old)
+    if count_units(gold) > max(_LONGER * before, _FREE_WORDS + before):
         yield form_defect("answer_length", f"the answer {gold!r} is much longer than {old!r}")
+
+
+def check_accepted_answers(item: WrittenItem) -> Iterator[Defect]:
+    """Yield a defect for accepted answers that are other numbers than the gold, or too many."""
+    accepted, before = split_answers(item.fields), split_answers(item.sample.fields)
+    if len(accepted) > len(before) + _MORE_ANSWERS:
+        yield form_defect(
+            "answers", f"there are {len(accepted)} accepted answers; the original has {len(before)}"
+        )
+    if item.sample.label_text != "number" or PROGRAM in item.fields:
+        return
+    tolerance, language = item.fields.get("tolerance", ""), item.task.language
+    gold, *others = accepted
+    for each in others:
+        if not is_same_value(gold, each, tolerance=tolerance, language=language):
+            yield label_defect("answers", f"{each!r} is another number than the gold {gold!r}")
+
+
+def check_answer_support(item: WrittenItem) -> Iterator[Defect]:
+    """Yield a defect if the gold of a question without a context has words that no news has."""
+    if CONTEXT in item.fields or item.sample.label_text == "yes_no" or PROGRAM in item.fields:
+        return
+    gold = split_answers(item.fields)[0]
+    support = Support.from_evidence(item.evidence, language=item.task.language)
+    if missing := [*support.missing_words(gold), *support.missing_numbers(gold)]:
+        yield fact_defect(
+            "answer_words", f"the answer {gold!r} is not in the news: {', '.join(missing)}"
+        )
+
+
+def check_program(item: WrittenItem) -> Iterator[Defect]:
+    """Yield a defect unless the program computes the gold, from numbers of the item's context."""
+    program = item.fields.get(PROGRAM)
+    if program is None:
+        return
+    texts = "\n".join(item.fields[name] for name in item.task.shown_fields)
+    try:
+        foreign = find_foreign_numbers(program, texts)
+        result = execute_program(program, item.fields.get(CONTEXT, ""))
+    except ProgramError as error:
+        yield label_defect("program", f"the program {program[:200]!r} does not work: {error}")
+        return
+    for number in foreign:
+        yield fact_defect("program", f"the program's number {number} is not in the context")
+    accepted = split_answers(item.fields)
+    if isinstance(result, bool):
+        if accepted[0].casefold() != _YES_NO[not result]:
+            yield label_defect("program", f"the program says {_YES_NO[not result]}")
+    elif not _is_result(item, accepted, Decimal(str(result))):
+        yield label_defect(
+            "program", f"the program's result is {result:.5f}, and the answer {accepted[0]!r}"
+        )
+
+
+def _is_result(item: WrittenItem, accepted: Sequence[str], result: Decimal) -> bool:
+    """Return whether the gold is a result as it is rounded, and an accepted answer is close to it.
+
+    A percentage is a hundred times its ratio.
+    """
+    tolerance, language = item.fields.get("tolerance", ""), item.task.language
+    unit = item.fields.get("unit", "")
+    values = [value for each in accepted if (value := read_value(each, language))]
+    if not values or len(values) < len(accepted):
+        return False
+
+    def is_close(value: StatedValue, slack: Decimal) -> bool:
+        results = {result, result * 100} if value.is_percent or "%" in unit else {result}
+        sign = -1 if value.is_negative else 1
+        return any(
+            abs(sign * stated - due) <= max(slack, read_margin(tolerance, due))
+            for stated in value.readings
+            for due in results
+        )
+
+    return is_close(values[0], values[0].half_place) and any(
+        is_close(value, Decimal(0) if tolerance else value.half_place) for value in values
+    )
 
 
 ANSWER = ItemKind(
     reworded=_texts,
     written=_written,
     compared=_texts,
-    finish=keep_unwritten,
+    finish=_finish,
     judged=lambda task: [*task.shown_fields, JUDGED_ANSWER],
     ask_facts=_ask_facts,
     is_gold=is_accepted,
@@ -99,5 +208,13 @@ ANSWER = ItemKind(
     needs_news=lambda task: CONTEXT not in task.fields,
     passage=lambda task: [name for name in task.fields if name == CONTEXT],
     keeps_lines=True,
-    checks=(check_answer, check_answer_form),
+    lockable=lambda task: (QUESTION,),
+    keeps_form=True,
+    checks=(
+        check_answer,
+        check_answer_form,
+        check_accepted_answers,
+        check_answer_support,
+        check_program,
+    ),
 )

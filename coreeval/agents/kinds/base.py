@@ -30,10 +30,17 @@ class WrittenItem:
     evidence: Sequence[Evidence] = ()
 
 
+QUESTION: Final = "question"
+CONTEXT: Final = "context"
 JUDGED_ANSWER: Final = "answer"
 """The name under which the fact judge gets the gold of a question."""
 ItemCheck = Callable[[WrittenItem], Iterator[Defect]]
 """Yields the defects that only items of this kind can have."""
+
+
+def all_fields(task: Task) -> Sequence[str]:
+    """Return every field of a task."""
+    return task.fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +79,13 @@ class ItemKind:
     """Whether a judge looks at options one by one."""
     keeps_lines: bool = False
     """Whether a text may have several lines."""
+    lockable: FieldNames = all_fields
+    """The fields in which spans may be locked, and whose @names, tags and emoji stay."""
+    keeps_form: bool = False
+    """Whether these fields have a form that a new text keeps: words such as "which of the
+    following" may be locked, and copied."""
+    announced: FieldNames = lambda task: ()
+    """Returns what no text may announce as its label."""
     checks: tuple[ItemCheck, ...] = ()
 
 
@@ -81,8 +95,3 @@ def keep_unwritten(
     """Return all fields of a text: those written, and the original's where none was."""
     texts = sample.fields | {name: text for name, text in written.items() if name in task.fields}
     return {name: texts[name] for name in task.fields}
-
-
-def all_fields(task: Task) -> Sequence[str]:
-    """Return every field of a task."""
-    return task.fields

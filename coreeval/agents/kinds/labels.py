@@ -41,4 +41,5 @@ LABELS = ItemKind(
     ask_facts=_ask_facts,
     is_gold=is_label_of,
     describe_gold=lambda sample, fields: sample.label_text,
+    announced=lambda task: [label.name for label in task.labels],
 )

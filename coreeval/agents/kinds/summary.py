@@ -7,9 +7,9 @@ from coreeval.agents.defects import form_defect, label_defect
 from coreeval.agents.kinds.base import FactQuestion, ItemKind, WrittenItem
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
+from coreeval.agents.text.short_answers import count_units
 from coreeval.agents.text.support import expand_words, find_unknown_names
 from coreeval.agents.text.voice import split_sentences
-from coreeval.agents.text.words import count_words
 from coreeval.schema import Defect, Evidence, Sample, Task
 from coreeval.tasks.kinds.summary import SUMMARY
 
@@ -45,10 +45,10 @@ def check_summary(item: WrittenItem) -> Iterator[Defect]:
     known = expand_words(document, language)
     for name in find_unknown_names(new, like=old, known=known, language=language):
         yield label_defect("summary_names", f"{name!r} is not in the document")
-    words, before = count_words(new), count_words(old)
+    words, before = count_units(new), count_units(old)
     if not (1 - _LENGTH) * before <= words <= (1 + _LENGTH) * before + 4:
         yield form_defect("summary_length", f"the summary has {words} words; {before} before")
-    if count_words(document) < _FEWEST_RATIO * words:
+    if count_units(document) < _FEWEST_RATIO * words:
         yield label_defect(
             "document_length", "the news is hardly longer than its summary", replan=True
         )
@@ -70,5 +70,6 @@ SUMMARY_KIND = ItemKind(
     is_gold=_is_faithful,
     describe_gold=lambda sample, fields: "a summary that states what matters and nothing else",
     keeps_lines=True,
+    lockable=lambda task: (),
     checks=(check_summary,),
 )

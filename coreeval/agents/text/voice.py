@@ -21,7 +21,7 @@ from coreeval.languages import ENGLISH
 
 MOST_HINTS = 6
 """Most habits shown to a writer; more would be a list to tick off (own choice)."""
-_SENTENCE = re.compile(r"[^.!?]+[.!?]*")
+_SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*")
 _STRETCHED = re.compile(r"\b\w*?([a-z])\1{2,}\w*", re.IGNORECASE)
 _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
 _LOUD = re.compile(

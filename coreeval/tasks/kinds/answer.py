@@ -269,6 +269,7 @@ ANSWER = Kind(
     name="answer",
     labels=lambda task: TYPES,
     required=lambda task: (*task.fields, ANSWERS),
+    needed_fields=(QUESTION,),
     optional=("answer_type", *CARRIED, PROGRAM, "choices"),
     find_columns=partial(match_names, common=_NAMES),
     traits=_traits,

@@ -93,6 +93,8 @@ class Kind:
     """Returns the label space of a task whose file does not state one."""
     required: Callable[[Task], tuple[str, ...]]
     """Returns the columns that a benchmark must have."""
+    needed_fields: tuple[str, ...] = ()
+    """The fields without which a task of this kind is none."""
     optional: tuple[str, ...] = ()
     """The columns that it may have besides."""
     instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -276,6 +276,7 @@ CHOICE = Kind(
     name="choice",
     labels=_labels,
     required=lambda task: (*task.fields, "choices", "answer"),
+    needed_fields=(QUESTION,),
     optional=("answer_text", *LETTERS),
     instead={"choices": (LETTERS[0], LETTERS[1])},
     find_columns=_find_columns,
