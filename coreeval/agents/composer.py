@@ -51,12 +51,13 @@ class LLMComposer(LLMRole):
         """Write the sample anew, with the plan's facts in the original's voice."""
         sample = request.sample
         own = {name: text for name, text in sample.fields.items() if name in self._written}
+        voiced = {name: own[name] for name in self._kind.compared(self.task) if name in own}
         messages = self._messages(
             item=item_data(self.task, request.sample)
             | {
                 "read_by": request.read_by,
                 "locked": locked_data(request.extraction.locked),
-                "habits": habits(own, self.task.language),
+                "habits": habits(voiced, self.task.language),
                 "words": word_limits(self.task, own, request.plan, request.evidence),
             },
             plan=plan_data(request.plan),

@@ -203,9 +203,10 @@ class LLMReplacerComposer(LLMRole):
         if not evidence:
             return _NO_NEWS
         own = {name: text for name, text in sample.fields.items() if name in self._written}
+        voiced = {name: own[name] for name in self._kind.compared(self.task) if name in own}
         item = _original_data(self.task, sample, extraction) | {
             "read_by": read_by,
-            "habits": habits(own, self.task.language),
+            "habits": habits(voiced, self.task.language),
             "words": offered_word_limits(self.task, own, evidence),
         }
         last = {"plan": plan_data(previous), "fields": previous_fields} if previous else None

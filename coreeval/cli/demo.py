@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.output import AsJson, Document, brief, command, show
-from coreeval.errors import UsageError
+from coreeval.errors import RunError, UsageError
 from coreeval.evaluation.detectors import SUMMARIES
+from coreeval.graph.bundled import RecordedKind
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
@@ -23,8 +24,39 @@ FolderOption = Annotated[
 ]
 
 
-def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) -> None:
+KindOption = Annotated[
+    RecordedKind | None,
+    typer.Option(
+        "--kind", help="Repeat a recorded run of such a kind of task.", show_default=False
+    ),
+]
+
+
+def demo(
+    folder: FolderOption = Path("coreeval-demo"), kind: KindOption = None, as_json: AsJson = False
+) -> None:
     """Show it at work on bundled data: no key, no network."""
+    if kind is None:
+        _show_rules_at_work(folder, as_json)
+    else:
+        _show_recorded(kind, folder, as_json)
+
+
+def _show_recorded(kind: RecordedKind, folder: Path, as_json: bool) -> None:
+    from coreeval.cli import demo_recorded
+
+    done = demo_recorded.repeat_recorded(kind, folder)
+
+    def words() -> str:
+        lines = _run_lines(demo_recorded.summarize_runs(done))
+        return "\n".join((*lines, *demo_recorded.recorded_lines(done)))
+
+    show(demo_recorded.recorded_document(done), as_json, words)
+    if not all(one.same for one in done):
+        raise typer.Exit(RunError.exit_code)
+
+
+def _show_rules_at_work(folder: Path, as_json: bool) -> None:
     from coreeval.cli.progress import show_progress
     from coreeval.cli.refresh import exit_code, summary_document
     from coreeval.graph.bundled import write_configs, write_memory_config
@@ -59,6 +91,7 @@ def _report(run: "RunSummary") -> Document:
 def _words(runs: "list[RunSummary]", report: Document) -> Iterator[str]:
     *refreshed, memory = runs
     yield from _run_lines(refreshed)
+    yield "Every role was played by rules: they show the workings, not the quality of a model."
     yield ""
     yield "What do targets remember? Small models with known memories, asked about SYNTHETIC items"
     yield "and a SYNTHETIC series (examples/synthetic_memory.py, examples/synthetic_numbers.py)."
@@ -81,7 +114,6 @@ def _run_lines(runs: "list[RunSummary]") -> Iterator[str]:
     for name, meaning in OUTCOMES.items():
         if name in seen and name != "accepted":
             yield f"{name}: {meaning}."
-    yield "Every role was played by rules: they show the workings, not the quality of a model."
 
 
 def _stop_lines(run: "RunSummary") -> Iterator[str]:

@@ -1,17 +1,20 @@
 """The bundled demo: five small benchmarks and their news, with configs for the offline roles.
 
 A sixth, of generated items and a generated series, is for PCR and NumLeak: with targets of which it
-is known what they remember.
+is known what they remember. Four more, of the other kinds of task, come with a recorded run.
 """
 
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import yaml
 
 from coreeval.tools.files import write_text
 
+RecordedKind = Literal["choice", "answer", "summary"]
+"""The kinds of task that the demo repeats from recorded answers: rules cannot write such items."""
 DATASETS: dict[str, dict[str, str]] = {
     "emotion": {"format": "tweeteval", "path": "emotion"},
     "irony": {"format": "tweeteval", "path": "irony"},
@@ -35,6 +38,13 @@ PROBES = ("value", "fictitious")
 """NumLeak's probes, on which its six verdicts are based."""
 WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
 """The period of the fixture's news, so that the demo's result does not depend on the day."""
+RECORDED: Mapping[RecordedKind, tuple[str, ...]] = {
+    "choice": ("quiz",),
+    "answer": ("reading", "trivia"),
+    "summary": ("reports",),
+}
+"""The benchmarks with a recorded run, by the kind of their task."""
+_RECORDING = "run.cassette"
 
 
 def demo_data() -> Path:
@@ -42,6 +52,11 @@ def demo_data() -> Path:
     installed = Path(str(resources.files("coreeval"))) / "_demo"
     source = Path(str(resources.files("coreeval"))).parent / "examples" / "demo"
     return installed if installed.is_dir() else source
+
+
+def recorded_run(name: str) -> Path:
+    """Return the cassette of a bundled benchmark."""
+    return demo_data() / name / _RECORDING
 
 
 def write_configs(folder: Path) -> list[Path]:

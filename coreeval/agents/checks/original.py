@@ -45,7 +45,7 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
     A span that does not occur in the field it names is dropped. Flags are always kept: a warning
     with a wrong quotation is still a warning.
     """
-    spans = _SpanFinder(sample)
+    spans = _SpanFinder(sample, is_one=item_kind(task).is_one)
     given = (lock for lock in extraction.locked if _may_bind(task, extraction, lock))
     locks = [lock for lock in map(spans.lock, given) if lock]
     own = find_fixed_locks(task, sample)
@@ -86,8 +86,8 @@ def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> 
 class _SpanFinder:
     """Finder of spans in the fields of one sample."""
 
-    def __init__(self, sample: Sample) -> None:
-        self._fields = sample.fields
+    def __init__(self, sample: Sample, *, is_one: bool) -> None:
+        self._fields, self._is_one = sample.fields, is_one
 
     def find(self, field: str, span: str) -> str | None:
         return find_span(self._fields.get(field, ""), span)
@@ -102,10 +102,14 @@ class _SpanFinder:
 
     def triple(self, triple: FieldTriple) -> FieldTriple | None:
         """Return a triple spelled as in the text; a tail may summarise a longer passage."""
-        head = self.find(triple.field, triple.head)
+        fields = [triple.field, *(self._fields if self._is_one else ())]
+        head, tail = (
+            next(filter(None, (self.find(name, end) for name in fields)), None)
+            for end in (triple.head, triple.tail)
+        )
         if head is None:
             return None
-        tail = self.find(triple.field, triple.tail) or triple.tail
+        tail = tail or triple.tail
         return triple.model_copy(update={"head": head, "tail": tail})
 
 

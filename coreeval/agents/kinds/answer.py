@@ -207,6 +207,7 @@ ANSWER = ItemKind(
     describe_gold=lambda sample, fields: repr(split_answers(fields)[0]),
     needs_news=lambda task: CONTEXT not in task.fields,
     passage=lambda task: [name for name in task.fields if name == CONTEXT],
+    is_one=True,
     keeps_lines=True,
     lockable=lambda task: (QUESTION,),
     keeps_form=True,

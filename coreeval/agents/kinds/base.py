@@ -75,6 +75,9 @@ class ItemKind:
     plain_text: bool = False
     """Whether an item is nothing but text with a label: then rules can play the roles, several
     originals are labelled in one call, and a text of any length is reworded."""
+    is_one: bool = False
+    """Whether the fields are parts of one item, so that a fact that begins in one may end in
+    another: what a question asks about, and its answer."""
     judges_options: bool = False
     """Whether a judge looks at options one by one."""
     keeps_lines: bool = False

@@ -69,6 +69,7 @@ SUMMARY_KIND = ItemKind(
     ask_facts=_ask_facts,
     is_gold=_is_faithful,
     describe_gold=lambda sample, fields: "a summary that states what matters and nothing else",
+    is_one=True,
     keeps_lines=True,
     lockable=lambda task: (),
     checks=(check_summary,),

@@ -1,0 +1,94 @@
+"""`coreeval demo --kind`: recorded runs of the kinds of task that rules cannot write."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.cli.cassette import replay_document, replay_lines
+from coreeval.cli.output import Document, brief, command
+from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, recorded_run
+
+if TYPE_CHECKING:
+    from coreeval.graph.cassettes.replay import ReplayResult
+    from coreeval.graph.execute import RunSummary
+
+
+def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
+    """Repeat the recorded runs of a kind, each in a new folder.
+
+    Raises:
+        CassetteError: a cassette is damaged.
+        Interrupted: a signal stopped it; the next call begins again, in another folder.
+    """
+    from coreeval.cli.progress import show_progress
+    from coreeval.graph.cassettes.replay import replay
+    from coreeval.graph.execute import RunHooks
+
+    done = list["ReplayResult"]()
+    for name in RECORDED[kind]:
+        out = _find_free(folder / name)
+        with show_progress(name) as watch:
+            hooks = RunHooks(watch=watch)
+            done.append(replay(recorded_run(name), out, dataset=demo_data() / name, around=hooks))
+    return done
+
+
+def _find_free(folder: Path) -> Path:
+    """Return a folder that does not exist, or is empty: this one, or it with a number."""
+    free, number = folder, 1
+    while free.exists() and (not free.is_dir() or any(free.iterdir())):
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    return free
+
+
+def recorded_document(done: "list[ReplayResult]") -> Document:
+    """Return the result of the repeated runs."""
+    return {"replays": [replay_document(one) for one in done]}
+
+
+def summarize_runs(done: "list[ReplayResult]") -> "list[RunSummary]":
+    """Return the repeated runs as runs of any origin."""
+    from coreeval.graph.execute import RunSummary
+    from coreeval.runs.manifest import read_manifest
+
+    return [
+        RunSummary(run_dir=one.run, manifest=read_manifest(one.run / "manifest.json"))
+        for one in done
+    ]
+
+
+def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
+    """Yield whether the bytes are those recorded, an updated sample of each run, where to look."""
+    yield "Every role was played by readers who saw the prompts alone; their answers were recorded."
+    for one in done:
+        yield ""
+        yield from replay_lines(replay_document(one))
+    for one in done:
+        yield ""
+        yield from _show_example(one.run)
+    yield ""
+    yield "Where to look:"
+    for one in done:
+        yield f"  all of it, to click  {command('view', one.run)}"
+        yield f"  how all ended        {command('trace', one.run)}"
+        yield f"  the dataset          {brief(one.run / 'dataset')} (parquet)"
+
+
+def _show_example(run: Path) -> Iterator[str]:
+    """Yield the first sample that was brought up to date, before and after."""
+    from coreeval.tools.clock import utc_now
+    from coreeval.tools.stores.run_store import RunStore
+
+    with RunStore.open(run / "run.db", now=utc_now) as store:
+        one = next(iter(store.sample_results(["accepted"])), None)
+    if one is None or one.result.updated is None:
+        return
+    yield one.sample.id
+    for name, old in one.sample.fields.items():
+        yield f"  {name:<10} {_in_line(old)}"
+        yield f"  {'':<7} -> {_in_line(one.result.updated[name])}"
+
+
+def _in_line(text: str) -> str:
+    return " / ".join(text.split("\n"))
