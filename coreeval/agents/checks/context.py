@@ -14,6 +14,7 @@ from coreeval.agents.text.support import (
     find_unknown_names,
     is_shouted,
     is_title_case,
+    name_month,
 )
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import find_content_words, has_span, mask_spans
@@ -75,9 +76,15 @@ class CheckContext:
 
     @cached_property
     def news_texts(self) -> list[str]:
-        """Return the text of each piece of evidence, with translations of its quotations."""
+        """Return the text of each piece of evidence, with translations of its quotations.
+
+        Where a question may say when something happened, the months of publication follow.
+        """
         translated = [one.translation for one in self.request.plan.statements if one.translation]
-        return [*(evidence_text(item) for item in self.request.evidence), *translated]
+        months = list[str]()
+        if item_kind(self.task).asks_when:
+            months = [name_month(item) for item in self.request.evidence]
+        return [*(evidence_text(item) for item in self.request.evidence), *translated, *months]
 
     @cached_property
     def news_numbers(self) -> list[Number]:

@@ -208,6 +208,7 @@ ANSWER = ItemKind(
     needs_news=lambda task: CONTEXT not in task.fields,
     passage=lambda task: [name for name in task.fields if name == CONTEXT],
     is_one=True,
+    asks_when=True,
     keeps_lines=True,
     lockable=lambda task: (QUESTION,),
     keeps_form=True,

@@ -78,6 +78,9 @@ class ItemKind:
     is_one: bool = False
     """Whether the fields are parts of one item, so that a fact that begins in one may end in
     another: what a question asks about, and its answer."""
+    asks_when: bool = False
+    """Whether the month in which news appeared may be told as the time of what it reports: the
+    answer to a question may depend on it."""
     judges_options: bool = False
     """Whether a judge looks at options one by one."""
     keeps_lines: bool = False

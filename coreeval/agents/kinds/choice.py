@@ -171,6 +171,7 @@ def check_right_option(item: WrittenItem) -> Iterator[Defect]:
 
 CHOICE = ItemKind(
     is_one=True,
+    asks_when=True,
     judges_options=True,
     reworded=_stem,
     written=lambda task: task.fields,

@@ -58,11 +58,11 @@ WEEKDAYS = _split(
     monday tuesday wednesday thursday friday saturday sunday
     """
 )
-MONTHS = _split(
-    """
-    january february march april may june july august september october november december
-    """
-)
+CALENDAR = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+MONTHS = frozenset(CALENDAR)
 MONTH_SHORT = {name[:3]: name for name in MONTHS if name != "may"} | {"sept": "september"}
 """Short forms of month names; they count as months only next to a number."""
 NOT_NAMES = _split(

@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from coreeval.agents.text.language_checks import NAMES, WORDS
 from coreeval.agents.text.lexicon import (
     ABBREVIATIONS,
+    CALENDAR,
     CONDUCT_ALIKE,
     DEMONYMS,
     FUNCTION_WORDS,
@@ -51,6 +52,8 @@ _SHOUTED_WORDS = FUNCTION_WORDS - {"us", "it", "am"}
 _DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians")
 
 
+_DELAY_DAYS = 2
+"""How many days after an event its reports may still appear (own choice)."""
 _ACRONYMS = re.compile(r"[A-Z]{2,}s")
 _CONTRACTED = frozenset(["t", "re", "ve", "ll", "d", "m", "s"])
 
@@ -212,6 +215,19 @@ def _calendar_word(found: re.Match[str], text: str) -> str | None:
 def evidence_text(item: Evidence) -> str:
     """Return the full text of a piece of evidence."""
     return normalise(f"{item.title} . {item.snippet}")
+
+
+def name_month(item: Evidence) -> str:
+    """Return the month and the year in which a piece of evidence appeared, in English.
+
+    Early in a month only the year is sure: what was reported then may have happened in the month
+    before. A day's page of current events has the day of the event itself.
+    """
+    when, surely = item.published_at, item.source == "current_events"
+    is_early = when.day <= _DELAY_DAYS and not surely
+    if is_early and when.month == 1:
+        return ""
+    return f"{when.year}" if is_early else f"{CALENDAR[when.month - 1].title()} {when.year}"
 
 
 def is_quoted_in(quote: str, text: str) -> bool:

@@ -27,7 +27,7 @@ _DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
 _LOUD = re.compile(
     r"\b(?!(?:I|A|OK|TV|US|UK|EU|UN|AI|NFL|NBA|NHL|BBC|CNN|FBI|CIA|GOP)\b)[A-Z]{2,}\b"
 )
-_MACHINE = re.compile("\u2014|\u2013|(?<!&amp)(?<!&lt)(?<!&gt);")
+_MACHINE = re.compile("\u2014|(?<!\\d)\u2013|\u2013(?!\\d)|(?<!&amp)(?<!&lt)(?<!&gt);")
 _FIRST_WORD = re.compile(r"(?!https?://|www\.|pic\.)[^\w@#]*(?P<word>[^\W\d_]\w*)")
 _CAPITAL_DUE = re.compile(
     r"[^\W\d_]{2}\s*(?:[!?]+|\.)\s+[^\W\d_]|\bi(?:'(?:m|d|ve|ll))?(?!\w)|\b(?:im|ive)\b"
