@@ -99,7 +99,9 @@ class BatchCollector:
         """Cancel a batch; return whether it has ended by that and was collected."""
         known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.cancel, batch.provider_id))
-        batch = await self._batches.update(batch, describe_state(state))
+        now = self._run.now().isoformat(timespec="seconds")
+        asked = {"cancelled_at": now, **describe_state(state)}
+        batch = await self._batches.update(batch, asked)
         return state.phase == "ended" and await self._collect(batch, known, state)
 
     async def _look(self, batch: Batch) -> bool:
@@ -111,14 +113,8 @@ class BatchCollector:
         known = self._models.find(batch, batch.folder)
         state = await self._models.ask(known, partial(known.endpoint.look, batch.provider_id))
         batch = await self._batches.update(batch, describe_state(state))
-        waits = self._batching.config.max_wait_s
-        if state.phase == "running" and _is_cancelled(state):
-            if self._waited_s(batch) <= 2 * waits:
-                return False
-            return await self._give_up(batch, state, "its cancellation is not confirmed")
         if state.phase == "running":
-            is_overdue = not batch.folder and self._waited_s(batch) > waits
-            return is_overdue and await self._cancel(batch)
+            return await self._wait_longer(batch, state)
         if state.phase == "ended":
             return await self._collect(batch, known, state)
         if state.phase == "lost":
@@ -136,8 +132,23 @@ class BatchCollector:
             "account have ended, or ask without batches: --live",
         )
 
-    def _waited_s(self, batch: Batch) -> float:
-        return (self._run.now() - batch.made).total_seconds()
+    async def _wait_longer(self, batch: Batch, state: BatchState) -> bool:
+        """Cancel a batch that takes too long; return whether it has ended by that.
+
+        While the provider says that it is at work, a batch is never given up: what it answers is
+        billed. A provider that takes no notice of a cancellation is asked again after `max_wait`.
+        """
+        waited = self._run.now() - (batch.cancelled or batch.made)
+        if batch.folder or waited.total_seconds() <= self._batching.config.max_wait_s:
+            return False
+        if not _is_cancelled(state):
+            return await self._cancel(batch)
+        if batch.id not in self._batching.told_slow:
+            self._batching.told_slow.add(batch.id)
+            note = f"{batch.model}: the provider does not end the batch {batch.provider_id}, which "
+            note += "is cancelled; what it answers may be billed, so that nothing of it is asked "
+            self._run.tell(self._run.stage, note=f"{note}again before it has ended")
+        return False
 
     async def _give_up(self, batch: Batch, state: BatchState, reason: str) -> bool:
         """Send the calls of a batch again; its reservations stay spent: it may have been billed."""
@@ -164,7 +175,8 @@ class BatchCollector:
         is_whole = not (_is_cancelled(state) or state.status == "expired")
         missing = {key: each for key, each in left.items() if not each.is_unprocessed}
         unprocessed = {key: each for key, each in left.items() if each.is_unprocessed}
-        to = LIVE if _is_cancelled(state) or self._batching.always_live else ""
+        was_cancelled = bool(batch.cancelled) or _is_cancelled(state)
+        to = LIVE if was_cancelled or self._batching.always_live else ""
         await self._batches.put_back(batch, unprocessed, reason=_NOT_PROCESSED, to=to)
         await self._batches.put_back(
             batch, missing, reason=_NOT_PROCESSED, to=to, is_billed=is_whole

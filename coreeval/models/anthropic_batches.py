@@ -215,7 +215,7 @@ class AnthropicBatches:
                 return lost_batch(provider_id, failure.message)
             if failure.kind in ("rejected", "transient"):  # it has ended already
                 state = await self.look(provider_id)
-                if state.phase != "running":
+                if state.phase != "running" or state.status.startswith("cancel"):
                     return state
             raise
         return self._to_state(self._wire.parse(_Batch, told.http_response.content))

@@ -63,6 +63,8 @@ class Batching:
     """Models without a price for batches, once that was told."""
     told_full: set[str] = field(default_factory=set)
     """Models of which their provider takes no more for now, once that was told."""
+    told_slow: set[str] = field(default_factory=set)
+    """Cancelled batches that their provider does not end, once that was told."""
     without_batches: set[str] = field(default_factory=set)
     """Endpoints that turned out to have no batches."""
 

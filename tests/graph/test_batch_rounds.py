@@ -339,6 +339,24 @@ def test_a_batch_that_takes_too_long_is_cancelled_and_its_rest_asked_live(
     assert_as_live(lab, undisturbed)
 
 
+def test_a_cancelled_batch_is_waited_for_as_long_as_its_provider_is_at_work(
+    lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
+) -> None:
+    priced(lab)
+    provider.ends, provider.cancels_slowly, notes = False, True, list[str]()
+    begin(lab)
+    for hours in (50, 50.1, 80, 200):
+        later = utc_now() + timedelta(hours=hours)
+        done = go_on(lab, now=lambda: later, watch=lambda told: notes.append(told.note))  # noqa: B023
+        assert done.manifest.status == "waiting"
+    assert provider.sizes == [FEW] and len(provider.cancelled) == 1
+    assert [note for note in notes if "which is cancelled; what it answers may be billed" in note]
+    provider.ends, provider.cancels_slowly = True, False
+    go_on(lab, waits=True)
+    assert_as_live(lab, undisturbed)
+    assert set(provider.paid.values()) == {1} and lab.manifest.cost.unknown_usd == 0
+
+
 def test_paid_answers_are_not_thrown_away_because_a_late_download_fails(
     lab: Lab, provider: FakeProvider, undisturbed: Undisturbed
 ) -> None:

@@ -24,6 +24,8 @@ class FakeProvider:
     url: str
     ends: bool = True
     """Whether batches end when they are looked at."""
+    cancels_slowly: bool = False
+    """Whether a cancelled batch goes on until batches end."""
     refuses: str = ""
     """Why batches fail their validation."""
     has_batches: bool = True
@@ -50,6 +52,8 @@ class FakeProvider:
     paid: Counter[str] = field(default_factory=Counter)
     """How often each request was answered in a batch."""
     deleted: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    """The batches that were to be cancelled, as often as that was asked for."""
 
     @property
     def sizes(self) -> list[int]:
@@ -137,13 +141,19 @@ class FakeBatches:
                 return state
             provider.queued.add(provider_id)
         if provider.ends and state.phase == "running":
-            state = replace(state, phase="ended", status="completed", succeeded=state.total)
+            status = "cancelled" if state.status == "cancelling" else "completed"
+            state = replace(state, phase="ended", status=status, succeeded=state.total)
             provider.states[provider_id] = state
             provider.queued.discard(provider_id)
         return state
 
     async def cancel(self, provider_id: str) -> BatchState:
-        state = replace(self.provider.states[provider_id], phase="ended", status="cancelled")
+        self.provider.cancelled.append(provider_id)
+        state = self.provider.states[provider_id]
+        if self.provider.cancels_slowly:
+            state = replace(state, status="cancelling")
+        else:
+            state = replace(state, phase="ended", status="cancelled")
         self.provider.states[provider_id] = state
         return state
 

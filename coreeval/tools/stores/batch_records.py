@@ -134,9 +134,16 @@ class Batch:
     """When its results could not be read first; "" if they could."""
     made_at: str
     sent_at: str
+    cancelled_at: str
+    """When the provider was last asked to cancel it; "" if it was not."""
     ended_at: str
 
     @property
     def made(self) -> datetime:
         """When it was made."""
         return datetime.fromisoformat(self.made_at)
+
+    @property
+    def cancelled(self) -> datetime | None:
+        """When the provider was last asked to cancel it; None if it was not."""
+        return datetime.fromisoformat(self.cancelled_at) if self.cancelled_at else None

@@ -82,6 +82,7 @@ batches = Table(
     Column("unreadable_at", String(40), nullable=False, server_default=""),
     Column("made_at", String(40), nullable=False),
     Column("sent_at", String(40), nullable=False, server_default=""),
+    Column("cancelled_at", String(40), nullable=False, server_default=""),
     Column("ended_at", String(40), nullable=False, server_default=""),
 )
 """The batches of questions that were sent to providers."""
