@@ -10,13 +10,13 @@ import json
 import tempfile
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import IO, Any, Final
 from urllib.parse import quote
 
 import anthropic
 import httpx2
-from pydantic import AwareDatetime, BaseModel
+from pydantic import BaseModel
 
 from coreeval.config import ModelConfig
 from coreeval.models.anthropic import endpoint_url, read_answer, to_failure
@@ -26,12 +26,12 @@ from coreeval.models.batch_http import (
     BatchHttpClient,
     BatchWire,
     FileId,
-    Outcome,
     has_status,
     iter_file,
     make_timeout,
-    unknown_result,
+    parse_time,
 )
+from coreeval.models.batch_results import Outcome, unknown_result
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
@@ -76,13 +76,13 @@ class _Batch(BaseModel):
 
     id: FileId
     processing_status: str
-    created_at: AwareDatetime | None = None
+    created_at: Any = None
     archived_at: Any = None
     request_counts: dict[str, Any]
 
     @property
     def made_at(self) -> datetime | None:
-        return self.created_at.astimezone(UTC) if self.created_at else None
+        return parse_time(self.created_at)
 
     def count(self, *names: str) -> int:
         """Return how many requests are in one of some states."""

@@ -17,7 +17,7 @@ from typing import TypeVar
 from langchain_core.messages import AIMessage
 
 from coreeval.config import ModelConfig
-from coreeval.models.batch_http import iter_answers
+from coreeval.models.batch_results import iter_answers
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,

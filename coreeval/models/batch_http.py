@@ -1,30 +1,26 @@
-"""Batches over HTTP: a client for their files, what each failure means, and results line by line.
+"""Batches over HTTP: a client for their files, their lists, and what each failure means.
 
 The SDKs are given an ordinary client of httpx2, since they upload forms and read long responses
 piece by piece.
 """
 
 import asyncio
-import json
-import re
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import IO, Annotated, Any, Final, Protocol, TypeVar
 
 import anthropic
 import httpx2
 import openai
-from langchain_core.messages import AIMessage
 from pydantic import BaseModel, Field, ValidationError
 
+from coreeval.models.batch_results import Outcome, iter_answers
 from coreeval.models.batches import NO_BATCHES, BatchAnswer, QueueFull
-from coreeval.models.chat import mask_answer
 from coreeval.models.failures import CallFailure, clean_message
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
-from coreeval.tools.http import MOST_BODY_BYTES, MOST_PARTS, read_bounded, to_same_host
+from coreeval.tools.http import read_bounded, to_same_host
 
 TRANSFER_S: Final = 600.0
 """Longest time to send a batch or to fetch its results: 32 MiB at 0.5 Mbit/s (own choice)."""
@@ -44,7 +40,6 @@ QUEUE_FULL: Final = "token_limit_exceeded"
 
 FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$")]
 """What a provider calls a file or a batch; it becomes part of a path."""
-Outcome = AIMessage | CallFailure | None
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
 
@@ -313,79 +308,22 @@ def make_timeout(seconds: float) -> httpx2.Timeout:
     return httpx2.Timeout(seconds, connect=min(_CONNECT_S, seconds))
 
 
-def parse_unix_time(told: object) -> datetime | None:
-    """Return a time that is told in seconds since 1970; None if it is none."""
-    if isinstance(told, bool) or not isinstance(told, int | float):
-        return None
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(told, UTC)
-    return None
+_YEARS: Final = range(1970, 9999)
+"""Years of times that can be reckoned with: a zone or a span leads out of the calendar beyond."""
 
 
-_CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"([^"\\]{1,200})"')
-
-
-def iter_answers(
-    file: IO[bytes], read: Callable[[dict[str, object]], Outcome], secret: str
-) -> Iterator[BatchAnswer]:
-    """Yield what became of the requests of a batch, from the JSON lines of its results.
+def parse_time(told: object) -> datetime | None:
+    """Return a time that a provider tells, in UTC; None if it is none.
 
     Args:
-        file: The lines.
-        read: Returns what became of a request, from its line.
-        secret: The key, which is masked in answers.
-
-    Raises:
-        CallFailure: the last line is no JSON and has no end, as in a file that was cut.
+        told: Seconds since 1970, or ISO 8601 with its offset.
     """
-    for number in count(1):
-        line = file.readline(MOST_LINE_BYTES + 1)
-        if not line:
-            return
-        if len(line) > MOST_LINE_BYTES or line.count(b",") > MOST_PARTS:
-            _skip_line(file, line)
-            yield _too_long(line)
-        elif line.strip():
-            fields = _parse_line(line, number)
-            custom_id = fields.get("custom_id")
-            outcome = read(fields)
-            if isinstance(outcome, AIMessage):
-                outcome = mask_answer(outcome, secret)
-            yield BatchAnswer(
-                custom_id=custom_id[:200] if isinstance(custom_id, str) else "", outcome=outcome
-            )
-
-
-MOST_LINE_BYTES: Final = MOST_BODY_BYTES
-"""Most bytes of one result, as of a live answer."""
-
-
-def _parse_line(line: bytes, number: int) -> dict[str, object]:
-    """Return the object in a line; bytes that are no UTF-8 stay what no answer may hold."""
-    with suppress(ValueError, RecursionError):
-        fields = json.loads(line.decode(errors="surrogateescape"))
-        return fields if isinstance(fields, dict) else {}
-    if line.endswith(b"\n"):
-        return {}  # it answers no question; those behind it do
-    told = f"the file of results ends in the middle of line {number}"
-    raise CallFailure("transient", told)
-
-
-def _skip_line(file: IO[bytes], line: bytes) -> None:
-    while line and not line.endswith(b"\n"):
-        line = file.readline(MOST_LINE_BYTES)
-
-
-def _too_long(line: bytes) -> BatchAnswer:
-    found = _CUSTOM_ID.search(line[:2000])
-    told = f"the result has more than {MOST_LINE_BYTES >> 20} MiB or {MOST_PARTS:,} parts"
-    return BatchAnswer(
-        custom_id=found.group(1).decode(errors="replace") if found else "",
-        outcome=CallFailure("transient", told, billed=True),
-    )
-
-
-def unknown_result(told: object, secret: str) -> CallFailure:
-    """Return the failure of a result of a kind that is not known."""
-    start = clean_message(str(told)[:400], secret)[:80]
-    return CallFailure("transient", f"the result is of an unknown kind: {start!r}", billed=True)
+    moment = None
+    with suppress(ValueError, OverflowError, OSError):
+        if isinstance(told, str):
+            moment = datetime.fromisoformat(told)
+        elif isinstance(told, int | float) and not isinstance(told, bool):
+            moment = datetime.fromtimestamp(told, UTC)
+    if moment is None or moment.tzinfo is None or moment.year not in _YEARS:
+        return None
+    return moment.astimezone(UTC)

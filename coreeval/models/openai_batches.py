@@ -25,12 +25,11 @@ from coreeval.models.batch_http import (
     BatchHttpClient,
     BatchWire,
     FileId,
-    Outcome,
     has_status,
     make_timeout,
-    parse_unix_time,
-    unknown_result,
+    parse_time,
 )
+from coreeval.models.batch_results import Outcome, unknown_result
 from coreeval.models.batches import (
     MOST_BATCH_BYTES,
     MOST_BATCH_REQUESTS,
@@ -107,7 +106,7 @@ class _File(BaseModel):
 
     @property
     def made_at(self) -> datetime | None:
-        return parse_unix_time(self.created_at)
+        return parse_time(self.created_at)
 
 
 class _Batch(BaseModel):
@@ -125,7 +124,7 @@ class _Batch(BaseModel):
 
     @property
     def made_at(self) -> datetime | None:
-        return parse_unix_time(self.created_at)
+        return parse_time(self.created_at)
 
 
 class _FileList(BaseModel):

@@ -6,18 +6,21 @@ from datetime import timedelta
 import pytest
 
 from coreeval.models import close_models
+from coreeval.models.batch_http import parse_time
 from coreeval.models.failures import CallFailure
 from tests.models.batch_kit import (
     answers_of,
     both,
     custom_id,
     echo,
+    ids_of,
     just_now,
     open_batches,
     read_until_failure,
     requests_of,
     run,
 )
+from tests.support import batch_server
 from tests.support.batch_server import BatchServer
 
 
@@ -119,7 +122,7 @@ async def test_an_unknown_kind_of_result_is_a_failure_of_its_id(
 async def test_a_result_that_is_too_long_is_a_failure_of_its_id(
     server: BatchServer, speech: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coreeval.models.batch_http.MOST_LINE_BYTES", 2000)
+    monkeypatch.setattr("coreeval.models.batch_results.MOST_LINE_BYTES", 2000)
     server.faults.odd_lines = [f'{{"custom_id": "long", "x": "{"y" * 9000}"}}']
     batches = open_batches(server, speech)
     read = await answers_of(batches, await run(batches, requests_of(server, speech, 1)))
@@ -150,3 +153,43 @@ async def test_a_list_that_does_not_end_proves_nothing(
     server.faults.most_listed = 2
     with pytest.raises(CallFailure, match="does not end"):
         await batches.find("b-1", {"x"}, since=just_now() - timedelta(hours=1))
+
+
+# -- times ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "year"),
+    [
+        (1.0, 1970),
+        ("2026-01-01T00:30:00+01:00", 2025),
+        ("2026-01-01T00:00:00Z", 2026),
+        ("2026-01-01T00:00:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        (1e18, None),
+        (-1e18, None),
+        (float("nan"), None),
+        (True, None),
+        ("soon", None),
+        ([], None),
+    ],
+)
+def test_a_time_at_the_edge_of_the_calendar_is_none(told: object, year: int | None) -> None:
+    moment = parse_time(told)
+    assert (moment and moment.year) == year
+
+
+@both
+@pytest.mark.parametrize("told", ["9999-12-31T23:59:59-14:00", 1e18, "soon"])
+async def test_an_odd_time_hides_no_batch(
+    server: BatchServer, speech: str, told: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = getattr(batch_server, f"{speech}_batch")
+    changed = {"created_at": told}
+    monkeypatch.setattr(batch_server, f"{speech}_batch", lambda batch: original(batch) | changed)
+    batches, requests = open_batches(server, speech), requests_of(server, speech, 1, 2)
+    state = await run(batches, requests)
+    assert (state.phase, state.created_at) == ("ended", None)
+    found = await batches.find("b-1", ids_of(requests), since=just_now())
+    assert found is not None and found.provider_id == state.provider_id
