@@ -109,15 +109,15 @@ def _task_mistakes(task: str) -> list[str]:
 def _window(setup: "Setup") -> list[str]:
     from coreeval.cli.output import target_lines, window_lines
     from coreeval.runs.languages import describe_language
-    from coreeval.tasks import explain_task
+    from coreeval.tasks import explain_task, kind_of
 
     window, task = setup.window, setup.config.task
-    labels = ", ".join(label.name for label in setup.task.labels)
+    gold = kind_of(setup.task).describe(setup.task)
     notes = explain_task(task) if Path(task).is_file() else []
     language = describe_language(setup.task.language)
     notes += [language] if language else []
     span = [*window_lines(window, setup.window_start), *target_lines(window, setup.target_dates)]
-    return [f"{setup.task.name}: {labels}", *notes, *span]
+    return [f"{setup.task.name}: {gold}", *notes, *span]
 
 
 def _benchmark(setup: "Setup") -> list[str]:

@@ -266,6 +266,7 @@ def _is_answer(fields: Texts, label: str) -> bool:
 
 
 ANSWER = Kind(
+    describe=lambda task: f"a short answer: {', '.join(known.name for known in TYPES)}",
     name="answer",
     labels=lambda task: TYPES,
     required=lambda task: (*task.fields, ANSWERS),

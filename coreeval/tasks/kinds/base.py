@@ -120,6 +120,8 @@ class Kind:
     template_variables: tuple[str, ...] = ("item",)
     """What a template may name besides fields, `$labels` and `$target`: `$item` shows all fields
     that are not hidden."""
+    describe: Callable[[Task], str]
+    """Returns what the gold of a task's samples is, in a few words."""
     gold_variable: str = ""
     """The variable that spells out what the answer can be; empty where it can be anything."""
 

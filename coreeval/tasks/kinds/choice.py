@@ -305,4 +305,5 @@ CHOICE = Kind(
     ),
     template_variables=("item", "choices"),
     gold_variable="choices",
+    describe=lambda task: f"one of at most {task.options} options",
 )

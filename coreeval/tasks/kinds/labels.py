@@ -72,4 +72,5 @@ LABELS = Kind(
     ),
     template_variables=(),
     gold_variable="labels",
+    describe=lambda task: ", ".join(label.name for label in task.labels),
 )

@@ -55,6 +55,7 @@ def _adapt(task: Task, names: object) -> Task:
 
 
 SUMMARY_KIND = Kind(
+    describe=lambda task: "a reference summary",
     name="summary",
     labels=lambda task: (_LABEL,),
     required=lambda task: (*task.fields, SUMMARY),
