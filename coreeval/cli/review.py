@@ -14,6 +14,7 @@ import typer
 from coreeval.cli.options import LARGEST_COUNT
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import UsageError
+from coreeval.tasks.kinds import find_display, title_fields
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
@@ -79,12 +80,14 @@ def _page_lines(shown: ReviewPage) -> Iterator[str]:
 
 
 def _sample_lines(each: "ReviewEntry") -> Iterator[str]:
-    yield f"{one_line(each.sample)}   label: {each.label}{_format_decision(each.decision)}"
+    kind = find_display(each.original, each.label)
+    told = f"{kind.label_title}: {each.label}"
+    yield f"{one_line(each.sample)}   {told}{_format_decision(each.decision)}"
     for why in each.why:
         yield from _entry_lines("why", f"{why.reason.replace('_', ' ')}: {why.detail}")
-    for name, text in each.original.items():
+    for name, text in title_fields(each.original, each.label).items():
         yield from _entry_lines("original", _field_text(name, text, each))
-    for name, text in each.new.items():
+    for name, text in title_fields(each.new, each.label).items():
         yield from _entry_lines("new", _field_text(name, text, each))
     for fact in each.facts:
         yield from _fact_lines(fact)

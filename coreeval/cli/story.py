@@ -16,11 +16,13 @@ from coreeval.cli.output import (
     wrap_text,
 )
 from coreeval.meanings import OUTCOMES, RUNGS, STEPS
+from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.formatting import describe_price, format_price
 
 if TYPE_CHECKING:
     from coreeval.runs.history import CallHistory, SampleHistory, StepHistory
-    from coreeval.schema import Evidence, Freshness, ReplacedFact, TrainEnd, Triple
+    from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, TrainEnd, Triple
+    from coreeval.tools.text import DiffPiece
 
 
 def describe_trouble(call: "CallHistory") -> str:
@@ -63,6 +65,10 @@ def _block_lines(title: str, text: str) -> Iterator[str]:
             yield f"    | {part.strip()}"
 
 
+MOST_CHARACTERS = 3000
+"""The most characters shown of a text, and of a piece of a difference."""
+PIECE_END = 200
+"""The characters shown at each end of a longer piece that is the same."""
 NEWS_SHOWN = 3
 """Most pieces of news shown of those offered to a sample."""
 EvidenceById = Mapping[str, "Evidence"]
@@ -91,8 +97,9 @@ def story_lines(
 ) -> Iterator[str]:
     """Yield the lines of a sample's story, from the original to its outcome."""
     sample = story.sample
-    yield f"{one_line(sample.id)}   label: {one_line(sample.label_text)}"
-    yield from text_lines("original", sample.fields)
+    display = find_display(sample.fields, sample.label_text)
+    yield f"{one_line(sample.id)}   {display.label_title}: {one_line(sample.label_text)}"
+    yield from text_lines("original", _cut_texts(sample.fields, sample.label_text))
     attempt = 0
     for step in story.steps:
         if step.attempt > attempt:
@@ -117,13 +124,49 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
     times = f"{result.attempts} {_plural('attempt', result.attempts)}"
     yield f"{result.outcome} after {times}: {OUTCOMES[result.outcome]}"
     yield from wrap_text(result.reason)
-    yield from text_lines("semantic", result.semantic or {})
-    yield from difference_lines(story.diffs, "original", "semantic")
-    yield from text_lines("updated", result.updated or {})
-    yield from difference_lines(story.diffs, "original", "updated")
+    yield from _arm_lines(story, "semantic", result.semantic or {})
+    yield from _arm_lines(story, "updated", result.updated or {})
     yield from _fact_lines(result.facts, story.evidence)
     yield from _freshness_lines(result.freshness)
     yield from wrap_text(_format_cost(story))
+
+
+def _arm_lines(story: "SampleHistory", arm: "Arm", fields: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts of an arm, then what differs from the original in fields that are shown."""
+    sample = story.sample
+    display = find_display(sample.fields, sample.label_text)
+    yield from text_lines(arm, _cut_texts(fields, sample.label_text))
+    titles = display.titles(fields, sample.label_text)
+    shown = [
+        one.model_copy(
+            update={"field": titles[one.field], "pieces": tuple(map(_cut_piece, one.pieces))}
+        )
+        for one in story.diffs
+        if one.field in titles
+    ]
+    yield from difference_lines(shown, "original", arm)
+
+
+def _cut_texts(fields: Mapping[str, str], label: str) -> dict[str, str]:
+    """Return the texts by their titles, the beginning of those that are long."""
+    return {
+        title: text if len(text) <= MOST_CHARACTERS else _cut_text(text, MOST_CHARACTERS, 0)
+        for title, text in title_fields(fields, label).items()
+    }
+
+
+def _cut_piece(piece: "DiffPiece") -> "DiffPiece":
+    """Return a piece of a difference, both ends of one that is long."""
+    if len(piece.text) <= MOST_CHARACTERS:
+        return piece
+    end = PIECE_END if piece.op == "same" else MOST_CHARACTERS // 2
+    return piece.model_copy(update={"text": _cut_text(piece.text, end, end)})
+
+
+def _cut_text(text: str, begin: int, end: int) -> str:
+    """Return both ends of a text, and between them how much is left out."""
+    left_out = f" [{len(text) - begin - end:,} characters more: --json] "
+    return text[:begin] + left_out + text[len(text) - end :]
 
 
 def _format_cost(story: "SampleHistory") -> str:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from coreeval import meanings
+from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.text import DiffPiece, word_diff
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.comparison import (
@@ -46,10 +47,19 @@ class SamplePair:
     """By arm and field, the diff from the earlier side's words to the later side's."""
 
     @property
+    def label_title(self) -> str:
+        """Return what the label of the sample is."""
+        side = self.after or self.before
+        if side is None:
+            return ""
+        fields = side.original or side.updated or side.semantic or {}
+        return find_display(fields, side.label).label_title
+
+    @property
     def original(self) -> Mapping[str, str]:
         """Return the original text, from whichever side may show it."""
-        sides = (side.original for side in (self.before, self.after) if side)
-        return next(filter(None, sides), {})
+        sides = [side for side in (self.before, self.after) if side and side.original]
+        return title_fields(sides[0].original or {}, sides[0].label) if sides else {}
 
 
 def show_comparison(request: Request) -> Response:
@@ -144,8 +154,19 @@ def _diff_texts(
     for arm in ("updated", "semantic"):
         old, new = (getattr(side, arm) or {} if side else {} for side in (was, now))
         if arm in one.kinds or not (was and now):
-            fields = dict.fromkeys((*new, *old))
-            yield arm, {name: word_diff(old.get(name, ""), new.get(name, "")) for name in fields}
+            titles = _title_fields({**old, **new}, now or was)
+            yield (
+                arm,
+                {
+                    title: word_diff(old.get(name, ""), new.get(name, ""))
+                    for name, title in titles.items()
+                },
+            )
+
+
+def _title_fields(fields: Mapping[str, str], side: SideSample | None) -> Mapping[str, str]:
+    label = side.label if side else ""
+    return find_display(fields, label).titles(fields, label)
 
 
 @dataclass(frozen=True, kw_only=True)

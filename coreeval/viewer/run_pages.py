@@ -28,7 +28,10 @@ from coreeval.runs.manifest import Manifest
 from coreeval.runs.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.runs.status import RunStatus, read_status
 from coreeval.schema import RoleName
+from coreeval.tasks.kinds import Display, find_display
+from coreeval.tasks.kinds.labels import LABELS
 from coreeval.tools.stores.run_overview import CallSum, Overview
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 from coreeval.viewer.catalog import RunCatalog, find_run_path, open_requested_run
 from coreeval.viewer.rendering import render_page
@@ -222,6 +225,12 @@ def measure_quality(overview: Overview) -> RunQuality:
     )
 
 
+def find_run_display(store: RunStore) -> Display:
+    """Return how people read the samples of a run, by its first."""
+    samples = [store.sample(row.sample) for row in store.listing.page(limit=1).rows]
+    return find_display(samples[0].fields, samples[0].label_text) if samples else LABELS.display
+
+
 def _measure_rejections(overview: Overview, name: str) -> Score:
     """Return the share of a judge's verdicts that were rejections."""
     for said in overview.verdicts:
@@ -252,6 +261,7 @@ def show_run(request: Request) -> Response:
             costs=costs,
             cost=add_costs(costs),
             quality=measure_quality(overview),
+            display=find_run_display(run.store),
             roles=_list_models(run.manifest),
             meanings=MEANINGS,
         )

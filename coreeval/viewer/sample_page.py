@@ -25,7 +25,10 @@ from coreeval.runs.history import (
     redact_history,
 )
 from coreeval.runs.open import open_run_calls
-from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
+from coreeval.schema import Evidence, Precision, ReplacedFact, Sample, Verdict
+from coreeval.tasks.kinds import Display, find_display
+from coreeval.tasks.kinds.answer import ANSWERS
+from coreeval.tasks.kinds.choice import CHOICE, option_fields
 from coreeval.tools.stores.run_queries import Neighbours
 from coreeval.viewer.catalog import OpenRun, open_requested_run
 from coreeval.viewer.rendering import build_run_url, read_sample_id, render_page
@@ -151,6 +154,24 @@ def select_diffs(history: SampleHistory, before: str, after: str) -> dict[str, A
     return {one.field: one for one in history.diffs if (one.before, one.after) == (before, after)}
 
 
+def show_kind(sample: Sample) -> Display:
+    """Return how people read the sample."""
+    return find_display(sample.fields, sample.label_text)
+
+
+def title_texts(sample: Sample) -> Mapping[str, str]:
+    """Return the title of each field with a text of its own; options have none."""
+    titles = show_kind(sample).titles(sample.fields, sample.label_text)
+    options = list_options(sample)
+    return {name: title for name, title in titles.items() if name not in options}
+
+
+def list_options(sample: Sample) -> Sequence[str]:
+    """Return the letters of a choice's options; empty for another kind."""
+    display = show_kind(sample)
+    return option_fields(list(sample.fields)) if display is CHOICE.display else ()
+
+
 def indent_json(text: str) -> str:
     """Return a model's answer with its JSON indented, or unchanged if it is not JSON."""
     try:
@@ -166,6 +187,7 @@ def format_details(value: Mapping[str, object]) -> str:
 
 
 HELPERS: Mapping[str, object] = {
+    "ANSWERS": ANSWERS,
     "DATED": DATE_SOURCES,
     "moments": time_steps,
     "chapters": group_steps,
@@ -174,6 +196,9 @@ HELPERS: Mapping[str, object] = {
     "last_text": find_last_text,
     "objections": list_objections,
     "diffs_between": select_diffs,
+    "display": show_kind,
+    "titles": title_texts,
+    "options": list_options,
     "pretty": indent_json,
     "as_json": format_details,
 }

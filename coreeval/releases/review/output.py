@@ -13,6 +13,7 @@ from coreeval.errors import UsageError
 from coreeval.releases.review.decisions import PersonMention, ReviewEntry, Verdict
 from coreeval.releases.review.persons import SHORTEST_NAME
 from coreeval.releases.review.review import Choice, Review
+from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.files import write_text
 from coreeval.tools.text import (
     find_columns,
@@ -36,7 +37,8 @@ def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]
     environment = Environment(
         autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"marked": _mark_names, "is_web": _is_web}
+    environment.filters |= {"marked": _mark_names, "is_web": _is_web, "titled": title_fields}
+    environment.filters["label_title"] = lambda texts, label: find_display(texts, label).label_title
     page = environment.from_string(template.read_text(encoding="utf-8")).render(
         run=str(review.run),
         command=command("review", review.run),
@@ -103,8 +105,8 @@ def _sheet_cells(each: ReviewEntry) -> Sequence[str]:
         "; ".join(named.name for named in each.names),
         "; ".join(f"{why.reason}: {why.detail}" for why in each.why),
         each.label,
-        join_fields(each.original),
-        join_fields(each.new),
+        join_fields(title_fields(each.original, each.label)),
+        join_fields(title_fields(each.new, each.label)),
         "\n".join(fact.told for fact in each.facts),
         "\n".join(f"{fact.published_at[:10]} {fact.url} {fact.source}" for fact in each.facts),
         said.by if said else "",

@@ -8,7 +8,7 @@ judges and targets are not shown. The task of one sample has exactly the fields 
 from collections.abc import Iterable, Mapping
 
 from coreeval.schema import Task, TaskKind
-from coreeval.tasks.kinds.answer import ANSWER
+from coreeval.tasks.kinds.answer import ANSWER, ANSWERS
 from coreeval.tasks.kinds.base import (
     ColumnType,
     Display,
@@ -43,9 +43,13 @@ def find_display(fields: Texts, label: str) -> Display:
 
 
 def title_fields(fields: Texts, label: str) -> dict[str, str]:
-    """Return a sample's texts by their titles: the right option and what answers are is told."""
+    """Return a sample's texts by their titles, which tell the right option and the answers' type.
+
+    Accepted answers stand in one line.
+    """
     titles = find_display(fields, label).titles(fields, label)
-    return {title: fields[name] for name, title in titles.items() if name in fields}
+    texts = {**fields, ANSWERS: " | ".join(fields.get(ANSWERS, "").split("\n"))}
+    return {title: texts[name] for name, title in titles.items() if name in fields}
 
 
 def adapt_task(task: Task, fields: Iterable[str]) -> Task:
