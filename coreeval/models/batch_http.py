@@ -176,7 +176,7 @@ class BatchWire:
         """
         with suppress(ValidationError):
             return model.model_validate_json(body)
-        start = clean_message(body[:400].decode(errors="replace"), self._secret)[:80]
+        start = clean_message(body.decode(errors="replace"), self._secret)[:80]
         told = f"what came back is no {model.__name__.strip('_').lower()}: {start!r}"
         raise CallFailure("transient", told, billed=billed)
 

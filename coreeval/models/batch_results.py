@@ -80,5 +80,5 @@ def _too_long(line: bytes) -> BatchAnswer:
 
 def unknown_result(told: object, secret: str) -> CallFailure:
     """Return the failure of a result of a kind that is not known."""
-    start = clean_message(str(told)[:400], secret)[:80]
+    start = clean_message(str(told), secret)[:80]
     return CallFailure("transient", f"the result is of an unknown kind: {start!r}", billed=True)

@@ -41,6 +41,8 @@ class Faults:
     """A batch is made, and the reply is a gateway's page."""
     queue_full: Literal["", "created", "validated"] = ""
     """When a batch is refused because the account has too much queued."""
+    page: str = ""
+    """What is said in place of everything about files and batches: a gateway's page."""
     bad_lines: list[int] = field(default_factory=list)
     """Lines, from 1, that the validation refuses."""
     never_ends: bool = False

@@ -101,6 +101,8 @@ class BatchServer(LLMServer):
             self.keys.append(request.headers.get("authorization", ""))
             if self.faults.no_batches:
                 return error_response(404, "Not Found")
+            if self.faults.page:
+                return web.Response(text=self.faults.page, content_type="text/html")
         return await handler(request)
 
     async def _set_faults(self, http: web.Request) -> web.Response:
