@@ -14,7 +14,8 @@ from typing import IO, Annotated, Any, Final, Protocol, TypeVar
 import anthropic
 import httpx2
 import openai
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from coreeval.models.batch_results import Outcome, iter_answers
 from coreeval.models.batches import NO_BATCHES, BatchAnswer, QueueFull
@@ -38,8 +39,20 @@ QUEUE_FULL: Final = "token_limit_exceeded"
 """OpenAI's code for more tokens in the open batches of a model than the account may have
 (https://developers.openai.com/api/docs/guides/batch)."""
 
-FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$")]
-"""What a provider calls a file or a batch; it becomes part of a path."""
+_HOLDS_KEY: Final = "holds_key"
+_SHORTEST_KEY: Final = 8
+"""Fewest characters of a key that is looked for in ids: shorter ones stand in for none."""
+
+
+def _refuse_key(told: str, info: ValidationInfo) -> str:
+    secret = (info.context or {}).get("secret", "")
+    if len(secret) >= _SHORTEST_KEY and secret in told:
+        raise PydanticCustomError(_HOLDS_KEY, "it holds the key")
+    return told
+
+
+FileId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][!-~]{0,511}$"), AfterValidator(_refuse_key)]
+"""What a provider calls a file or a batch; it becomes part of a path, and is stored and shown."""
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
 
@@ -172,10 +185,16 @@ class BatchWire:
         """Return a response's body as a model.
 
         Raises:
-            CallFailure: it is something else.
+            CallFailure: it is something else; or it names something by the key that it was sent
+                (`unknown`).
         """
-        with suppress(ValidationError):
-            return model.model_validate_json(body)
+        try:
+            return model.model_validate_json(body, context={"secret": self._secret})
+        except ValidationError as error:
+            holds_key = any(each["type"] == _HOLDS_KEY for each in error.errors())
+        if holds_key:
+            told = "the endpoint names a batch or a file by the key that it was sent"
+            raise CallFailure("unknown", told, billed=billed)
         start = clean_message(body.decode(errors="replace"), self._secret)[:80]
         told = f"what came back is no {model.__name__.strip('_').lower()}: {start!r}"
         raise CallFailure("transient", told, billed=billed)

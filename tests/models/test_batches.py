@@ -15,7 +15,6 @@ import trustme
 from langchain_core.messages import AIMessage
 
 from coreeval.models import close_models
-from coreeval.models.batch_results import unknown_result
 from coreeval.models.batches import MOST_BATCH_BYTES, MOST_BATCH_REQUESTS
 from coreeval.models.failures import CallFailure
 from tests.models.batch_kit import (
@@ -383,20 +382,6 @@ async def test_no_failure_holds_the_key(
     assert "APIStatusError" not in "".join(traceback.format_exception(failure))
     assert KEY not in caplog.text
     assert set(server.keys) == {f"Bearer {KEY}"}
-
-
-@both
-async def test_no_part_of_the_key_is_left_where_a_message_is_cut(
-    server: BatchServer, speech: str
-) -> None:
-    batches = open_batches(server, speech)
-    for cut in range(401 - len(KEY), 400):
-        server.faults.page = " " * cut + KEY
-        with pytest.raises(CallFailure) as caught:
-            await batches.look("b-1")
-        assert caught.value.message == "what came back is no batch: '***'"
-        told = unknown_result(" " * cut + KEY, KEY)
-        assert told.message == "the result is of an unknown kind: '***'"
 
 
 @both
