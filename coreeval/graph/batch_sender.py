@@ -6,7 +6,7 @@ After a kill the provider is asked whether it has the batch, so that no question
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from coreeval.errors import BudgetSpent, ModelUnusable
@@ -27,8 +27,6 @@ from coreeval.tools.stores.batch_records import (
 from coreeval.tools.stores.call_batches import CallBatches
 
 CREATE_TRIES: Final = 3
-CLOCKS_APART: Final = timedelta(minutes=15)
-"""How far a provider's clock may be off, when its batches are searched for one that was created."""
 FULL_FOR: Final = timedelta(hours=24)
 """How long smaller batches are sent after one was refused because too much was queued."""
 _NOT_SENT: Final = "its batch was not sent"
@@ -267,6 +265,8 @@ class BatchSender:
             if number:
                 await retry.sleep(retry.first_s * 2**number)
             try:
+                asked = (await known.endpoint.read_clock()).isoformat()
+                batch = await self._batches.update(batch, {"asked_at": asked})
                 state = await known.endpoint.create(batch.id, requests)
             except CallFailure as error:
                 failure = error
@@ -314,14 +314,20 @@ class BatchSender:
     ) -> Literal["found", "absent", "unknown"]:
         """Find out whether the provider has a batch; `absent` is proved.
 
+        All is reckoned by the provider's clock: this machine's may be wrong, or set meanwhile.
+
         Raises:
             CoreEvalError: it cannot be asked.
         """
-        since = batch.made - CLOCKS_APART
+        if batch.asked is None:
+            return "absent"
+        endpoint, waited_s = known.endpoint, 0.0
         try:
-            found = await known.endpoint.find(
-                batch.id, wanted.keys(), since=since, total=batch.total
+            found = await endpoint.find(
+                batch.id, wanted.keys(), since=batch.asked, total=batch.total
             )
+            if found is None and endpoint.absent_after_s:
+                waited_s = await self._waited_s(batch, batch.asked, known)
         except CallFailure as failure:
             if not failure.retryable:
                 raise known.to_error(failure) from None
@@ -329,10 +335,19 @@ class BatchSender:
             self._run.tell(self._run.stage, note=told)
             return "unknown"
         if found is None:
-            waited_s = (self._run.now() - batch.made).total_seconds()
-            return "absent" if waited_s >= known.endpoint.absent_after_s else "unknown"
+            return "absent" if waited_s >= endpoint.absent_after_s else "unknown"
         await self._note_sent(batch, found)
         return "found"
+
+    async def _waited_s(self, batch: Batch, asked: datetime, known: BatchModel) -> float:
+        """Return the seconds since a provider was asked to create a batch.
+
+        They are counted anew if its clock was set back.
+        """
+        now = await known.endpoint.read_clock()
+        if now < asked:
+            await self._batches.update(batch, {"asked_at": now.isoformat()})
+        return (now - asked).total_seconds()
 
 
 def describe_state(state: BatchState) -> dict[str, object]:

@@ -128,6 +128,10 @@ class AnthropicBatches:
         self._wire = BatchWire(self._client, secret, to_failure, config.timeout_s)
         self._timeout = make_timeout(config.timeout_s)
 
+    async def read_clock(self) -> datetime:
+        """Return the time by the provider's clock."""
+        return await self._wire.read_clock(_PATH)
+
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Send a batch, which is not given our id; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)

@@ -50,6 +50,10 @@ class BatchFolder:
     def __init__(self, folder: Path, config: ModelConfig) -> None:
         self._folder, self._config = folder, config
 
+    async def read_clock(self) -> datetime:
+        """Return the time by this machine's clock."""
+        return datetime.now(UTC)
+
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Write the requests to `FOLDER/ID.jsonl`, whole or not at all.
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import IO, Annotated, Any, Final, Protocol, TypeVar
 
 import anthropic
@@ -30,7 +31,7 @@ MOST_RESULT_BYTES: Final = 2 << 30
 MOST_PAGES: Final = 1_000
 """Most pages of a list that are read, of 100 entries or more (own choice)."""
 CLOCK_SLACK: Final = timedelta(minutes=10)
-"""How far a provider's clock may be behind ours (own choice)."""
+"""How far the clocks of a provider's machines may be apart (own choice)."""
 _CONNECT_S: Final = 10.0
 _PIECE_BYTES: Final = 1 << 16
 NO_PATH: Final = (404, 405, 501)
@@ -175,11 +176,32 @@ class BatchWire:
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
         except (openai.APIStatusError, anthropic.APIStatusError) as error:
             code = getattr(error, "code", None)
-            return _StatusFailure(error.status_code, self._to_failure(error, self._secret), code)
+            date = error.response.headers.get("date")
+            failure = self._to_failure(error, self._secret)
+            return _StatusFailure(error.status_code, failure, code=code, date=date)
         except (openai.OpenAIError, anthropic.AnthropicError) as error:
             return self._to_failure(error, self._secret)
         except (httpx2.HTTPError, UnicodeError) as error:
             return to_connection_failure(error, self._secret)
+
+    async def read_clock(self, path: str) -> datetime:
+        """Return the time by the provider's clock: the Date of its answer, whatever it answers.
+
+        Whoever has a clock tells it (RFC 9110, 6.6.1); if it tells none, this machine's is taken.
+
+        Args:
+            path: The path of the list of batches, below the client's base_url.
+
+        Raises:
+            CallFailure: there is no answer.
+        """
+        options: Any = {"params": {"limit": 1}, "timeout": make_timeout(self.seconds)}
+        try:
+            told = await self.call(self._client.get(path, cast_to=httpx2.Response, options=options))
+            date = told.headers.get("date")
+        except _StatusFailure as failure:
+            date = failure.date
+        return parse_time(date) or datetime.now(UTC)
 
     def parse(self, model: type[Model], body: bytes, *, billed: bool = False) -> Model:
         """Return a response's body as a model.
@@ -270,7 +292,9 @@ class BatchWire:
 class _StatusFailure(CallFailure):
     """A failure that came with a status."""
 
-    def __init__(self, status: int, failure: CallFailure, code: object = None) -> None:
+    def __init__(
+        self, status: int, failure: CallFailure, *, code: object, date: str | None
+    ) -> None:
         super().__init__(
             failure.kind,
             failure.message,
@@ -278,7 +302,7 @@ class _StatusFailure(CallFailure):
             billed=failure.billed,
             refused=failure.refused,
         )
-        self.status, self.code = status, code
+        self.status, self.code, self.date = status, code, date
 
 
 def has_status(failure: CallFailure, *statuses: int) -> bool:
@@ -335,11 +359,13 @@ def parse_time(told: object) -> datetime | None:
     """Return a time that a provider tells, in UTC; None if it is none.
 
     Args:
-        told: Seconds since 1970, or ISO 8601 with its offset.
+        told: Seconds since 1970, ISO 8601 with its offset, or a date of HTTP.
     """
     moment = None
     with suppress(ValueError, OverflowError, OSError):
-        if isinstance(told, str):
+        if isinstance(told, str) and told.endswith("GMT"):
+            moment = parsedate_to_datetime(told)
+        elif isinstance(told, str):
             moment = datetime.fromisoformat(told)
         elif isinstance(told, int | float) and not isinstance(told, bool):
             moment = datetime.fromtimestamp(told, UTC)

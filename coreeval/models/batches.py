@@ -108,10 +108,14 @@ class BatchEndpoint(Protocol):
     most_requests: int
     """Most requests of one batch."""
     most_bytes: int
+    """Most bytes of one batch: the sum of the bodies of its requests."""
     absent_after_s: float
     """Seconds after a `create` that did not return until a list without its batch proves that there
     is none; 0 where `find` rules out that one is made later."""
-    """Most bytes of one batch: the sum of the bodies of its requests."""
+
+    async def read_clock(self) -> datetime:
+        """Return the time by the provider's clock, with which its own times are compared."""
+        ...
 
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Send a batch.
@@ -143,7 +147,7 @@ class BatchEndpoint(Protocol):
         Args:
             batch_id: The id given to `create`.
             requests: The custom ids given to it.
-            since: A time before it was called; the provider's clock may be a few minutes off.
+            since: When it was called, by the provider's clock (`read_clock`).
             total: How many there were, if some of them are not known any more.
 
         Raises:

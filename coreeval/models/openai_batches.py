@@ -161,6 +161,10 @@ class OpenAIBatches:
         self._wire = BatchWire(self._client, secret, to_failure, config.timeout_s)
         self._timeout = make_timeout(config.timeout_s)
 
+    async def read_clock(self) -> datetime:
+        """Return the time by the provider's clock."""
+        return await self._wire.read_clock("/batches")
+
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Upload the requests, and make a batch of the file; see `BatchEndpoint.create`."""
         check_requests(self, batch_id, requests)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.request import Request, urlopen
 
 from langchain_core.messages import AIMessage
@@ -34,6 +34,10 @@ class FakeProvider:
     """What requests come to in place of an answer, by custom id; "*" for all."""
     breaks_after_create: int = 0
     """How many of the next creations are made, and then the connection breaks."""
+    breaks_before_create: int = 0
+    """How many of the next creations make nothing, and then the connection breaks."""
+    clock_ahead: timedelta = timedelta()
+    """How far its clock is ahead of that of this machine."""
     hides: int = 0
     """How many of the next searches for a batch end without an answer."""
     queue_limit: int | None = None
@@ -86,12 +90,18 @@ class FakeBatches:
     most_bytes: int = 1 << 20
     absent_after_s: float = 0.0
 
+    async def read_clock(self) -> datetime:
+        return datetime.now(UTC) + self.provider.clock_ahead
+
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         provider = self.provider
         if not provider.has_batches:
             raise CallFailure("unsupported", "the endpoint has no batches")
         if provider.refuses_at_once and not provider.has_room(len(requests)):
             raise QueueFull("Enqueued token limit reached")
+        if provider.breaks_before_create:
+            provider.breaks_before_create -= 1
+            raise CallFailure("transient", "the connection broke", billed=True)
         state = BatchState(
             provider_id=f"at-provider-{batch_id}",
             phase="running",

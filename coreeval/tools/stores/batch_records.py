@@ -133,6 +133,8 @@ class Batch:
     unreadable_at: str
     """When its results could not be read first; "" if they could."""
     made_at: str
+    asked_at: str
+    """The time by the provider's clock just before it was asked to create it; "" if it was not."""
     sent_at: str
     cancelled_at: str
     """When the provider was last asked to cancel it; "" if it was not."""
@@ -142,6 +144,11 @@ class Batch:
     def made(self) -> datetime:
         """When it was made."""
         return datetime.fromisoformat(self.made_at)
+
+    @property
+    def asked(self) -> datetime | None:
+        """When the provider was asked to create it, by its own clock; None if it was not."""
+        return datetime.fromisoformat(self.asked_at) if self.asked_at else None
 
     @property
     def cancelled(self) -> datetime | None:

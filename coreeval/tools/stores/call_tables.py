@@ -81,6 +81,7 @@ batches = Table(
     Column("folder", Text, nullable=False, server_default=""),
     Column("unreadable_at", String(40), nullable=False, server_default=""),
     Column("made_at", String(40), nullable=False),
+    Column("asked_at", String(40), nullable=False, server_default=""),
     Column("sent_at", String(40), nullable=False, server_default=""),
     Column("cancelled_at", String(40), nullable=False, server_default=""),
     Column("ended_at", String(40), nullable=False, server_default=""),
