@@ -108,7 +108,7 @@ def _stem(key: str) -> str:
 
 def _has_named(text: str) -> bool:
     """Return whether capitals mark names in a text."""
-    words = _WORD.findall(text)
+    words: list[str] = _WORD.findall(text)
     capitals = sum(word[0].isupper() for word in words)
     return bool(capitals <= _MOST_CAPITALS * len(words))
 
