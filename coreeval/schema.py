@@ -579,15 +579,21 @@ class Prediction(Value):
     template: int = Field(ge=0)
     """Number of the task's template, from 1; 0 for a target that is shown none."""
     answer: str
-    """A label name of the task, or empty."""
+    """A label name of the task, the letter of an option, what was said, or empty."""
     kind: AnswerKind = "answered"
     reason: str = ""
-    """Why there is no label."""
+    """Why there is no answer."""
     version: str = ""
     """Of the words round the text; an answer to other words is none to these."""
+    right: bool | None = None
+    """Whether the answer is right, by a task whose answers are graded; else None."""
+    score: float | None = Field(default=None, ge=0, le=1)
+    """How good the answer is, by a task whose answers are graded; else None."""
 
     @model_validator(mode="after")
     def _answer_if_answered(self) -> Self:
         if (self.kind == "answered") != bool(self.answer):
             raise ValueError("an answered prediction has an answer, any other has none")
+        if (self.right is None) != (self.score is None):
+            raise ValueError("a graded prediction is right or wrong, and has a score")
         return self

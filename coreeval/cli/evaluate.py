@@ -1,7 +1,7 @@
 """`coreeval evaluate`: targets on the arms of a run that has ended."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,9 +26,11 @@ from coreeval.cli.output import (
 )
 from coreeval.errors import WAITING
 from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
+from coreeval.evaluation.grading import SCORING
 from coreeval.meanings import STATES
+from coreeval.schema import TaskKind
 from coreeval.tools.formatting import describe_price, format_interval, format_number
-from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
+from coreeval.tools.tables import Column, Row, Table, intervals, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
@@ -109,8 +111,9 @@ def _words(document: Document, run: Path) -> Iterator[str]:
         yield f"go on:   {command('resume', run)}"
         return
     yield from comparability_lines(document["comparability"])
+    columns = _list_columns(document["arms"].get("kind", "labels"))
     for target in document["arms"]["targets"]:
-        yield from _target_lines(target)
+        yield from _target_lines(target, columns)
     yield from _order_lines(document["arms"]["ranking"])
     for name, summarize in SUMMARIES.items():
         if document[name] and (lines := list(summarize(document[name]))):
@@ -123,7 +126,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
     yield f"report:  {brief(run / 'report.html')}"
 
 
-def _target_lines(target: Document) -> Iterator[str]:
+def _target_lines(target: Document, columns: Sequence[Column]) -> Iterator[str]:
     scores = target["all_samples"]
     yield ""
     yield target["target"]
@@ -131,7 +134,7 @@ def _target_lines(target: Document) -> Iterator[str]:
         (arm["arm"], *_figures(arm["macro_f1"]), *(arm["answers"][kind] for kind in _BAD_ANSWERS))
         for arm in scores["arms"]
     ]
-    yield from text_lines(Table(_COLUMNS, arms), "  ")
+    yield from text_lines(Table(columns, arms), "  ")
     if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
         yield "  it refused every question: there is nothing to score"
     pairs = [
@@ -139,7 +142,7 @@ def _target_lines(target: Document) -> Iterator[str]:
          *_figures(pair["macro_f1_difference"], sign="+"))
         for pair in scores["comparisons"]
     ]  # fmt: skip
-    yield from text_lines(Table(_COLUMNS, pairs), "  ", heads=False)
+    yield from text_lines(Table(columns, pairs), "  ", heads=False)
 
 
 def _order_lines(ranking: Document | None) -> Iterator[str]:
@@ -148,11 +151,17 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
         yield ""
         yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
         rows = [(name, *_figures(ranking[name], sign="+")) for name in ("kendall", "spearman")]
-        yield from text_lines(Table(_COLUMNS, rows), "  ", heads=False)
+        columns = _list_columns("labels")
+        yield from text_lines(Table(columns, rows), "  ", heads=False)
 
 
 _BAD_ANSWERS = ("refused", "unparsed", "truncated")
-_COLUMNS = (texts("arm", 22), numbers("macro-F1", 9), intervals(18), numbers("n", 7),
+
+
+def _list_columns(kind: TaskKind) -> tuple[Column, ...]:
+    """Return the columns of a table of arms, whose score has the name of the kind of task."""
+    name = SCORING[kind].score.name
+    return (texts("arm", 22), numbers(name, 9), intervals(18), numbers("n", 7),
             *(numbers(kind, 11) for kind in _BAD_ANSWERS))  # fmt: skip
 
 

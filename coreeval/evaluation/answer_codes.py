@@ -1,4 +1,8 @@
-"""A target's answers as codes: two bytes an answer, a line a sample, a column a way of asking."""
+"""A target's answers as codes: two bytes an answer, a line a sample, a column a way of asking.
+
+A graded answer has the code of its sample's label if it is right, and one of no label if it is
+wrong; its score stands in a table of the same shape.
+"""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +12,15 @@ from functools import cached_property
 import numpy as np
 
 from coreeval.errors import RunCorrupt
-from coreeval.evaluation.label_scores import FAULTS, MISSING, AnswerTable, AnswerView, Mask, Numbers
+from coreeval.evaluation.label_scores import (
+    FAULTS,
+    MISSING,
+    AnswerTable,
+    AnswerView,
+    Floats,
+    Mask,
+    Numbers,
+)
 from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm
 from coreeval.tools.stores.heartbeat import REPAIR
@@ -59,6 +71,7 @@ def code_answers(
     gold: Mapping[str, str],
     labels: Sequence[str],
     clusters: Mapping[str, str] | None = None,
+    graded: bool = False,
 ) -> Iterator[AnswerCodes]:
     """Yield each target's answers as codes on the same lines, skipping targets without answers.
 
@@ -67,9 +80,11 @@ def code_answers(
         gold: The label names of the whole benchmark by sample id.
         labels: The label names of the task.
         clusters: The cluster of each sample by id; None if each is its own.
+        graded: Whether the answers of the task are graded, and are not labels.
     """
     places = {key: place for place, key in enumerate(gold)}
-    codes = _codes_of(labels)
+    known = (*labels, _WRONG) if graded else tuple(labels)
+    codes = _codes_of(known)
     units = _units(gold, clusters)
     for key, label in gold.items():
         if ("answered", label) not in codes:
@@ -78,10 +93,38 @@ def code_answers(
             )
     due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
     for target, said in answers:
-        if columns := _columns(target, said, places, codes):
+        scores = _Scores(gold) if graded else None
+        if columns := _columns(target, said, places, codes, scores):
             every = np.column_stack([np.frombuffer(each, np.int16) for each in columns.values()])
-            table = AnswerTable(due, every, len(labels), units)
+            grades = scores.table(columns) if scores else None
+            table = AnswerTable(due, every, len(known), units, grades)
             yield AnswerCodes(target, tuple(gold), tuple(labels), tuple(columns), table)
+
+
+_WRONG = ""
+"""The label, of no sample, that a wrong graded answer counts as."""
+
+
+class _Scores:
+    """The scores of a target's graded answers, by way and sample."""
+
+    def __init__(self, gold: Mapping[str, str]) -> None:
+        self._gold = list(gold.values())
+        self._columns: dict[tuple[str, int], array[float]] = {}
+
+    def add(self, way: tuple[str, int], place: int, *, right: bool, score: float) -> str:
+        """Keep the score of an answer, and return the label that it counts as."""
+        column = self._columns.get(way)
+        if column is None:
+            column = self._columns[way] = array("f", [0.0]) * len(self._gold)
+        column[place] = score
+        return self._gold[place] if right else _WRONG
+
+    def table(self, ways: Iterable[Way]) -> Floats:
+        """Return the scores, of shape (samples, ways); 0 where there is no answer."""
+        none = array("f", [0.0]) * len(self._gold)
+        found = [np.frombuffer(self._columns.get(way, none), np.float32) for way in ways]
+        return np.column_stack(found).astype(np.float64)
 
 
 def find_clusters(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
@@ -113,14 +156,23 @@ def _columns(
     said: Iterable[TargetAnswer],
     places: Mapping[str, int],
     codes: Mapping[tuple[str, str], int],
+    scores: _Scores | None,
 ) -> dict[Way, "array[int]"]:
-    """Return a target's answers as coded columns by sample, with the ways in their order."""
+    """Return a target's answers as coded columns by sample, with the ways in their order.
+
+    Graded answers leave their scores in `scores`.
+    """
     found: dict[tuple[str, int], array[int]] = {}
-    for source, template, key, answer, kind in said:
+    for source, template, key, answer, kind, right, score in said:
         column = found.get((source, template))
         if column is None:
             column = found[source, template] = array("h", [MISSING]) * len(places)
-        place, code = places.get(key), codes.get((kind, answer))
+        place, label = places.get(key), answer
+        if scores and kind == "answered" and place is not None:
+            if right is None or score is None:
+                raise RunCorrupt(f"an answer of {target!r} to {key!r} has no grade", hint=REPAIR)
+            label = scores.add((source, template), place, right=right, score=score)
+        code = codes.get((kind, label))
         if place is None or code is None or column[place] != MISSING:
             raise RunCorrupt(
                 "run.db holds a second prediction, or one of no known sample or label: "

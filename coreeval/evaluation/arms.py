@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from coreeval.evaluation.answer_codes import AnswerCodes, code_answers
+from coreeval.evaluation.grading import SCORING, define_scores
 from coreeval.evaluation.label_scores import (
     AnswerView,
     Floats,
@@ -39,7 +40,7 @@ from coreeval.evaluation.scores import (
     TemplateScore,
     score_proportion,
 )
-from coreeval.schema import Arm
+from coreeval.schema import Arm, TaskKind
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 FEWEST: Final = 3
@@ -112,6 +113,7 @@ def compare_arms(
     labels: Sequence[str],
     unrecoverable: Collection[str] = frozenset(),
     clusters: Mapping[str, str] | None = None,
+    kind: TaskKind = "labels",
     seed: int = 7,
     draws: int = DRAWS,
 ) -> ArmTable:
@@ -120,12 +122,17 @@ def compare_arms(
     `answers` gives each target with one answer for each arm, template and sample, without the rows
     filled by `on_reject`; a target without any answer is left out. `gold` has the label names of
     the whole benchmark by sample id. `unrecoverable` has the ids that ended as label_unrecoverable.
-    `clusters` has the cluster of each sample by id; None if each is its own.
+    `clusters` has the cluster of each sample by id; None if each is its own. `kind` is that of the
+    task: where its answers are graded, their mean score stands for the macro-F1.
     Every bootstrap starts from `seed`, so none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
     targets, standings = list[TargetScores](), list[TwoArmScores]()
-    for coded in code_answers(answers, gold=gold, labels=labels, clusters=clusters):
+    graded = SCORING[kind].grade is not None
+    coded_answers = code_answers(
+        answers, gold=gold, labels=labels, clusters=clusters, graded=graded
+    )
+    for coded in coded_answers:
         scorer = _Scorer(coded, known, seed, draws)
         targets.append(scorer.scores())
         standings += scorer.standings()
@@ -135,6 +142,8 @@ def compare_arms(
         unrecoverable=int((~known).sum()),
         draws=draws,
         seed=seed,
+        kind=kind,
+        definitions=define_scores(kind),
     )
 
 

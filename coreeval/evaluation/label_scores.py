@@ -54,6 +54,9 @@ class AnswerTable:
     """The number of labels of the task."""
     clusters: Numbers | None = None
     """The number of each sample's cluster, from 0, of shape (samples,); None if each is its own."""
+    grades: Floats | None = None
+    """The score of each graded answer, of shape (samples, ways), 0 without an answer; None for
+    answers that are labels. The code of a right answer is then that of its sample's label."""
 
     @property
     def is_asked(self) -> Mask:
@@ -91,7 +94,8 @@ class ViewScores:
     """The scores of a view, for the samples as they are and for each draw."""
 
     macro_f1: Floats
-    """Of shape (1 + draws, templates); nan if a draw has no sample of a template."""
+    """Of shape (1 + draws, templates); nan if a draw has no sample of a template. The mean score
+    where answers are graded."""
     accuracy: Floats
     """Of the same shape."""
     each: Numbers
@@ -121,7 +125,8 @@ def resample(
     def scores(way: int, counted: Mask) -> tuple[Floats, Floats]:
         key = way, counted.tobytes()  # views of samples that all arms share are alike
         if key not in known:
-            known[key] = _scores(weights @ _sums(table, groups, table.said[:, way], counted))
+            sums = _sums(table, groups, table.said[:, way], counted)
+            known[key] = _scores(weights @ sums, _sum_grades(table, groups, weights, way, counted))
         return known[key]
 
     return [_score_view(view, units, scores) for view in views]
@@ -200,14 +205,28 @@ def _sums(table: AnswerTable, groups: Numbers, said: Codes, counted: Mask) -> We
     return np.column_stack([every, hits, size]).astype(np.float32)
 
 
-def _scores(sums: Weights) -> tuple[Floats, Floats]:
-    """Return macro-F1 and accuracy for each row of sums.
+def _sum_grades(
+    table: AnswerTable, groups: Numbers, weights: Weights, way: int, counted: Mask
+) -> Floats | None:
+    """Return the sum of the counted scores for each draw; None if answers are labels."""
+    if table.grades is None:
+        return None
+    each = np.where(counted, table.grades[:, way], 0.0)
+    sums = np.bincount(groups, each, minlength=weights.shape[1]).astype(np.float32)
+    return np.asarray((weights @ sums).astype(np.float64))
+
+
+def _scores(sums: Weights, graded: Floats | None) -> tuple[Floats, Floats]:
+    """Return macro-F1 and accuracy for each row of sums; of graded answers the mean score.
 
     The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
     """
     number, by_label = sums[:, 0].astype(np.float64), sums[:, 1:].astype(np.float64)
     hits, size = np.split(by_label, 2, axis=1)
-    f1 = np.mean(2 * hits / np.maximum(size, 1), axis=1)
+    if graded is None:
+        f1 = np.mean(2 * hits / np.maximum(size, 1), axis=1)
+    else:
+        f1 = graded / np.maximum(number, 1)
     right = hits.sum(axis=1) / np.maximum(number, 1)
     return np.where(number == 0, np.nan, f1), np.where(number == 0, np.nan, right)
 

@@ -9,7 +9,9 @@ from math import sqrt
 from statistics import NormalDist
 from typing import get_args
 
-from coreeval.schema import AnswerKind, Arm, Value
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from coreeval.schema import AnswerKind, Arm, TaskKind, Value
 
 LabelPair = tuple[str, str]
 """(label of the benchmark, answer); the answer is the empty string if it is invalid."""
@@ -161,4 +163,13 @@ class ArmTable(Value):
     level: float = LEVEL
     draws: int
     seed: int
+    kind: TaskKind = "labels"
+    """The kind of the task, which says what `accuracy` and `macro_f1` are."""
     definitions: dict[str, str] = ARM_DEFINITIONS
+
+    @model_serializer(mode="wrap")
+    def _omit_kind_of_labels(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        said: dict[str, object] = dump(self)
+        if self.kind == "labels":
+            said.pop("kind", None)
+        return said

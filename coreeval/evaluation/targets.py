@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from coreeval.errors import NoValidAnswer, PromptError
-from coreeval.evaluation.answer_parsers import LabelShape
+from coreeval.evaluation.grading import scoring_of
 from coreeval.models.answers import OutputSchema
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
 from coreeval.tasks import kind_of
@@ -23,9 +23,6 @@ from coreeval.tools.text import join_fields
 
 Message = dict[str, str]
 Answer = TypeVar("Answer", bound=BaseModel)
-
-FORMAT = 'Give the label as a JSON object: {"label": "..."}'
-"""Added to every template: templates ask for a label, perhaps alone; this specifies the format."""
 
 
 class TargetClient(Protocol):
@@ -56,7 +53,8 @@ def make_predictor(
 ) -> Callable[[TargetQuestion], Awaitable[Prediction]]:
     """Return the function that asks a target one question and returns its prediction.
 
-    An answer that is refused, truncated or no label is a prediction of its kind. The function
+    An answer that is refused, truncated or none is a prediction of its kind; graded kinds of task
+    have each answer graded. The function
     raises:
         ModelCallError: the question did not reach the target; there is no prediction.
         PromptError: a template names a variable that the task does not have.
@@ -70,14 +68,18 @@ def make_predictor(
         task: Provides the templates and the allowed labels.
         weights: The digest of the target's weights, if they are on this machine.
     """
-    output_schema, version = LabelShape(task), hash_question(task, weights)
+    scoring, version = scoring_of(task), hash_question(task, weights)
+    shape_of, grade = scoring.make_shapes(task), scoring.grade
 
     async def predict(asked: TargetQuestion) -> Prediction:
         try:
             message = make_message(task, asked.sample.fields, asked.template)
-            said = _TargetReply((await client.ask([message], output_schema)).label)
+            said = _TargetReply((await client.ask([message], shape_of(asked.sample))).label)
         except NoValidAnswer as error:
             said = _TargetReply(kind=error.kind, reason=str(error))
+        graded = grade(asked.sample, said.label) if grade and said.label else None
+        wrong = (False, 0.0) if grade else (None, None)
+        right, score = graded or wrong
         return Prediction(
             target=target,
             source=source,
@@ -87,6 +89,8 @@ def make_predictor(
             kind=said.kind,
             reason=said.reason,
             version=version,
+            right=right,
+            score=score,
         )
 
     return predict
@@ -106,18 +110,20 @@ def hash_question(task: Task, weights: str = "") -> str:
         weights: The digest of the target's weights, if they are on this machine: others under the
             same name are asked anew.
     """
-    words = (*task.templates, FORMAT, task.target or "", *(label.name for label in task.labels))
+    form = scoring_of(task).format
+    words = (*task.templates, form, task.target or "", *(label.name for label in task.labels))
     words += (weights,) if weights else ()
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
 def make_message(task: Task, fields: Mapping[str, str], template: int) -> Message:
-    """Return the message that asks for the label of a text with a template, numbered from 1.
+    """Return the message that asks about a text with a template, numbered from 1.
 
     Raises:
         PromptError: the template cannot be filled from the task's fields, labels and target.
     """
-    return {"role": "user", "content": f"{fill_template(task, fields, template)}\n\n{FORMAT}"}
+    asked = fill_template(task, fields, template)
+    return {"role": "user", "content": f"{asked}\n\n{scoring_of(task).format}"}
 
 
 def show_item(task: Task, fields: Mapping[str, str]) -> dict[str, str]:

@@ -69,6 +69,7 @@ def _average_references(
 ) -> "PairedAccuracy | None":
     from coreeval.evaluation.answer_codes import code_answers
     from coreeval.evaluation.comparability.measure import average_accuracy
+    from coreeval.evaluation.grading import scoring_of
     from coreeval.evaluation.scores import RANKED_ARMS
 
     coded = code_answers(
@@ -76,6 +77,7 @@ def _average_references(
         gold={sample_id: label for sample_id, label, _ in run.store.labels()},
         labels=[label.name for label in run.task.labels],
         clusters=clusters,
+        graded=scoring_of(run.task).grade is not None,
     )
     return average_accuracy(coded)
 

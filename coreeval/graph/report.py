@@ -58,6 +58,7 @@ def compare_arms(run: RunContext) -> "ArmTable":
         labels=[label.name for label in run.task.labels],
         unrecoverable=unrecoverable,
         clusters=find_clusters(run.store.clusters()),
+        kind=run.task.kind,
         seed=run.config.run.seed,
     )
 
@@ -69,6 +70,7 @@ def gather_memory_evidence(
     from coreeval.evaluation import agreement  # numpy
     from coreeval.evaluation.answer_codes import code_answers, find_clusters
     from coreeval.evaluation.decomposition import compare_arm_texts
+    from coreeval.evaluation.grading import scoring_of
     from coreeval.evaluation.scores import ARMS
 
     targets = [target.model for target in run.config.models.targets]
@@ -80,6 +82,7 @@ def gather_memory_evidence(
             gold={sample_id: label for sample_id, label, _ in run.store.labels()},
             labels=[label.name for label in run.task.labels],
             clusters=clusters,
+            graded=scoring_of(run.task).grade is not None,
         ),
         texts=compare_arm_texts(_collect_arm_texts(run), clusters) if run.control else None,
         references=[each.model for each in run.config.models.targets if each.role == "reference"],

@@ -288,6 +288,13 @@ def _check_embedded(setup: Setup, target: TargetConfig) -> None:
         check_persona(target.model)
         return
     check_embedded(target.model)
+    if not item_kind(setup.task).plain_text:
+        raise ConfigError(
+            f"{target.model} answers with labels; {setup.task.name} is of the kind "
+            f"{setup.task.kind}",
+            where="models.targets",
+            hint="take a model, provider:name (docs/models.md)",
+        )
     dataset = setup.config.dataset
     _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset.train_split")
 

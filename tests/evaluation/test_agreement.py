@@ -296,7 +296,8 @@ def said_of(target: str, arms: Mapping[Arm, float], samples: int) -> Iterator[Ta
     for arm, share in arms.items():
         for key, label in list(GOLD.items())[:samples]:
             right = chance.random() < share
-            yield arm, 1, key, label if right else LABELS[label == LABELS[0]], "answered"
+            said = label if right else LABELS[label == LABELS[0]]
+            yield arm, 1, key, said, "answered", None, None
 
 
 def levels(*without: Arm, samples: int = len(GOLD)) -> MemoryEvidence:

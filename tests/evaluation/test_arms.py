@@ -38,8 +38,8 @@ def _said(by_arm: Mapping[Arm, Mapping[str, str]], template: int = 1) -> list[Ta
 def _answer(arm: Arm, template: int, key: str, said: str) -> TargetAnswer:
     for fault in FAULTS:
         if said == fault:
-            return arm, template, key, "", fault
-    return arm, template, key, said, "answered"
+            return arm, template, key, "", fault, None, None
+    return arm, template, key, said, "answered", None, None
 
 
 def _table(unrecoverable: Sequence[str] = ()) -> ArmTable:
@@ -210,7 +210,7 @@ def test_one_target_is_scored_before_the_next_is_read(monkeypatch: pytest.Monkey
 
     def said(target: str) -> Iterator[TargetAnswer]:
         events.append(target)
-        yield ("original", 1, "1", "a", "answered")
+        yield ("original", 1, "1", "a", "answered", None, None)
 
     monkeypatch.setattr(arms, "resample", scored)
     compare_arms(((name, said(name)) for name in ("one", "two")), gold=GOLD, labels=("a", "b"))
@@ -291,8 +291,8 @@ def test_a_table_of_arms_has_the_order_of_the_targets_that_answered_both() -> No
         for place, (key, label) in enumerate(gold.items()):
             one = label if place < right else other[label]
             two = label if place < right_later else other[label]
-            answers.append(("original", 1, key, one, "answered"))
-            answers.append(("updated", 1, key, two, "answered"))
+            answers.append(("original", 1, key, one, "answered", None, None))
+            answers.append(("updated", 1, key, two, "answered", None, None))
         return answers
 
     targets = [("a", said(50, 20)), ("b", said(40, 40)), ("c", said(30, 30)), ("d", said(20, 50))]

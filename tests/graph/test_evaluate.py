@@ -156,7 +156,7 @@ async def test_samples_of_any_split_can_be_put_to_a_target(finished: Lab) -> Non
     finally:
         job.store.close()
     assert questions(finished).total() == 15 == len(answers)
-    assert {key for _, _, key, _, _ in answers} == {sample.id for sample in train}
+    assert {key for _, _, key, *_ in answers} == {sample.id for sample in train}
 
 
 def test_retrying_asks_those_who_have_answered(finished: Lab) -> None:

@@ -200,7 +200,7 @@ def _planned(path: Path) -> int:
 
 def _answered_about_control(lab: Lab) -> None:
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        about = {sample for _, _, sample, _, _ in store.answers(TARGET, ["control"])}
+        about = {sample for _, _, sample, *_ in store.answers(TARGET, ["control"])}
     assert about == {str(row["id"]) for row in lab.arms()["control"]}
 
 

@@ -64,7 +64,7 @@ def predictions(lab: Lab, target: str = TARGET) -> Predictions:
         said = list(store.answers(target, ARMS))
     finally:
         store.close()
-    return {(arm, template, sample): (label, kind) for arm, template, sample, label, kind in said}
+    return {(arm, template, key): (label, kind) for arm, template, key, label, kind, *_ in said}
 
 
 def questions(lab: Lab) -> list[str]:

@@ -167,6 +167,8 @@ def macro_f1_cost(table: AnswerTable, view: AnswerView, share: float) -> float:
 
 
 def _correct_way(table: AnswerTable, way: int, counted: Mask, share: float) -> float:
+    if table.grades is not None:
+        return _correct_grades(table.grades[counted, way], share)
     due, said = table.due[counted], table.said[counted, way]
     hits, dues, given = (
         np.bincount(each[each < table.labels], minlength=table.labels).astype(np.float64)
@@ -177,6 +179,12 @@ def _correct_way(table: AnswerTable, way: int, counted: Mask, share: float) -> f
     fewer = size - np.minimum(wrong, dues - hits)
     best = _fill_hits(hits, fewer, given - hits, wrong)
     return float(np.mean(best - 2 * hits / np.maximum(size, 1)))
+
+
+def _correct_grades(scores: Floats, share: float) -> float:
+    """Return what the mean score gains if the worst answers of a share are worth 1 each."""
+    wrong = int(np.ceil(share * len(scores)))
+    return float((1 - np.sort(scores)[:wrong]).sum() / len(scores))
 
 
 def _fill_hits(hits: Floats, size: Floats, room: Floats, wrong: int) -> Floats:

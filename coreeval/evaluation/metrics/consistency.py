@@ -11,6 +11,8 @@ import numpy as np
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.metrics.performance import Floats, PerItem, mean_score
+from coreeval.evaluation.metrics.quantities import read_quantity
+from coreeval.evaluation.metrics.short_answers import Accepted, grade_short_answer
 from coreeval.evaluation.metrics.text import split_spaces
 from coreeval.tools.embeddings import Embedder
 
@@ -90,6 +92,18 @@ def _same_option(item: TwinAnswers) -> bool:
     return None not in texts and len({" ".join(str(text).split()) for text in texts}) == 1
 
 
+def answer_consistency(items: Sequence[TwinAnswers]) -> PerItem:
+    """Return the share of items with twice the same short answer: one number, or SQuAD's form."""
+    same = [_says_same(item.original_output, item.modified_output) for item in items]
+    return mean_score(same, notes=_silent(items))
+
+
+def _says_same(first: str, second: str) -> bool:
+    number = read_quantity(first) is not None
+    due = Accepted(answers=[first], type="number" if number else "text")
+    return grade_short_answer(second, due).right
+
+
 def jaccard_consistency(items: Sequence[TwinAnswers]) -> PerItem:
     """Return the mean Jaccard similarity of the two answers' sets of space-separated words."""
     values = []
@@ -131,6 +145,7 @@ def _silent(items: Sequence[TwinAnswers]) -> tuple[str, ...]:
 CONSISTENCY: dict[str, Consistency] = {
     "exact": exact_consistency,
     "option": option_consistency,
+    "same_answer": answer_consistency,
     "jaccard": jaccard_consistency,
 }
 """The measures that need nothing but the answers, by name; `cosine` is made from embeddings."""

@@ -58,6 +58,8 @@ class Pair:
     """
     model: str | None = None
     """The model that answered, if a file has several."""
+    grades: tuple[float, float] | None = None
+    """How good the two answers are, from 0 to 1; None if they are compared with the reference."""
 
     @property
     def modified_reference(self) -> str:
@@ -236,7 +238,14 @@ class PairMeasures:
 def measure_pairs(
     pairs: Sequence[Pair], performance: Performance, consistency: Consistency
 ) -> PairMeasures:
-    """Score all pairs at once, so that a score over classes has the same ones in every split."""
+    """Score all pairs at once, so that a score over classes has the same ones in every split.
+
+    Graded pairs, which are all or none, keep their grades instead of the performance.
+    """
+    graded = [pair.grades for pair in pairs if pair.grades]
+    if graded:
+        first, second = (mean_score(side) for side in zip(*graded, strict=True))
+        return combine_parts(first, second, consistency(pairs))
     due, again = [pair.reference for pair in pairs], [pair.modified_reference for pair in pairs]
     return combine_parts(
         performance(due, [pair.original_output for pair in pairs]),
@@ -350,13 +359,22 @@ def assume_outcomes(
     items: PairMeasures, pairs: Sequence[Pair], performance: Performance, right: Flags, wrong: Flags
 ) -> PairMeasures:
     """Score the same pairs as if some were right and consistent, and others neither."""
-    due = [pair.reference for pair in pairs]
-    said = [
-        pair.reference if good else _NO_ANSWER if bad else pair.original_output
-        for pair, good, bad in zip(pairs, right, wrong, strict=True)
-    ]
     _, modified, consistency = items.parts[:3]
     sums = consistency.sums.copy()
     sums[right, 0], sums[wrong, 0] = sums[right, 1], 0.0
     steady: PerItem = replace(consistency, sums=sums)
-    return combine_parts(performance(due, said), modified, steady)
+    return combine_parts(_assume_scores(pairs, performance, right, wrong), modified, steady)
+
+
+def _assume_scores(
+    pairs: Sequence[Pair], performance: Performance, right: Flags, wrong: Flags
+) -> PerItem:
+    """Return the performance on the originals if some were right, and others wrong."""
+    graded = [pair.grades[0] for pair in pairs if pair.grades]
+    if graded:
+        return mean_score(np.where(right, 1.0, np.where(wrong, 0.0, graded)))
+    said = [
+        pair.reference if good else _NO_ANSWER if bad else pair.original_output
+        for pair, good, bad in zip(pairs, right, wrong, strict=True)
+    ]
+    return performance([pair.reference for pair in pairs], said)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -48,6 +48,8 @@ def collect_pairs(
     labels: Labels,
     templates: Sequence[int],
     clusters: Mapping[str, str] | None = None,
+    *,
+    grade: Literal["right", "score"] | None = None,
 ) -> RunPairs:
     """Collect a target's answers as pairs, leaving out items without an answer to each text.
 
@@ -59,11 +61,12 @@ def collect_pairs(
         labels: The items to compare.
         templates: The numbers of the templates that the target was asked with.
         clusters: The document that each item is about, by id; None if each is its own.
+        grade: Which grade of an answer is its performance; None if it is compared with the label.
     """
     known = {item for items in labels.values() for item in items}
     said = {
-        (source, template, item): (answer, kind)
-        for source, template, item, answer, kind in answers
+        (source, template, item): (answer, kind, right if grade == "right" else score)
+        for source, template, item, answer, kind, right, score in answers
         if item in known
     }
     whole = {
@@ -86,6 +89,7 @@ def collect_pairs(
             original_status=original[1],
             modified_status=modified[1],
             cluster=(clusters or {}).get(item),
+            grades=(float(original[2] or 0), float(modified[2] or 0)) if grade else None,
         )
 
     return RunPairs(

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.detectors import PROBES, TARGET_DETECTORS
+from coreeval.evaluation.grading import SCORING, define_scores
 from coreeval.evaluation.scores import ARM_DEFINITIONS as OF_ARMS
-from coreeval.schema import Outcome, Result, Rung, Sample, Value
+from coreeval.schema import Outcome, Result, Rung, Sample, TaskKind, Value
 from coreeval.tools.stores.run_figures import SampleRank
 from coreeval.tools.stores.run_store import RunStore
 
@@ -64,6 +65,24 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
         "cutoff and its release.",
     ),
 }
+
+
+def define_terms(kind: TaskKind) -> dict[str, tuple[str, str]]:
+    """Return the name and definition of each term of the arms that a kind of task decides."""
+    told, scoring = define_scores(kind), SCORING[kind]
+    return {
+        "macro_f1": (scoring.score.name, f"{told['macro_f1']}."),
+        "accuracy": (scoring.accuracy.name, f"{told['accuracy']}."),
+        "no_label": (
+            "refused, unparsed, cut off",
+            f"refused: {told['refused']}; unparsed: {told['unparsed']}; cut off: "
+            f"{told['truncated']}.",
+        ),
+        "ranking": ("order of targets", f"{told['ranking']}; {told['intervals']}."),
+    }
+
+
+_OF_LABELS: Final = define_terms("labels")
 DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "alike": (
         "alike",
@@ -72,16 +91,12 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
         "significant at 5 % for all of them together (Holm 1979). Between the two, more samples "
         "would tell.",
     ),
-    "macro_f1": ("macro-F1", f"{OF_ARMS['macro_f1']}."),
-    "accuracy": ("accuracy", f"{OF_ARMS['accuracy']}."),
+    "macro_f1": _OF_LABELS["macro_f1"],
+    "accuracy": _OF_LABELS["accuracy"],
     "n": ("n", f"{OF_ARMS['n']}."),
-    "no_label": (
-        "refused, unparsed, cut off",
-        f"refused: {OF_ARMS['refused']}; unparsed: {OF_ARMS['unparsed']}; cut off: "
-        f"{OF_ARMS['truncated']}.",
-    ),
+    "no_label": _OF_LABELS["no_label"],
     "difference": ("difference of arms", f"{OF_ARMS['difference']}; in percentage points."),
-    "ranking": ("order of targets", f"{OF_ARMS['ranking']}; {OF_ARMS['intervals']}."),
+    "ranking": _OF_LABELS["ranking"],
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "lost": (
         "lost",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from coreeval.config import Config
 from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS
-from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight
+from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight, define_terms
 from coreeval.evaluation.report.provenance import (
     EvidenceUsed,
     describe_benchmark,
@@ -244,11 +244,12 @@ def report_document(found: ReportInput) -> Json:
         **found.parts,
         "decomposition": {**found.levels.document, "control": manifest["control"]},
     }
+    terms = {**DEFINITIONS, **define_terms(found.task.kind)}
     if found.documents:
         document[DOCUMENTS] = found.documents
     return document | {
         "limits": list_limits(document),
-        "definitions": {key: f"{name}: {told}" for key, (name, told) in DEFINITIONS.items()},
+        "definitions": {key: f"{name}: {told}" for key, (name, told) in terms.items()},
     }
 
 

@@ -17,9 +17,10 @@ from coreeval.evaluation.comparability.rows import (
 )
 from coreeval.evaluation.detectors import BENCHMARK_DETECTORS, PROBES, TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS, AxisMarks, Detector
-from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
+from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION, define_terms
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import COMPARABILITY, OUTCOMES, RUNGS
+from coreeval.schema import TaskKind
 from coreeval.tools.formatting import (
     Form,
     format_count,
@@ -91,6 +92,7 @@ def report_page(document: Json) -> str:
         .render(
             **document,
             of=document,
+            about={**DEFINITIONS, **define_terms(_kind_of(document))},
             style=style,
             style_hash=b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             axes=axes_of(document),
@@ -99,6 +101,12 @@ def report_page(document: Json) -> str:
             **_comparability(document),
         )
     )
+
+
+def _kind_of(document: Json) -> TaskKind:
+    """Return the kind of task that a report is about; reports on labels do not say it."""
+    kind: TaskKind = document["arms"].get("kind", "labels")
+    return kind
 
 
 def _comparability(document: Json) -> Mapping[str, Any]:
@@ -119,7 +127,7 @@ def _comparability(document: Json) -> Mapping[str, Any]:
 def detection_part(document: Json) -> str:
     """Render a report's findings on targets, for a page with its own frame and style."""
     named = {
-        "about": DETECTION,
+        "about": {**DETECTION, **define_terms(_kind_of(document))},
         "axes": axes_of(document),
         "sections": list_sections(document),
         "not_run": list_not_run(document),

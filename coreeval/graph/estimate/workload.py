@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import fmean
 
 from coreeval.errors import DatasetError, KnowledgeError, UsageError
-from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.benchmarks import find_target, iter_benchmark
+from coreeval.evaluation.grading import scoring_of
 from coreeval.evaluation.targets import TargetQuestion, make_message, questions_about
 from coreeval.graph.bundled import DATASETS
 from coreeval.graph.estimate.call_figures import RETRY_PROMPT
@@ -178,7 +178,8 @@ def _measure_questions(lab: PromptLab, samples: Sequence[Sample], whose: str) ->
 def measure_question(asked: TargetQuestion, task: Task) -> int:
     """Return the number of characters of a question to a target and its answer schema."""
     message = make_message(task, asked.sample.fields, asked.template)
-    return measure_prompt([message], LabelShape(task).schema)
+    shape = scoring_of(task).make_shapes(task)(asked.sample)
+    return measure_prompt([message], shape.schema)
 
 
 async def _collect_requests(

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from coreeval.evaluation.grading import scoring_of
 from coreeval.graph.pcr.split_questions import list_reworded_test
 from coreeval.graph.run_context import RunContext
 from coreeval.schema import Sample, TrainStatus
@@ -31,7 +32,7 @@ def compare_splits(run: RunContext) -> dict[str, Any] | None:
     splits = _list_compared_samples(run)
     settings = PcrSettings(
         metric=asked.metric,
-        consistency="exact",
+        consistency=scoring_of(run.task).consistency,
         seed=run.config.run.seed,
         exchangeable=asked.exchangeable_splits,
     )
@@ -72,7 +73,7 @@ def _resample_answers(
     clusters = find_clusters((one.id, one.cluster, one.fields) for one in samples)
     return {
         name: resample_run_pairs(each, settings)
-        for name, each in _iter_target_answers(run, labels, clusters)
+        for name, each in _iter_target_answers(run, labels, clusters, settings.metric)
     }
 
 
@@ -89,16 +90,22 @@ def _list_compared_samples(run: RunContext) -> dict[str, list[Sample]]:
 
 
 def _iter_target_answers(
-    run: RunContext, labels: "Labels", clusters: Mapping[str, str]
+    run: RunContext, labels: "Labels", clusters: Mapping[str, str], metric: str
 ) -> "Iterator[tuple[str, RunPairs]]":
     """Yield each target that has given any answer, with its answers."""
     from coreeval.evaluation.pcr.pairs_from_run import SOURCES, collect_pairs
 
+    graded = scoring_of(run.task).grade is not None
+    grade: Literal["right", "score"] | None = None
+    if graded:
+        grade = "right" if metric == "accuracy" else "score"
     sources, there = [name for both in SOURCES.values() for name in both], run.store.targets()
     for target in run.config.models.targets:
         if target.model in there:
             answers = run.store.answers(target.model, sources)
-            yield target.model, collect_pairs(answers, labels, run.list_templates(target), clusters)
+            templates = run.list_templates(target)
+            pairs = collect_pairs(answers, labels, templates, clusters, grade=grade)
+            yield target.model, pairs
 
 
 def _count_train_outcomes(run: RunContext) -> dict[str, Any]:

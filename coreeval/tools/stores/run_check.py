@@ -308,12 +308,21 @@ def _check_row(table: Table, row: dict[str, Any]) -> None:
             raise ValueError(f"it is the evidence {found.id!r}")
     elif table is t.results and row["freshness"] not in (None, "null"):
         _require_zone(Freshness.model_validate_json(row["freshness"]).earliest)
-    elif table is t.predictions and (row["kind"] == "answered") != bool(row["answer"]):
-        raise ValueError("an answered prediction has an answer, any other has none")
+    elif table is t.predictions:
+        _check_prediction(row)
     elif table is t.stages:
         _STAGES.get(row["name"], _MAPPING).validate_json(row["detail"])
     elif table is t.steps:
         _NOTE.validate_json(row["detail"])
+
+
+def _check_prediction(row: dict[str, Any]) -> None:
+    if (row["kind"] == "answered") != bool(row["answer"]):
+        raise ValueError("an answered prediction has an answer, any other has none")
+    if (row["right"] is None) != (row["score"] is None):
+        raise ValueError("a graded prediction is right or wrong, and has a score")
+    if row["score"] is not None and not 0 <= row["score"] <= 1:
+        raise ValueError("a score is from 0 to 1")
 
 
 def _require_zone(moment: datetime) -> None:

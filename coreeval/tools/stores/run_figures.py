@@ -149,7 +149,8 @@ class RunFigures:
         that was used for both.
         """
         said = t.predictions.c
-        right = cast(said.answer == t.samples.c.label_text, Integer)
+        is_label = said.answer == t.samples.c.label_text
+        right = cast(func.coalesce(said.right, is_label), Integer)
         is_old, is_new = said.source == "original", said.source == "updated"
         lost = and_(
             func.min(case((is_old, right))) == 1,

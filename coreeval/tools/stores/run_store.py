@@ -327,9 +327,10 @@ class RunStore:
     def answers(self, target: str, sources: Sequence[str]) -> Iterator[TargetAnswer]:
         """Stream a target's answers about the texts of some sources, one template at a time."""
         said = t.predictions.c
+        graded = (said.right, said.score)
         columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
         return self._file.tuples(
-            select(*columns).where(said.target == target, said.source.in_(sources))
+            select(*columns, *graded).where(said.target == target, said.source.in_(sources))
         )
 
     def targets(self) -> set[str]:

@@ -19,8 +19,9 @@ from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verd
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.sqlite import WIDE_INTEGER
 
-TargetAnswer = tuple[str, int, str, str, AnswerKind]
-"""The parts of a prediction that scores need: source, template, sample id, label or "", kind."""
+TargetAnswer = tuple[str, int, str, str, AnswerKind, bool | None, float | None]
+"""The parts of a prediction that scores need: source, template, sample id, answer or "", kind; and,
+if the task's answers are graded, whether it is right, and its score."""
 
 StepNote = tuple[str, str, dict[str, Any]]
 """The id of a sample, a node, and the detail of its step."""
@@ -251,6 +252,8 @@ predictions = Table(
     Column("kind", String, nullable=False),
     Column("reason", Text, nullable=False),
     Column("version", String, nullable=False),
+    Column("right", Boolean),
+    Column("score", Float),
     sqlite_with_rowid=False,  # it is large, and mostly key
 )
 stages = Table(

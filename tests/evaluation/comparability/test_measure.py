@@ -23,6 +23,7 @@ from coreeval.evaluation.scores import score_proportion
 from coreeval.evaluation.text_measures import count_sentences
 from coreeval.schema import AnswerKind
 from coreeval.tools.embeddings import Vectors
+from coreeval.tools.stores.run_tables import TargetAnswer
 from tests.evaluation.comparability.kit import cites, compared, measure, pairs, text
 
 
@@ -243,13 +244,11 @@ def test_without_embeddings_their_absence_is_said() -> None:
     assert "no vectors today" in measure_comparability(given, Broken()).absent["topic"]
 
 
-def answers(
-    target: str, right: Mapping[str, Sequence[str]]
-) -> tuple[str, list[tuple[str, int, str, str, AnswerKind]]]:
+def answers(target: str, right: Mapping[str, Sequence[str]]) -> tuple[str, list[TargetAnswer]]:
     """Return a target's answers to two templates: those of `right` get yes, which is due."""
     kinds: dict[str, AnswerKind] = {"yes": "answered", "no": "answered", "": "refused"}
     return target, [
-        (arm, template, str(n), answer, kinds[answer])
+        (arm, template, str(n), answer, kinds[answer], None, None)
         for arm, said in right.items()
         for template in (1, 2)
         for n, answer in enumerate(said)

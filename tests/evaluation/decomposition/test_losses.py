@@ -75,7 +75,9 @@ def test_a_loss_is_the_drop_of_the_arm_table() -> None:
     gold = {f"s{place}": "abc"[place % 3] for place in range(60)}
     arms: tuple[Arm, ...] = ("original", "semantic", "updated")
     said: list[TargetAnswer] = [
-        (arm, 1, key, "abc"[rng.integers(3)], "answered") for arm in arms for key in gold
+        (arm, 1, key, "abc"[rng.integers(3)], "answered", None, None)
+        for arm in arms
+        for key in gold
     ]
     (target,) = compare_arms([("t", said)], gold=gold, labels="abc").targets
     (found,) = (decompose(each) for each in code_answers([("t", said)], gold=gold, labels="abc"))

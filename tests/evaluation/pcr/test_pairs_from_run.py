@@ -40,7 +40,7 @@ def answers(
                 for item, label in LABELS[split].items():
                     good = luck.random() < right[source]
                     said = label if good else "b" if label == "a" else "a"
-                    yield source, template, item, said, "answered"
+                    yield source, template, item, said, "answered", None, None
 
 
 KNOWN = {"train": 1.0, "train_semantic": 0.6, "original": 0.6, "semantic": 0.6}
@@ -67,8 +67,8 @@ def test_one_template_is_the_comparison_of_recorded_pairs() -> None:
 def test_templates_are_averaged_and_stay_with_their_item() -> None:
     single = collect_pairs(answers(right=KNOWN), LABELS, [1])
     thrice = collect_pairs(
-        [(source, n, item, said, kind) for n in (1, 2, 3)
-         for source, _, item, said, kind in answers(right=KNOWN)],
+        [(source, n, item, said, kind, None, None) for n in (1, 2, 3)
+         for source, _, item, said, kind, *_ in answers(right=KNOWN)],
         LABELS,
         [1, 2, 3],
     )  # fmt: skip
@@ -112,7 +112,7 @@ def test_only_items_with_all_answers_count_and_that_is_told() -> None:
 
 
 def test_other_items_of_the_run_are_passed_over() -> None:
-    more: list[TargetAnswer] = [("original", 1, "not reworded", "a", "answered")]
+    more: list[TargetAnswer] = [("original", 1, "not reworded", "a", "answered", None, None)]
     there = collect_pairs([*answers(right=KNOWN), *more], LABELS, [1])
     assert there == collect_pairs(answers(right=KNOWN), LABELS, [1])
 
@@ -120,7 +120,7 @@ def test_other_items_of_the_run_are_passed_over() -> None:
 @pytest.mark.parametrize("kind", FAULTY)
 def test_what_is_no_label_is_wrong_and_two_of_them_are_consistent(kind: AnswerKind) -> None:
     silent: list[TargetAnswer] = [
-        (source, template, item, "", kind)
+        (source, template, item, "", kind, None, None)
         for split, sources in SOURCES.items()
         for source in sources
         for template in (1, 2)

@@ -286,13 +286,23 @@ def test_answers_come_back_by_target_and_source_and_once_each(store: RunStore) -
     store.add_predictions([_said("s"), _said("s", 2), _said("s", source="train"), refused])
     store.add_predictions([_said("s")])
     assert list(store.answers("t", ["updated"])) == [
-        ("updated", 1, "s", "a", "answered"),
-        ("updated", 2, "s", "a", "answered"),
+        ("updated", 1, "s", "a", "answered", None, None),
+        ("updated", 2, "s", "a", "answered", None, None),
     ]
-    assert list(store.answers("t", ["train"])) == [("train", 1, "s", "a", "answered")]
-    assert list(store.answers("u", ["updated"])) == [("updated", 1, "s", "", "refused")]
+    assert list(store.answers("t", ["train"])) == [("train", 1, "s", "a", "answered", None, None)]
+    assert list(store.answers("u", ["updated"])) == [("updated", 1, "s", "", "refused", None, None)]
     assert list(store.answers("nobody", ["updated"])) == []
     assert store.targets() == {"t", "u"}
+
+
+def test_grades_come_back_with_the_answers(store: RunStore) -> None:
+    graded = _said("s").model_copy(update={"right": True, "score": 0.5})
+    wrong = _said("r").model_copy(update={"right": False, "score": 0.0})
+    store.add_predictions([graded, wrong])
+    assert sorted(store.answers("t", ["updated"])) == [
+        ("updated", 1, "r", "a", "answered", False, 0.0),
+        ("updated", 1, "s", "a", "answered", True, 0.5),
+    ]
 
 
 def test_what_is_answered_is_known_by_words_source_and_template(store: RunStore) -> None:
@@ -310,7 +320,7 @@ async def test_answers_about_samples_that_are_taken_again_are_forgotten(store: R
         )
     store.add_predictions([_said(_sample(1).id), _said(_sample(2).id)])
     store.forget("failed")
-    assert [key for _, _, key, _, _ in store.answers("t", ["updated"])] == [_sample(2).id]
+    assert [key for _, _, key, *_ in store.answers("t", ["updated"])] == [_sample(2).id]
 
 
 OLD_PREDICTIONS = """

@@ -1,0 +1,168 @@
+"""How the answers of targets are read and scored, by the kind of task: one entry a kind.
+
+Labels and choices are scored by comparing the answer with the label. Short answers and summaries
+are graded when they are given, because only then their gold is at hand: right or wrong, and a score
+from 0 to 1. Nothing here imports numpy before an answer is graded.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from coreeval.evaluation.answer_parsers import LabelShape, TargetAnswer
+from coreeval.evaluation.answer_shapes import FreeShape, OptionShape
+from coreeval.evaluation.scores import ARM_DEFINITIONS
+from coreeval.models.answers import OutputSchema
+from coreeval.schema import Sample, Task, TaskKind
+from coreeval.tasks.kinds.answer import split_answers
+from coreeval.tasks.kinds.summary import SUMMARY
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.metrics.short_answers import Grade
+
+Grader = Callable[[Sample, str], "Grade"]
+ShapeOf = Callable[[Sample], OutputSchema[TargetAnswer]]
+"""Returns the shape of the answer to a question about a sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTerm:
+    """A measure as people read of it."""
+
+    name: str
+    definition: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """All that scoring knows of a kind of task."""
+
+    make_shapes: Callable[[Task], ShapeOf]
+    """Returns the shapes of the answers about samples of one task; built once for many samples."""
+    format: str
+    """Added to every template: templates ask for an answer, perhaps alone; this says its form."""
+    grade: Grader | None = None
+    """Grades an answer; None where it is compared with the label."""
+    consistency: str = "exact"
+    """How PCR compares the answers to a text and to its rewording: a name in `CONSISTENCY`."""
+    accuracy: ScoreTerm
+    """The share of right answers."""
+    score: ScoreTerm
+    """The score beside it, which stands where labels have their macro-F1."""
+
+
+def scoring_of(task: Task) -> Scoring:
+    """Return how the answers of a task's samples are scored."""
+    return SCORING[task.kind]
+
+
+def _label_shapes(task: Task) -> ShapeOf:
+    shape = LabelShape(task)
+    return lambda sample: shape
+
+
+def _option_shapes(task: Task) -> ShapeOf:
+    shape = OptionShape(task)
+    return lambda sample: shape.for_options(sample.fields)
+
+
+def _free_shapes(*, short: bool) -> Callable[[Task], ShapeOf]:
+    shape = FreeShape(short=short)
+    return lambda task: lambda sample: shape
+
+
+def _grade_short(sample: Sample, answer: str) -> "Grade":
+    from coreeval.evaluation.metrics.short_answers import Accepted, grade_short_answer
+
+    fields = sample.fields
+    due = Accepted(
+        answers=split_answers(fields),
+        type=sample.label_text,  # type: ignore[arg-type]  # checked when the benchmark is read
+        unit=fields.get("unit", ""),
+        tolerance=fields.get("tolerance", ""),
+        question=fields.get("question", ""),
+    )
+    return grade_short_answer(answer, due)
+
+
+def _grade_summary(sample: Sample, answer: str) -> "Grade":
+    from coreeval.evaluation.metrics.performance import rouge_l
+    from coreeval.evaluation.metrics.short_answers import Grade
+    from coreeval.evaluation.metrics.support import support_share
+
+    document = "\n".join(text for name, text in sample.fields.items() if name != SUMMARY)
+    right = support_share(document, answer) == 1
+    return Grade(right, rouge_l(sample.fields[SUMMARY], answer))
+
+
+_MEAN = "the mean over the task's templates"
+_RIGHT = ScoreTerm(name="accuracy", definition=ARM_DEFINITIONS["accuracy"])
+_MACRO_F1 = ScoreTerm(name="macro-F1", definition=ARM_DEFINITIONS["macro_f1"])
+SCORING: Final[Mapping[TaskKind, Scoring]] = {
+    "labels": Scoring(
+        make_shapes=_label_shapes,
+        format='Give the label as a JSON object: {"label": "..."}',
+        accuracy=_RIGHT,
+        score=_MACRO_F1,
+    ),
+    "choice": Scoring(
+        make_shapes=_option_shapes,
+        format='Give the letter as a JSON object: {"answer": "..."}',
+        accuracy=_RIGHT,
+        score=ScoreTerm(
+            name="macro-F1",
+            definition="mean of the F1 of each letter, 0 for a letter neither given nor due; the "
+            "mean over the task's templates",
+        ),
+    ),
+    "answer": Scoring(
+        make_shapes=_free_shapes(short=True),
+        format='Give the answer as a JSON object: {"answer": "..."}',
+        grade=_grade_short,
+        consistency="same_answer",
+        accuracy=ScoreTerm(
+            name="right",
+            definition="share of answers that equal an accepted one: as SQuAD 1.1 compares texts, "
+            f"or as the same number within tolerance and unit, date, yes or no; {_MEAN}",
+        ),
+        score=ScoreTerm(
+            name="token F1",
+            definition="mean over the answers of SQuAD 1.1's token F1 with the best accepted one; "
+            f"of a number, yes or no 1 if it is right, else 0; {_MEAN}",
+        ),
+    ),
+    "summary": Scoring(
+        make_shapes=_free_shapes(short=False),
+        format='Give the summary as a JSON object: {"answer": "..."}',
+        grade=_grade_summary,
+        consistency="jaccard",
+        accuracy=ScoreTerm(
+            name="supported",
+            definition="share of summaries of which the document supports every sentence: its "
+            f"numbers and names, and half of its other content words; {_MEAN}",
+        ),
+        score=ScoreTerm(
+            name="ROUGE-L",
+            definition="mean over the summaries of the F-measure of the longest common "
+            f"subsequence with the reference (Lin 2004); {_MEAN}",
+        ),
+    ),
+}
+
+
+def define_scores(kind: TaskKind) -> dict[str, str]:
+    """Return the definitions of what a table of arms has, by key."""
+    scoring = SCORING[kind]
+    found = ARM_DEFINITIONS | {
+        "accuracy": scoring.accuracy.definition,
+        "macro_f1": scoring.score.definition,
+    }
+    if scoring.grade is None:
+        return found
+    name = scoring.score.name
+    none = "empty answers, or objects without an answer: wrong, with a score of 0"
+    return found | {
+        "unparsed": none,
+        "truncated": "answers cut off at the length limit: wrong, with a score of 0",
+        "ranking": found["ranking"].replace("macro-F1", name),
+    }
