@@ -136,3 +136,20 @@ def test_each_kind_has_its_judge_and_its_prompts(of: Task, pipeline: Pipeline) -
     writer: RoleName = "composer" if pipeline == "full" else "replacer"
     assert names[writer][0].endswith("composer_item")
     assert set(llm_roles(run, of)) == set(names)
+
+
+async def test_the_habits_of_options_and_answers_are_not_told(script: Script) -> None:
+    plan = {"moment": "", "draft": "", "stumble": "", "used_replacements": [], "dropped": []}
+    for of, one, habitual in (
+        (CHOICE, CHOSEN, {"question"}),
+        (adapt_task(OPEN, ANSWERED.fields), ANSWERED, {"context", "question"}),
+        (adapt_task(SUMMARIES, SUMMARY.fields), SUMMARY, {"summary"}),
+    ):
+        written = {name: "x" for name in one.fields if name not in of.carried_fields}
+        fields = {"summary": "x"} if one is SUMMARY else written
+        client = script(plan | {"fields": fields})
+        await LLMComposer(of, client, PROMPTS)(request(one, extraction=Extraction()))
+        item = client.block("item")
+        assert isinstance(item, dict)
+        assert set(item["habits"]) == habitual
+        assert set(item["words"]) == set(fields)

@@ -1,0 +1,64 @@
+"""`coreeval demo --kind` repeats the bundled recordings: each kind has one, and all are small."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, recorded_run
+from coreeval.releases.cassettes.format import SampleLine
+from coreeval.releases.cassettes.read import open_cassette
+from coreeval.schema import TaskKind
+from tests.cli.kit import Shell
+
+_MOST_BYTES = 300_000
+
+
+@pytest.mark.parametrize("kind", get_args(RecordedKind))
+def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind) -> None:
+    said = shell("demo", "--kind", kind, "--dir", "demo")
+    assert said.code == 0, said.out
+    assert said.out.count("the same bytes") == len(RECORDED[kind])
+    assert "played by rules" not in said.out
+    tail = said.out.partition("Where to look:\n")[2]
+    runs = re.findall(r"coreeval trace (\S+)\n", tail)
+    assert len(runs) == len(RECORDED[kind])
+    assert all(shell("trace", run).code == 0 for run in runs)
+
+
+def test_a_second_time_goes_into_another_folder(shell: Shell) -> None:
+    for _ in range(2):
+        document = shell("demo", "--kind", "summary", "--dir", "demo", "--json").document
+        assert [one["same"] for one in document["replays"]] == [True]
+    assert {one.name for one in Path("demo").iterdir()} == {"reports", "reports-2"}
+
+
+def test_a_demo_that_was_killed_begins_again(shell: Shell) -> None:
+    command = [sys.executable, "-m", "coreeval", "demo", "--kind", "summary", "--dir", "demo"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+        until = time.monotonic() + 60
+        while not Path("demo/reports/run.db").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        os.kill(one.pid, signal.SIGKILL)
+    assert Path("demo/reports/run.db").exists()
+    said = shell("demo", "--kind", "summary", "--dir", "demo")
+    assert said.code == 0
+    assert "demo/reports-2" in said.out
+
+
+def test_every_kind_but_that_of_the_rules_is_recorded() -> None:
+    assert {*get_args(TaskKind)} == {*RECORDED, "labels"} == {*get_args(RecordedKind), "labels"}
+    names = [name for each in RECORDED.values() for name in each]
+    for name in names:
+        cassette = open_cassette(recorded_run(name))
+        assert cassette.head.run.task == name
+        assert cassette.head.texts
+        assert sum(1 for _ in cassette.lines(SampleLine)) >= 8
+        assert (demo_data() / name / "task.yaml").exists()
+    assert sum(recorded_run(name).stat().st_size for name in names) < _MOST_BYTES
