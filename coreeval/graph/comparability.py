@@ -75,7 +75,7 @@ def _average_references(
     coded = code_answers(
         ((target, run.store.answers(target, RANKED_ARMS)) for target in references),
         gold={sample_id: label for sample_id, label, _ in run.store.labels()},
-        labels=[label.name for label in run.task.labels],
+        labels=run.list_label_names(),
         clusters=clusters,
         graded=scoring_of(run.task).grade is not None,
     )

@@ -55,7 +55,7 @@ def compare_arms(run: RunContext) -> "ArmTable":
             for target in run.config.models.targets
         ),
         gold=gold,
-        labels=[label.name for label in run.task.labels],
+        labels=run.list_label_names(),
         unrecoverable=unrecoverable,
         clusters=find_clusters(run.store.clusters()),
         kind=run.task.kind,
@@ -80,7 +80,7 @@ def gather_memory_evidence(
         code_answers(
             ((target, run.store.answers(target, ARMS)) for target in targets),
             gold={sample_id: label for sample_id, label, _ in run.store.labels()},
-            labels=[label.name for label in run.task.labels],
+            labels=run.list_label_names(),
             clusters=clusters,
             graded=scoring_of(run.task).grade is not None,
         ),

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -120,6 +120,10 @@ class Kind:
     template_variables: tuple[str, ...] = ("item",)
     """What a template may name besides fields, `$labels` and `$target`: `$item` shows all fields
     that are not hidden."""
+    used_labels: Callable[[Task, Iterable[Mapping[str, str]]], list[str]] = lambda task, texts: [
+        label.name for label in task.labels
+    ]
+    """Returns the names of the labels that samples with these texts can have."""
     describe: Callable[[Task], str]
     """Returns what the gold of a task's samples is, in a few words."""
     gold_variable: str = ""

@@ -1,7 +1,7 @@
 """Multiple choice: a question and its options, a field each, named by their letters."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
 from typing import Final
@@ -256,6 +256,11 @@ def _restore(values: Values) -> PublishedItem:
     return PublishedItem(texts | named, right, LETTERS[right])
 
 
+def _used_labels(task: Task, texts: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the letters of the sample with the most options: no other is right or answered."""
+    return list(LETTERS[: max((len(option_fields(list(each))) for each in texts), default=0)])
+
+
 def _adapt(task: Task, names: Sequence[str]) -> Task:
     letters = option_fields(names)
     base = tuple(name for name in task.fields if name not in LETTERS)
@@ -273,6 +278,7 @@ def _is_choice(fields: Texts, label: str) -> bool:
 
 
 CHOICE = Kind(
+    used_labels=_used_labels,
     name="choice",
     labels=_labels,
     required=lambda task: (*task.fields, "choices", "answer"),

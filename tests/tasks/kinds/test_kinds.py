@@ -173,3 +173,10 @@ def test_a_task_file_of_another_kind_is_checked(keys: dict[str, object], said: s
     found = parse_task_file({"name": "own", "description": "Try it."} | keys)
     told = " ".join(f"{one.message} {one.hint}" for one in found) if isinstance(found, list) else ""
     assert said in told and bool(said) == bool(told)
+
+
+def test_a_choice_is_scored_over_the_letters_that_its_samples_have(tmp_path: Path) -> None:
+    task, texts = choice(tmp_path), [{"question": "?", "A": "x", "B": "y"}, {"A": "x"}]
+    assert kind_of(task).used_labels(task, texts) == ["A", "B"]
+    emotion = load_task("emotion")
+    assert kind_of(emotion).used_labels(emotion, []) == [each.name for each in emotion.labels]
