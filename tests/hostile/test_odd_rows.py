@@ -45,7 +45,13 @@ ODD_ROWS = {
     "UPDATE verdicts SET passed = 'yes'": "passed",
     "UPDATE listing SET attempts = X'fffe'": "attempts",
     "UPDATE listing SET sample = 'x' WHERE seq = 1": "list",
-    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', '', '', '')": "kind",
+    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', '', '', '', NULL, NULL)": "kind",
+    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', 'answered', '', '', 1, NULL)": (
+        "a graded prediction is right or wrong"
+    ),
+    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', 'answered', '', '', 1, 2.0)": (
+        "a score is from 0 to 1"
+    ),
     "INSERT INTO stages VALUES ('assemble', '2026-11-02', '{\"semantic\": Infinity}')": "semantic",
     "INSERT INTO stages VALUES ('evaluate', '2026-11-02', '{\"targets\": 5}')": "targets",
     "INSERT INTO heartbeat VALUES (1, 2, 'a', '2026-11-02', '{\"x\": 5}', 'null')": "in_flight",
