@@ -45,7 +45,9 @@ ODD_ROWS = {
     "UPDATE verdicts SET passed = 'yes'": "passed",
     "UPDATE listing SET attempts = X'fffe'": "attempts",
     "UPDATE listing SET sample = 'x' WHERE seq = 1": "list",
-    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', '', '', '', NULL, NULL)": "kind",
+    "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', '', '', '', NULL, NULL)": (
+        "kind"
+    ),
     "INSERT INTO predictions VALUES ('t', 'updated', 1, 'x', 'joy', 'answered', '', '', 1, NULL)": (
         "a graded prediction is right or wrong"
     ),
