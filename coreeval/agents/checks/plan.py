@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.checks.context import UNRESTRAINED, Restraint
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.roles import PlanWithText
 from coreeval.agents.text.language_checks import CONDUCT
 from coreeval.agents.text.language_checks import HEDGES as HEDGES_CHECK
@@ -85,16 +86,23 @@ def check_statement_indexes(case: PlanCheckContext) -> Iterator[Defect]:
 
 
 def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
-    """Yield a defect for each old head or span to delete that is not in the field it names."""
+    """Yield a defect for each old head or span to delete that is not in the field it names.
+
+    The head of a fact of an item, such as the answer to its question, may be in another field.
+    """
+    is_one = item_kind(case.task).is_one
     for change in case.plan.replacements:
-        text = case.sample.fields.get(change.field, "")
+        others = case.sample.fields.values() if is_one else ()
+        texts = [case.sample.fields.get(change.field, ""), *others]
         if change.field not in case.task.fields:
             yield plan_form_defect("field", f"there is no field {change.field!r}")
         elif change.mode == "replace" and change.before is None:
             yield plan_form_defect(
                 "before", f"{change.after.head!r} replaces nothing: name the old triple"
             )
-        elif change.before is not None and not has_span(text, change.before.head):
+        elif change.before is not None and not any(
+            has_span(text, change.before.head) for text in texts
+        ):
             yield plan_form_defect(
                 "before", f"{change.before.head!r} does not occur in {change.field}"
             )

@@ -139,9 +139,10 @@ def check_answer_support(item: WrittenItem) -> Iterator[Defect]:
     """Yield a defect if the gold of a question without a context has words that no news has."""
     if CONTEXT in item.fields or item.sample.label_text == "yes_no" or PROGRAM in item.fields:
         return
-    gold = split_answers(item.fields)[0]
+    gold, unit = split_answers(item.fields)[0], item.fields.get("unit", "")
     support = Support.from_evidence(item.evidence, language=item.task.language)
-    if missing := [*support.missing_words(gold), *support.missing_numbers(gold)]:
+    numbers = support.missing_numbers(gold) and support.missing_numbers(f"{gold} {unit}")
+    if missing := [*support.missing_words(gold), *numbers]:
         yield fact_defect(
             "answer_words", f"the answer {gold!r} is not in the news: {', '.join(missing)}"
         )

@@ -93,6 +93,12 @@ def test_accepted_answers_are_few_and_the_same_number() -> None:
     assert found(check_accepted_answers, far) == ["answers"]
 
 
+@pytest.mark.parametrize(("gold", "defects"), [("5.2", []), ("5.3", ["answer_words"])])
+def test_the_unit_of_an_answer_may_belong_to_its_number(gold: str, defects: list[str]) -> None:
+    item = written(CLOSED, answer("12", "number", unit="million kroner"), {"answers": gold})
+    assert found(check_answer_support, item) == defects
+
+
 @pytest.mark.parametrize(
     ("kind", "gold", "defects"),
     [

@@ -4,10 +4,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from coreeval.agents.checks import check_composition, clean_extraction
+from coreeval.agents.checks import check_composition, check_plan, clean_extraction
 from coreeval.agents.text.support import name_month
 from coreeval.agents.text.voice import find_machine_marks
-from coreeval.schema import Evidence, Extraction, FieldTriple, Plan, Sample, Task
+from coreeval.schema import (
+    Evidence,
+    Extraction,
+    FieldTriple,
+    Plan,
+    Replacement,
+    Sample,
+    Statement,
+    Task,
+    Triple,
+)
 from coreeval.tasks import adapt_task
 from tests.agents.builders import PAIRS, WINDOW, news, request, sample
 from tests.agents.kinds.items import CLOSED, SUMMARIES, answer, choice, task
@@ -25,6 +35,30 @@ def test_a_fact_of_an_item_may_begin_in_the_answer_and_end_in_the_question() -> 
     assert _triples(CLOSED, closed) == (TOLD,)
     assert _triples(task("choice", "question"), choice(["Porto", "Ajax"], "B")) == (TOLD,)
     assert _triples(CLOSED, answer("Porto", question="Who won the cup?")) == ()
+
+
+def test_a_plan_may_replace_a_fact_that_begins_in_the_answer() -> None:
+    closed, item = answer("Ajax", question="Who won the cup?"), news("Porto wins the league")
+    said = Statement(
+        text="Porto wins the league",
+        evidence_ids=(item.id,),
+        quote="Porto wins the league",
+        modality="asserted",
+    )
+    change = Replacement(
+        before=Triple(head="Ajax", relation="won", tail="the cup"),
+        after=Triple(head="Porto", relation="wins", tail="the league"),
+        mode="replace",
+        field="question",
+        statement_index=0,
+        same_type=True,
+    )
+    plan = Plan(decision="use", statements=(said,), replacements=(change,), replaces_all=True)
+    of = adapt_task(CLOSED, closed.fields)
+    assert check_plan(of, closed, Extraction(), plan, (item,), WINDOW) == []
+    other = closed.model_copy(update={"fields": closed.fields | {"answers": "Benfica"}})
+    (defect,) = check_plan(of, other, Extraction(), plan, (item,), WINDOW)
+    assert defect.message == "'Ajax' does not occur in question"
 
 
 def test_a_fact_of_a_pair_stands_in_one_of_its_texts() -> None:
