@@ -44,6 +44,7 @@ from coreeval.graph.target_questions import (
 )
 from coreeval.models import record_calls
 from coreeval.runs.manifest import Manifest
+from coreeval.tasks import kind_of
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -187,6 +188,7 @@ def keep_findings(
 
 def read_inputs(run: RunContext) -> DetectorInputs:
     """Return the texts of a run as a detector takes them."""
+    compare = kind_of(run.task).compared
 
     def texts() -> Iterator[SampleTexts]:
         control = _control_texts(run.control.store) if run.control else {}
@@ -194,7 +196,8 @@ def read_inputs(run: RunContext) -> DetectorInputs:
             arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}
             if ended.sample.id in control:
                 arms["control"] = control[ended.sample.id]
-            yield SampleTexts(ended.sample, arms)
+            compared = {arm: compare(run.task, fields) for arm, fields in arms.items()}
+            yield SampleTexts(ended.sample, compared)
 
     return DetectorInputs(task=run.task, seed=run.config.run.seed, texts=texts)
 

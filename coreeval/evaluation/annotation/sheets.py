@@ -24,6 +24,7 @@ from coreeval.evaluation.annotation.rating_study import (
     StudyItem,
 )
 from coreeval.evaluation.annotation.ratings import SheetRow
+from coreeval.tasks.kinds import find_kind
 from coreeval.tools.archives import check_packing
 from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
@@ -71,11 +72,14 @@ def make_sheet_item(drawn: StudyItem) -> SheetItem:
     space or contain entities, and rewritten texts do not.
     """
     candidate = drawn.candidate
+    texts = candidate.texts[drawn.arm]
+    kind = find_kind(texts, candidate.label)
+    shown = kind.display.rated(texts, candidate.label)
     return SheetItem(
         item=drawn.item,
-        fields={name: _join_lines(text) for name, text in candidate.texts[drawn.arm].items()},
+        fields={name: _join_lines(text) for name, text in shown.items()},
         question=candidate.question,
-        label=candidate.label,
+        label=_join_lines(kind.gold(texts, candidate.label)),
         meaning=candidate.meaning,
         evidence=candidate.evidence,
     )

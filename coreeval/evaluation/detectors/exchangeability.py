@@ -27,11 +27,9 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
             make_shards,
         )
 
-        chosen, fields = settings or ExchangeabilitySettings(), inputs.task.fields
+        chosen = settings or ExchangeabilitySettings()
         originals = [
-            "\n".join(arms["original"][name] for name in fields)
-            for _, arms in inputs.texts()
-            if "original" in arms
+            "\n".join(arms["original"].values()) for _, arms in inputs.texts() if "original" in arms
         ]
         shards = make_shards(originals, chosen, seed=inputs.seed)
         return shards, min(len(originals), chosen.texts)

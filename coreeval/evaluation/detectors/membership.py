@@ -33,12 +33,11 @@ def make_membership(
     def choose(inputs: DetectorInputs) -> "list[MembershipItem]":
         from coreeval.evaluation.whitebox.membership_texts import MembershipSettings, choose_items
 
-        fields = inputs.task.fields
         samples = (
             (
                 sample.id,
                 sample.cluster,
-                {arm: "\n".join(texts[name] for name in fields) for arm, texts in arms.items()},
+                {arm: "\n".join(texts.values()) for arm, texts in arms.items()},
             )
             for sample, arms in inputs.texts()
         )

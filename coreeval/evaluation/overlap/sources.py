@@ -119,15 +119,17 @@ def _read_samples(
     source: _Source, how: ReadOptions, dataset: DatasetConfig, name: str
 ) -> BenchmarkTexts:
     task = load_task(name, dataset.target, dataset.language)
-    fields = _check_fields(how.fields, task.fields, source.name)
+    _check_fields(how.fields, task.fields, source.name)
     read = load_benchmark(dataset, task, split=source.split)
-    gold = kind_of(task).gold
+    kind = kind_of(task)
+
+    def join(fields: Mapping[str, str]) -> str:
+        if how.fields:
+            return _join_texts(fields[field] for field in how.fields)
+        return _join_texts(iter(kind.compared(task, fields).values()))
+
     entries = [
-        TextEntry(
-            each.id,
-            _join_texts(each.fields[field] for field in fields),
-            gold(each.fields, each.label_text),
-        )
+        TextEntry(each.id, join(each.fields), kind.gold(each.fields, each.label_text))
         for each in read.samples
     ]
     return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
@@ -141,12 +143,11 @@ def _read_items(source: _Source, how: ReadOptions) -> BenchmarkTexts:
     return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
 
 
-def _check_fields(asked: Sequence[str], fields: Sequence[str], where: str) -> Sequence[str]:
+def _check_fields(asked: Sequence[str], fields: Sequence[str], where: str) -> None:
     for field in asked:
         if field not in fields:
             hint = f"there are {', '.join(fields)}"
             raise UsageError(f"there is no field {field!r}", where=where, hint=hint)
-    return asked or fields
 
 
 def _join_texts(texts: Iterator[str]) -> str:

@@ -67,7 +67,7 @@ def _choice_values(task: Task, fields: Texts, label: str) -> Row:
 
 def _answer_values(task: Task, fields: Texts, label: str) -> Row:
     return {
-        "gold": kind_of(task).display.gold(fields, label),
+        "gold": kind_of(task).gold(fields, label),
         "answers": split_answers(fields),
         "answer_type": label,
         "unit": fields.get("unit", ""),
@@ -77,7 +77,7 @@ def _answer_values(task: Task, fields: Texts, label: str) -> Row:
 
 
 def _summary_values(task: Task, fields: Texts, label: str) -> Row:
-    summary = kind_of(task).display.gold(fields, label)
+    summary = kind_of(task).gold(fields, label)
     document = join_fields({name: fields[name] for name in task.shown_fields})
     return {"gold": summary, "summary": summary, "document": document}
 

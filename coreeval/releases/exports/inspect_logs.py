@@ -41,7 +41,7 @@ from coreeval.releases.exports.material import Material, task_slug
 from coreeval.runs.arms import SNIPPET_CHARS
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence
-from coreeval.tasks.kinds import find_display, title_fields
+from coreeval.tasks.kinds import find_kind, title_fields
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
@@ -75,7 +75,7 @@ def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) 
         id=sample.id,
         epoch=1,
         input=asked,
-        target=find_display(sample.fields, label).gold(sample.fields, label),
+        target=find_kind(sample.fields, label).gold(sample.fields, label),
         messages=messages,
         output=output,
         scores=_scores(ended, steps),

@@ -33,13 +33,18 @@ def kind_of(task: Task) -> Kind:
     return KINDS[task.kind]
 
 
-def find_display(fields: Texts, label: str) -> Display:
-    """Return how people read a sample, by its fields and its label's name.
+def find_kind(fields: Texts, label: str) -> Kind:
+    """Return the kind of a sample with these fields and this label's name.
 
     Stores and logs of a run know samples without their task.
     """
-    others = (kind.display for kind in KINDS.values() if kind is not LABELS)
-    return next((each for each in others if each.is_of_kind(fields, label)), LABELS.display)
+    others = (kind for kind in KINDS.values() if kind is not LABELS)
+    return next((each for each in others if each.display.is_of_kind(fields, label)), LABELS)
+
+
+def find_display(fields: Texts, label: str) -> Display:
+    """Return how people read a sample, by its fields and its label's name."""
+    return find_kind(fields, label).display
 
 
 def title_fields(fields: Texts, label: str) -> dict[str, str]:
@@ -68,6 +73,7 @@ __all__ = [
     "Texts",
     "adapt_task",
     "find_display",
+    "find_kind",
     "is_encodable",
     "kind_of",
     "title_fields",

@@ -21,6 +21,7 @@ from coreeval.tasks.kinds.base import (
     Values,
     check_encodable,
     count_words,
+    cut_gold,
     match_names,
     read_list,
     read_texts,
@@ -280,6 +281,7 @@ ANSWER = Kind(
     write=_write,
     restore=_restore,
     adapt=_adapt,
+    compared=cut_gold,
     display=Display(
         hub_task="question-answering",
         gold_word="answer",
@@ -292,8 +294,10 @@ ANSWER = Kind(
             "tolerance": "by how much a number may differ, absolute or as a percentage",
             PROGRAM: "the calculation of a number; empty where none is known",
         },
-        gold=lambda fields, label: split_answers(fields)[0],
         titles=_titles,
+        rated=lambda fields, label: {
+            name: text for name, text in fields.items() if name not in HIDDEN
+        },
         is_of_kind=_is_answer,
     ),
 )

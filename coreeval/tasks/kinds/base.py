@@ -59,6 +59,11 @@ Texts = Mapping[str, str]
 """The fields of a sample."""
 
 
+def cut_gold(task: Task, fields: Texts) -> dict[str, str]:
+    """Return the task's own fields, which do not hold the gold."""
+    return {name: fields[name] for name in task.fields if name not in task.hidden_fields}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Display:
     """How people read the samples of a kind: on pages, in sheets, in dataset cards."""
@@ -75,11 +80,11 @@ class Display:
     """What a sample is, in a sentence; empty where the label space says it."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """What the columns of an arm hold that are not the task's own fields."""
-    gold: Callable[[Texts, str], str]
-    """Returns the gold of a sample from its fields and its label's name."""
     titles: Callable[[Texts, str], Mapping[str, str]]
     """Returns the titles of the fields that are shown to people, in order; a field without one is
     told in the title of another."""
+    rated: Callable[[Texts, str], Mapping[str, str]] = lambda fields, label: fields
+    """Returns the texts that raters see; the gold stands beside them."""
     is_of_kind: Callable[[Texts, str], bool]
     """Returns whether a sample with these fields and this label's name can be of this kind."""
 
@@ -116,6 +121,9 @@ class Kind:
     it cannot have written them."""
     adapt: Callable[[Task, Sequence[str]], Task]
     """Returns the task of a sample with these fields."""
+    compared: Callable[[Task, Texts], dict[str, str]]
+    """Returns the texts of a sample that a target may have read somewhere, without its gold: what
+    detectors of memory and overlap look at."""
     display: Display
     template_variables: tuple[str, ...] = ("item",)
     """What a template may name besides fields, `$labels` and `$target`: `$item` shows all fields

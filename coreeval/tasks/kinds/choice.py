@@ -268,6 +268,13 @@ def _adapt(task: Task, names: Sequence[str]) -> Task:
     return task.model_copy(update=changes)
 
 
+def _join_item(task: Task, fields: Texts) -> dict[str, str]:
+    """Return the question with its options as one text: memory of a choice is memory of both."""
+    letters = option_fields(list(fields))
+    shown = [text for name, text in fields.items() if name not in letters]
+    return {"item": "\n".join((*shown, *(f"{letter}. {fields[letter]}" for letter in letters)))}
+
+
 def _titles(fields: Texts, label: str) -> dict[str, str]:
     return {name: f"{name} (right)" if name == label else name for name in fields}
 
@@ -293,6 +300,7 @@ CHOICE = Kind(
     write=_write,
     restore=_restore,
     adapt=_adapt,
+    compared=_join_item,
     display=Display(
         hub_task="multiple-choice",
         gold_word="option",
@@ -305,7 +313,6 @@ CHOICE = Kind(
             "answer": "index of the right option, from 0",
             "answer_text": "the right option",
         },
-        gold=lambda fields, label: fields[label],
         titles=_titles,
         is_of_kind=_is_choice,
     ),

@@ -11,6 +11,7 @@ from coreeval.tasks.kinds.base import (
     Kind,
     PublishedItem,
     Values,
+    cut_gold,
     read_text,
 )
 from coreeval.tasks.label_finder import make_label_finder
@@ -62,11 +63,11 @@ LABELS = Kind(
     write=_write,
     restore=_restore,
     adapt=lambda task, names: task,
+    compared=cut_gold,
     display=Display(
         hub_task="text-classification",
         gold_word="label",
         label_title="label",
-        gold=lambda fields, label: label,
         titles=lambda fields, label: {name: name for name in fields},
         is_of_kind=lambda fields, label: True,
     ),

@@ -15,6 +15,7 @@ from coreeval.tasks.kinds.base import (
     PublishedItem,
     Values,
     count_words,
+    cut_gold,
     match_names,
     read_bounded_text,
     read_texts,
@@ -67,13 +68,16 @@ SUMMARY_KIND = Kind(
     write=_write,
     restore=lambda values: PublishedItem(values, _LABEL.id, _LABEL.name),
     adapt=_adapt,
+    compared=cut_gold,
     display=Display(
         hub_task="summarization",
         gold_word="summary",
         label_title="gold",
         about="Each sample is a document with a reference summary.",
         columns={SUMMARY: "the reference summary"},
-        gold=lambda fields, label: fields[SUMMARY],
+        rated=lambda fields, label: {
+            name: text for name, text in fields.items() if name != SUMMARY
+        },
         titles=lambda fields, label: {name: name for name in fields},
         is_of_kind=lambda fields, label: SUMMARY in fields and label == _LABEL.name,
     ),

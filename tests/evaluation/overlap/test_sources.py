@@ -50,7 +50,7 @@ def test_the_answer_of_a_choice_is_the_text_of_its_right_option(tmp_path: Path) 
     table = tmp_path / "test.csv"
     table.write_text("Which planet is red?,Mars,Venus,A\n", encoding="utf-8")
     (found,) = read_texts(f"mmlu:{table}", ReadOptions(task=str(task))).entries
-    assert (found.text, found.answer) == ("Which planet is red?", "Mars")
+    assert (found.text, found.answer) == ("Which planet is red?\nA. Mars\nB. Venus", "Mars")
 
 
 def test_items_have_input_and_output(tmp_path: Path) -> None:
@@ -121,3 +121,15 @@ def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text('{"question": "Who?"}\n', encoding="utf-8")
     with pytest.raises(DatasetError, match="no split 'test'"):
         read_texts(f"jsonl:{tmp_path}", ReadOptions(fields=("question",)))
+
+
+def test_of_a_choice_question_and_options_are_compared(tmp_path: Path) -> None:
+    task = tmp_path / "quiz.yaml"
+    task.write_text("name: quiz\nkind: choice\ndescription: Try it.\n")
+    row = {"id": "q1", "question": "Who?", "choices": ["Bo Li", "Cy Poe"], "answer": 1}
+    (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
+    place = str(tmp_path / "test.jsonl")
+    (entry,) = read_texts(place, ReadOptions(task=str(task))).entries
+    assert (entry.text, entry.answer) == ("Who?\nA. Bo Li\nB. Cy Poe", "Cy Poe")
+    (entry,) = read_texts(place, ReadOptions(task=str(task), fields=("question",))).entries
+    assert entry.text == "Who?"

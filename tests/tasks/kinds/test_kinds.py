@@ -129,6 +129,32 @@ def test_a_published_row_comes_back_as_it_was(tmp_path: Path, kind: str) -> None
     assert adapt_task(task, fields).fields == tuple(fields)
 
 
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        (
+            "choice",
+            ["Who founded Microsoft with Paul Allen?\nA. Bill Gates\nB. Steve Jobs\nC. Larry Page"],
+        ),
+        ("answer", ["Two nations met.", "How many?"]),
+        ("summary", [REPORT["document"]]),
+    ],
+)
+def test_what_is_compared_does_not_hold_the_gold(
+    tmp_path: Path, kind: str, texts: list[str]
+) -> None:
+    rows: dict[str, dict[str, Any]] = {
+        "choice": QUIZ,
+        "answer": QUESTION | {"unit": "days"},
+        "summary": REPORT,
+    }
+    task = answer(tmp_path) if kind == "answer" else load(tmp_path, kind)
+    fields, _ = read(task, rows[kind])
+    assert [*kind_of(task).compared(task, fields).values()] == texts
+    own = adapt_task(task, fields)
+    assert [*kind_of(task).compared(own, fields).values()] == texts
+
+
 def test_what_holds_the_gold_is_hidden(tmp_path: Path) -> None:
     fields, _ = read(answer(tmp_path), QUESTION | {"unit": "days"})
     task = adapt_task(answer(tmp_path), fields)
