@@ -95,6 +95,9 @@ def gc(
         bool,
         typer.Option("--keep-runs", help="Keep what any run paid for, also one that is elsewhere."),
     ] = False,
+    open_batches: Annotated[
+        bool, typer.Option("--open-batches", help="Delete open batches too: answers are lost.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be deleted.")
     ] = False,
@@ -115,7 +118,8 @@ def gc(
             stack.enter_context(lock_runs(runs))
         opened = call_admin.open_store if dry_run else call_admin.open_exclusively
         connection = stack.enter_context(opened(path))
-        keep = _keep(here, collect_references(runs), older_than, every_run=keep_runs)
+        open_age = timedelta() if open_batches else call_admin.LONGEST_BATCH
+        keep = _keep(here, collect_references(runs), older_than, open_age, every_run=keep_runs)
         waste = call_admin.find_garbage(connection, keep)
         agreed = bool(waste) and not dry_run and (yes or _confirm(waste_lines(waste), as_json))
         if agreed:
@@ -173,7 +177,12 @@ def _call_keys(run: Path) -> list[str]:
 
 
 def _keep(
-    here: "Workspace", references: "CallReferences", days: int, *, every_run: bool
+    here: "Workspace",
+    references: "CallReferences",
+    days: int,
+    open_age: timedelta,
+    *,
+    every_run: bool,
 ) -> "RetentionRule":
     from coreeval.runs.open import is_run_name
     from coreeval.tools.stores.call_admin import RetentionRule
@@ -182,10 +191,11 @@ def _keep(
         paying = payer in references.payers or payer in here.asking_payers
         return paying or (every_run and is_run_name(payer))
 
-    since = utc_now() - timedelta(days=days)
-    return RetentionRule(
-        keys=references.keys, payer=stays, since=since.isoformat(timespec="milliseconds")
+    age = timedelta(days=days)
+    since, open_since = (
+        (utc_now() - each).isoformat(timespec="milliseconds") for each in (age, max(age, open_age))
     )
+    return RetentionRule(keys=references.keys, payer=stays, since=since, open_since=open_since)
 
 
 def _confirm(told: Iterator[str], as_json: bool) -> bool:
@@ -354,8 +364,9 @@ def gc_document(
         "calls": len(waste.calls),
         "damaged": len(waste.damaged),
         "texts": len(waste.texts),
-        "reservations": sum(waste.payers.values()),
-        "batches": sum(waste.batches.values()),
+        "reservations": len(waste.sent.reservations),
+        "batches": len(waste.sent.batches),
+        "open_batches_kept": waste.sent.kept_open,
         "payers": waste.by_payer,
         "bytes_before": before,
         "bytes_after": after,
@@ -366,11 +377,20 @@ def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
     """Yield what was deleted or would be deleted."""
     if not waste:
         yield "nothing to delete"
-        return
-    yield "deleted:" if document["deleted"] else "not deleted:"
-    yield from waste_lines(waste)
+    else:
+        yield "deleted:" if document["deleted"] else "not deleted:"
+        yield from waste_lines(waste)
+        yield _size_line(document)
+    if waste.sent.kept_open:
+        yield (
+            f"kept: {waste.sent.kept_open:,} open batches of runs that are not in the workspace: "
+            "their providers may still answer and bill them; --open-batches deletes them, too"
+        )
+
+
+def _size_line(document: Document) -> str:
     before, after = format_size(document["bytes_before"]), format_size(document["bytes_after"])
-    yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
+    return f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 
 def waste_lines(waste: "Garbage") -> Iterator[str]:
@@ -381,6 +401,6 @@ def waste_lines(waste: "Garbage") -> Iterator[str]:
         yield f"  {number:>9,}   of them paid by {one_line(payer) or UNKNOWN_PAYER}"
     yield f"  {len(waste.damaged):>9,} damaged rows"
     yield f"  {len(waste.texts):>9,} shared texts that no call refers to"
-    yield f"  {sum(waste.payers.values()):>9,} reservations of runs that are gone"
-    if waste.batches:
-        yield f"  {sum(waste.batches.values()):>9,} batches of runs that are gone"
+    yield f"  {len(waste.sent.reservations):>9,} reservations of runs that are gone"
+    if waste.sent.batches:
+        yield f"  {len(waste.sent.batches):>9,} batches of runs that are gone"

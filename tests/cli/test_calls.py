@@ -17,12 +17,15 @@ from filelock import FileLock
 
 from coreeval.cli import main
 from coreeval.config import load_config
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.batch_records import CollectedAnswer
 from coreeval.tools.stores.call_records import CallRecord, call_key, encode_record
 from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import CONFIG, Said, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import LLMServer
+from tests.tools.stores.test_call_batches import question
 
 OLD = (datetime.now(UTC) - timedelta(days=40)).isoformat(timespec="milliseconds")
 PRICE = {"input": 1, "output": 2}
@@ -124,7 +127,7 @@ def test_the_words_say_the_same(shell: Shell, folder: Path) -> None:
 
 def test_bad_answers_and_damaged_rows_are_told(shell: Shell, folder: Path) -> None:
     change(folder, "UPDATE calls SET response = X'00' WHERE rowid = 1")
-    change(folder, "INSERT INTO reservations VALUES ('1', 'trial/x@y', 'k', 0.25)")
+    change(folder, f"INSERT INTO reservations VALUES ('1', 'trial/x@y', 'k', 0.25, '{OLD}')")
     document = shell("calls", "stats", "--json").document
     assert (document["damaged"], document["calls"]) == (1, count(folder) - 1)
     assert {"payer": "trial/x@y", "calls": 0, "usd": 0.0, "reserved_usd": 0.25} in document[
@@ -247,8 +250,8 @@ def test_what_a_run_elsewhere_paid_for_stays_on_demand(shell: Shell, folder: Pat
 def test_texts_damaged_rows_and_lost_reservations_go(shell: Shell, folder: Path) -> None:
     run = run_of(folder)
     payer = f"trial/{run.name}@{json.loads((run / 'manifest.json').read_text())['now']}"
-    change(folder, f"INSERT INTO reservations VALUES ('1', '{payer}', 'k', 0.25)")
-    change(folder, "INSERT INTO reservations VALUES ('2', 'trial/gone@then', 'k', 0.25)")
+    change(folder, f"INSERT INTO reservations VALUES ('1', '{payer}', 'k', 0.25, '{OLD}')")
+    change(folder, f"INSERT INTO reservations VALUES ('2', 'trial/gone@then', 'k', 0.25, '{OLD}')")
     change(folder, "INSERT INTO texts VALUES ('0', X'00')")
     change(folder, "UPDATE calls SET valid = 0 WHERE rowid = 1")
     document = gc(shell).document
@@ -256,12 +259,55 @@ def test_texts_damaged_rows_and_lost_reservations_go(shell: Shell, folder: Path)
     assert (count(folder, "reservations"), count(folder, "texts") > 0) == (1, True)
 
 
-def test_batches_of_runs_that_are_gone_go(shell: Shell, folder: Path) -> None:
-    made = "('{id}', 'trial/gone@then', 'http://here', 'openai:m', 'sent', '', '', '', 1, 0, 0, "
-    made += "NULL, NULL, NULL, '', '', '', '2026-01-01T00:00:00+00:00', '', '')"
-    change(folder, f"INSERT INTO batches VALUES {made.format(id='1')}")
-    document = gc(shell).document
-    assert (document["batches"], count(folder, "batches")) == (1, 0)
+async def send_elsewhere(folder: Path, days: float, state: str, *, answered: bool) -> None:
+    """Send a batch of one question, as a run in another folder did some days ago."""
+    made = utc_now() - timedelta(days=days)
+    with closing(open_calls(folder / ".coreeval" / "calls.db", "trial/elsewhere@then")) as calls:
+        await calls.batches.queue(question("k"))
+        (length,) = calls.batches.queue_lengths()
+        batch = await calls.batches.begin(length, ["k"], made_at=made, budget_usd=10.0)
+        assert batch is not None
+        reservation = calls.batches.requests_of(batch)["k"].reservation
+        if answered:
+            answer = CollectedAnswer(key="k", reservation=reservation, answer=b"said", usd=0.1)
+            await calls.batches.keep(batch, [answer], {"usd": 0.1})
+        await calls.batches.update(batch, {"state": state})
+    change(folder, f"UPDATE reservations SET made_at = '{made.isoformat()}'")
+
+
+@pytest.mark.parametrize(
+    ("state", "days", "options", "goes"),
+    [
+        ("sent", 0.01, (), False),
+        ("sending", 20, ("--older-than", "7"), False),
+        ("sent", 20, ("--older-than", "7"), False),
+        ("sent", 20, ("--older-than", "7", "--open-batches"), True),
+        ("sent", 20, ("--open-batches",), False),
+        ("sent", 31, (), True),
+        ("sent", 31, ("--keep-runs",), False),
+        ("collected", 20, (), False),
+        ("collected", 20, ("--older-than", "7"), True),
+        ("lost", 20, ("--older-than", "7"), True),
+    ],
+)
+def test_batches_of_runs_elsewhere_go_with_their_money_once_they_are_old(
+    shell: Shell, folder: Path, state: str, days: float, options: tuple[str, ...], goes: bool
+) -> None:
+    asyncio.run(send_elsewhere(folder, days, state, answered=state == "collected"))
+    before = [count(folder, each) for each in ("batches", "batch_requests", "reservations")]
+    document = gc(shell, *options).document
+    after = [count(folder, each) for each in ("batches", "batch_requests", "reservations")]
+    assert (before, after) == ([1, 1, 1], [0, 0, 0] if goes else [1, 1, 1])
+    assert (document["batches"], document["reservations"]) == (int(goes), int(goes))
+    is_open = state in ("sent", "sending") and "--keep-runs" not in options
+    assert document["open_batches_kept"] == int(is_open and not goes)
+
+
+def test_an_open_batch_that_stays_is_told_with_the_reason(shell: Shell, folder: Path) -> None:
+    asyncio.run(send_elsewhere(folder, 1, "sent", answered=False))
+    said = shell("calls", "gc", "--dry-run")
+    assert "kept: 1 open batches of runs that are not in the workspace" in said.out
+    assert "--open-batches" in said.out
 
 
 def test_what_a_damaged_row_cost_stays_spent_where_its_payer_stays(

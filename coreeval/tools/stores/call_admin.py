@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
+from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Engine, delete, func, select
+from sqlalchemy import Column, Connection, Engine, delete, select
 
 from coreeval.errors import RunError, RunLocked
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores import sqlite as stores
+from coreeval.tools.stores.batch_records import OPEN_STAGES
 from coreeval.tools.stores.call_ledger import insert_lasting_reservation
 from coreeval.tools.stores.call_records import (
     CallRecord,
@@ -108,6 +111,10 @@ _SIZE = """
 """
 AT_ONCE = 500
 """The number of rows read or deleted by one statement."""
+LONGEST_BATCH: Final = timedelta(days=30)
+"""How long a provider may know a batch: results are kept for 29 days at Anthropic and 30 at OpenAI
+(https://platform.claude.com/docs/en/build-with-claude/batch-processing,
+https://developers.openai.com/api/docs/guides/batch)."""
 PATIENCE_MS = 1000
 """The milliseconds to wait for another process to release the file."""
 
@@ -121,11 +128,39 @@ class RetentionRule:
     payer: Callable[[str], bool]
     """Returns whether a payer's calls are kept because its budget counts them."""
     since: str
-    """The start of the period in which all calls are kept, as ISO 8601 in UTC."""
+    """The start of the period in which all calls, reservations and batches are kept, as ISO 8601 in
+    UTC."""
+    open_since: str
+    """The start of the period in which all open batches are kept, as ISO 8601 in UTC."""
+
+    def holds_batch(self, batch: Mapping[str, Any]) -> bool:
+        """Return whether a batch is kept: an open one, or one with answers to be stored."""
+        if self.payer(batch["payer"]):
+            return True
+        if batch["state"] in OPEN_STAGES:
+            return bool(batch["made_at"] >= self.open_since)
+        return bool((batch["ended_at"] or batch["made_at"]) >= self.since)
 
     def holds(self, call: CallRecord) -> bool:
         """Return whether a call is kept."""
         return call.key in self.keys or call.started_at >= self.since or self.payer(call.paid_by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentGarbage:
+    """The batches and reservations of a store to delete."""
+
+    batches: Sequence[str]
+    """The ids of batches, which go with their questions."""
+    queues: Sequence[str]
+    """The payers of whom questions go that are in no batch."""
+    reservations: Sequence[str]
+    """The ids of reservations."""
+    kept_open: int
+    """The number of open batches that are kept, though no run in the workspace has made them."""
+
+    def __bool__(self) -> bool:
+        return bool(self.batches or self.queues or self.reservations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,13 +173,10 @@ class Garbage:
     """The keys of rows that do not match their checksum, and whether their payer is kept."""
     texts: Sequence[str]
     """The hashes of shared texts that no call refers to."""
-    payers: Mapping[str, int]
-    """The number of reservations to delete, by payer."""
-    batches: Mapping[str, int]
-    """The number of batches to delete, by payer."""
+    sent: SentGarbage
 
     def __bool__(self) -> bool:
-        return bool(self.calls or self.damaged or self.texts or self.payers or self.batches)
+        return bool(self.calls or self.damaged or self.texts or self.sent)
 
     @property
     def by_payer(self) -> dict[str, int]:
@@ -236,8 +268,7 @@ def find_garbage(connection: Connection, keep: RetentionRule) -> Garbage:
         calls=calls,
         damaged=damaged,
         texts=[sha for sha in there if sha not in needed],
-        payers=_count_rows(connection, t.reservations.c.payer, keep),
-        batches=_count_rows(connection, t.batches.c.payer, keep),
+        sent=_find_sent_garbage(connection, keep),
     )
 
 
@@ -254,12 +285,34 @@ def _texts(connection: Connection) -> dict[str, str]:
     return found
 
 
-def _count_rows(
-    connection: Connection, payer: "Column[str]", keep: RetentionRule
-) -> dict[str, int]:
-    """Return the number of rows of a table by payer, for payers that are not kept."""
-    query = select(payer, func.count()).group_by(payer)
-    return {payer: n for payer, n in connection.execute(query) if not keep.payer(payer)}
+def _find_sent_garbage(connection: Connection, keep: RetentionRule) -> SentGarbage:
+    """Return the batches, questions in none, and reservations that the rule does not keep."""
+    b, q, r = t.batches.c, t.batch_requests.c, t.reservations.c
+    listed = select(b.id, b.payer, b.state, b.made_at, b.ended_at)
+    rows = [dict(row) for row in connection.execute(listed).mappings()]
+    kept = {row["id"]: row for row in rows if keep.holds_batch(row)}
+    payers = {row["payer"] for row in kept.values()}
+    reserved = {
+        reservation
+        for batch, reservation in connection.execute(select(q.batch, q.reservation))
+        if batch in kept
+    }
+    return SentGarbage(
+        batches=[row["id"] for row in rows if row["id"] not in kept],
+        queues=[
+            payer
+            for payer in connection.scalars(select(q.payer).distinct())
+            if payer not in payers and not keep.payer(payer)
+        ],
+        reservations=[
+            each
+            for each, payer, made_at in connection.execute(select(r.id, r.payer, r.made_at))
+            if each not in reserved and made_at < keep.since and not keep.payer(payer)
+        ],
+        kept_open=sum(
+            row["state"] in OPEN_STAGES and not keep.payer(row["payer"]) for row in kept.values()
+        ),
+    )
 
 
 def delete_garbage(connection: Connection, waste: Garbage) -> None:
@@ -275,9 +328,10 @@ def delete_garbage(connection: Connection, waste: Garbage) -> None:
             connection.execute(insert_lasting_reservation(key))
     _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
     _delete(connection, t.texts.c.sha256, waste.texts)
-    _delete(connection, t.reservations.c.payer, list(waste.payers))
-    _delete(connection, t.batches.c.payer, list(waste.batches))
-    _delete(connection, t.batch_requests.c.payer, list(waste.batches))
+    _delete(connection, t.reservations.c.id, waste.sent.reservations)
+    _delete(connection, t.batches.c.id, waste.sent.batches)
+    _delete(connection, t.batch_requests.c.batch, waste.sent.batches)
+    _delete(connection, t.batch_requests.c.payer, waste.sent.queues)
     if there:  # which returns the space to the disk by itself
         connection.commit()
         return

@@ -49,9 +49,10 @@ _TAKE = text(
     "AND EXISTS (SELECT 1 FROM batches WHERE id = :id)"
 )
 _RESERVE_EACH = text(
-    "INSERT INTO reservations (id, payer, key, usd) SELECT reservation, payer, key, most_usd "
-    "FROM batch_requests WHERE batch = :id AND most_usd IS NOT NULL "
-    "AND EXISTS (SELECT 1 FROM reservations WHERE id = :id) ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO reservations (id, payer, key, usd, made_at) "
+    "SELECT q.reservation, q.payer, q.key, q.most_usd, whole.made_at "
+    "FROM batch_requests AS q JOIN reservations AS whole ON whole.id = q.batch "
+    "WHERE q.batch = :id AND q.most_usd IS NOT NULL ON CONFLICT (id) DO NOTHING"
 )
 _DIVIDED = text("DELETE FROM reservations WHERE id = :id")
 _KEEP_ANSWER = text(

@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.batch_writer import BatchWriter, Write
 from coreeval.tools.stores.heartbeat import DIGITS
@@ -54,7 +55,8 @@ class SpendingTotal:
 _COST = f"CASE WHEN usd > {MOST_USD} THEN {MOST_USD} WHEN usd > 0 THEN usd ELSE 0.0 END"
 """What a call counts for: at least 0, at most `MOST_USD`."""
 _RESERVE = f"""
-    INSERT INTO reservations (id, payer, key, usd) SELECT :id, :payer, :key, :usd
+    INSERT INTO reservations (id, payer, key, usd, made_at)
+    SELECT :id, :payer, :key, :usd, :made_at
     WHERE :billed + :usd
         + (SELECT coalesce(sum({_COST}), 0.0) FROM calls NOT INDEXED
            WHERE rowid > :seen AND paid_by = :payer)
@@ -174,6 +176,7 @@ class Ledger:
             "payer": self._payer,
             "key": key,
             "usd": reservation.usd,
+            "made_at": utc_now().isoformat(timespec="milliseconds"),
             "billed": self._billed,
             "seen": self._seen,
             "budget": budget_usd + 10**-DIGITS,
@@ -210,6 +213,7 @@ class Ledger:
 
 def insert_lasting_reservation(key: str) -> Insert:
     """Return an insert of a reservation that preserves the cost of a damaged row as spent."""
-    row = select(literal(uuid.uuid4().hex), t.calls.c.paid_by, t.calls.c.key, t.calls.c.usd)
-    paid = row.where(t.calls.c.key == key, t.calls.c.usd > 0, t.calls.c.usd <= MOST_USD)
-    return insert(t.reservations).from_select(["id", "payer", "key", "usd"], paid)
+    c = t.calls.c
+    row = select(literal(uuid.uuid4().hex), c.paid_by, c.key, c.usd, c.started_at)
+    paid = row.where(c.key == key, c.usd > 0, c.usd <= MOST_USD)
+    return insert(t.reservations).from_select(["id", "payer", "key", "usd", "made_at"], paid)

@@ -57,6 +57,7 @@ reservations = Table(
     Column("payer", Text, nullable=False),
     Column("key", String(64), nullable=False),
     Column("usd", Float, nullable=False),
+    Column("made_at", String(40), nullable=False),
 )
 """The worst case of each request that was sent and not settled."""
 batches = Table(
