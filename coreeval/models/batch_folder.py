@@ -7,12 +7,15 @@ Both are OpenAI's JSON lines; the results come line by line, errors among them
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+import os
+import re
+import stat
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
-from typing import TypeVar
+from typing import IO, Final, TypeVar
 
 from langchain_core.messages import AIMessage
 
@@ -110,18 +113,14 @@ class BatchFolder:
                 input_file=asked.name,
                 created_at=made,
             )
-        outcomes: list[bool] = []
-        with results.open("rb") as file, suppress(CallFailure):  # which `read_answers` raises
-            outcomes.extend(
-                isinstance(one.outcome, AIMessage) for one in iter_answers(file, _read, "")
-            )
+        outcomes = _read_outcomes(asked, results)
         return BatchState(
             provider_id=batch_id,
             phase="ended",
             status="completed",
             total=total,
-            succeeded=sum(outcomes),
-            failed=len(outcomes) - sum(outcomes),
+            succeeded=sum(outcomes.values()),
+            failed=len(outcomes) - sum(outcomes.values()),
             input_file=asked.name,
             result_files=(results.name,),
             created_at=made,
@@ -151,7 +150,7 @@ class BatchFolder:
         """Yield the answers; of a cancelled batch those whose lines are whole."""
         if not state.result_files:
             return
-        with _use_disk(lambda: self._results(state.provider_id).open("rb")) as file:
+        with _use_disk(lambda: _open_file(self._results(state.provider_id))) as file:
             answers = iter_answers(file, _read, "")
             while True:
                 try:
@@ -188,13 +187,52 @@ def _read(fields: dict[str, object]) -> AIMessage | CallFailure | None:
     return read_result(fields, "")
 
 
+_PIECE_BYTES: Final = 1 << 16
+_OUR_LINE = re.compile(rb'\{"custom_id":"([0-9a-f]{64})"')
+
+
+def _open_file(path: Path) -> IO[bytes]:
+    """Open a file for reading, without waiting for whoever writes into a pipe.
+
+    Raises:
+        CallFailure: it is no ordinary file (`unusable`).
+        OSError: it cannot be opened.
+    """
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise CallFailure("unusable", f"{path.name} is no ordinary file: take it away")
+    return os.fdopen(opened, "rb")
+
+
+def _iter_lines(path: Path) -> Iterator[bytes]:
+    """Yield the beginning of each line that has its end and is not blank, 64 KiB at most."""
+    with _open_file(path) as file:
+        while start := file.readline(_PIECE_BYTES):
+            piece = start
+            while piece and not piece.endswith(b"\n"):
+                piece = file.readline(_PIECE_BYTES)
+            if piece and start.strip():
+                yield start
+
+
 def _count_lines(path: Path) -> int | None:
     """Return how many lines with their ends a file has; None if it is not there."""
     try:
-        with path.open("rb") as file:
-            return sum(line.endswith(b"\n") and bool(line.strip()) for line in file)
+        return sum(1 for _ in _iter_lines(path))
     except FileNotFoundError:
         return None
+
+
+def _read_outcomes(asked: Path, results: Path) -> dict[str, bool]:
+    """Return whether each request has an answer, of those that have a result: the first counts."""
+    found = (_OUR_LINE.match(line) for line in _iter_lines(asked))
+    ours, outcomes = {each.group(1).decode() for each in found if each}, dict[str, bool]()
+    with _open_file(results) as file, suppress(CallFailure):  # which `read_answers` raises
+        for one in iter_answers(file, _read, ""):
+            if one.custom_id in ours:
+                outcomes.setdefault(one.custom_id, isinstance(one.outcome, AIMessage))
+    return outcomes
 
 
 def _use_disk(act: Callable[[], T]) -> T:

@@ -1,6 +1,8 @@
 """Batches in a folder, for vLLM's `run-batch`."""
 
 import json
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from coreeval.config import ModelConfig
 from coreeval.models.batch_folder import BatchFolder
-from coreeval.models.batches import BatchRequest
+from coreeval.models.batches import BatchRequest, BatchState
 from coreeval.models.failures import CallFailure
 from tests.models.batch_kit import (
     answers_of,
@@ -163,3 +165,51 @@ async def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 async def test_an_id_is_no_path(batches: BatchFolder, batch_id: str) -> None:
     with pytest.raises(ValueError, match="no id of a batch"):
         await batches.look(batch_id)
+
+
+# -- what others put into the folder --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["b-1.jsonl", "b-1.results.jsonl"])
+async def test_a_pipe_in_place_of_a_file_is_told_and_waited_for_by_nobody(
+    batches: BatchFolder, results: Path, name: str
+) -> None:
+    await batches.create("b-1", requests_of(1))
+    pipe = results.with_name(name)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    with pytest.raises(CallFailure, match=f"{name} is no ordinary file") as caught:
+        await batches.look("b-1")
+    assert caught.value.kind == "unusable"
+    if pipe == results:
+        cancelled = BatchState(
+            provider_id="b-1", phase="ended", status="cancelled", result_files=(name,)
+        )
+        read, failure = await read_until_failure(batches, cancelled)
+        assert not read and failure is not None and failure.kind == "unusable"
+
+
+@pytest.mark.parametrize("name", ["b-1.jsonl", "b-1.results.jsonl"])
+async def test_a_line_without_end_is_not_held_in_memory(
+    batches: BatchFolder, results: Path, name: str
+) -> None:
+    await batches.create("b-1", requests_of(1))
+    with results.with_name(name).open("ab") as file:
+        file.truncate(1 << 26)
+    tracemalloc.start()
+    try:
+        assert (await batches.look("b-1")).phase == "running"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 22
+
+
+async def test_of_repeated_and_foreign_results_each_request_counts_once(
+    batches: BatchFolder, results: Path
+) -> None:
+    await batches.create("b-1", requests_of(1, 2))
+    foreign = "".join(answer_line(f"foreign {number}") for number in range(5))
+    results.write_text(answer_line(1) * 3 + foreign + error_line(2, "too long") + answer_line(2))
+    state = await batches.look("b-1")
+    assert (state.phase, state.total, state.succeeded, state.failed) == ("ended", 2, 1, 1)
