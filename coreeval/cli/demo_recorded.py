@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coreeval.cli.cassette import replay_document, replay_lines
 from coreeval.cli.output import Document, brief, command
-from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, recorded_run
+from coreeval.graph.bundled import RECORDED, RecordedKind, recorded_run
 
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.replay import ReplayResult
@@ -29,7 +29,7 @@ def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
         out = _find_free(folder / name)
         with show_progress(name) as watch:
             hooks = RunHooks(watch=watch)
-            done.append(replay(recorded_run(name), out, dataset=demo_data() / name, around=hooks))
+            done.append(replay(recorded_run(name), out, around=hooks))
     return done
 
 
