@@ -81,24 +81,31 @@ class FreeShape(OutputSchema[TargetAnswer]):
         Raises:
             InvalidAnswer: it is empty, or an object without an answer.
         """
-        said = extract_final_answer(text)
-        objects = [value for value, _, _ in iter_objects(said)]
-        found = _read_objects(objects)
-        if not found and not (objects and said.lstrip()[:1] in "[{"):
-            found = self._read_prose(said)
-        most = LONGEST_SHORT if self._short else LONGEST_SUMMARY
-        plain = found.strip()[:most].strip().encode("utf-8", "replace").decode()
+        plain = read_free_answer(text, short=self._short)
         if not plain:
-            raise InvalidAnswer("its object has no answer" if objects else "empty")
+            has_object = any(True for _ in iter_objects(extract_final_answer(text)))
+            raise InvalidAnswer("its object has no answer" if has_object else "empty")
         return GivenAnswer(answer=plain)
 
-    def _read_prose(self, said: str) -> str:
-        text = extract_json(said)
-        if not self._short:
-            return _HEADING.sub("", text, count=1) if _HEADING.match(text) else text
-        boxed = _BOXED.findall(text)
-        marked = boxed or [found["said"] for found in _MARKED.finditer(text)]
-        return str(marked[-1]).strip("*_` ") if marked else text
+
+def read_free_answer(text: str, *, short: bool) -> str:
+    """Return the answer in JSON or prose; "" if it is empty, or an object without an answer."""
+    said = extract_final_answer(text)
+    objects = [value for value, _, _ in iter_objects(said)]
+    found = _read_objects(objects)
+    if not found and not (objects and said.lstrip()[:1] in "[{"):
+        found = _read_prose(said, short=short)
+    most = LONGEST_SHORT if short else LONGEST_SUMMARY
+    return found.strip()[:most].strip().encode("utf-8", "replace").decode()
+
+
+def _read_prose(said: str, *, short: bool) -> str:
+    text = extract_json(said)
+    if not short:
+        return _HEADING.sub("", text, count=1) if _HEADING.match(text) else text
+    boxed = _BOXED.findall(text)
+    marked = boxed or [found["said"] for found in _MARKED.finditer(text)]
+    return str(marked[-1]).strip("*_` ") if marked else text
 
 
 def _read_objects(objects: list[object]) -> str:

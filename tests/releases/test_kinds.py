@@ -97,6 +97,6 @@ def test_titles_tell_the_gold() -> None:
     assert list(title_fields(choice, "B")) == ["question", "A", "B (right)"]
     answer = {"question": "How many?", "answers": "2\ntwo", "unit": "days", "tolerance": "1%"}
     told = "accepted answers (number, in days, tolerance 1%)"
-    assert title_fields(answer, "number") == {"question": "How many?", told: "2\ntwo"}
+    assert title_fields(answer, "number") == {"question": "How many?", told: "2 | two"}
     labels = {"A": "first text", "B": "second text"}
     assert title_fields(labels, "better") == labels

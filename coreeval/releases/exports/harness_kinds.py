@@ -78,7 +78,7 @@ def _answer_values(task: Task, fields: Texts, label: str) -> Row:
 
 def _summary_values(task: Task, fields: Texts, label: str) -> Row:
     summary = kind_of(task).gold(fields, label)
-    document = join_fields({name: fields[name] for name in task.shown_fields})
+    document = "\n".join(fields[name] for name in task.shown_fields)
     return {"gold": summary, "summary": summary, "document": document}
 
 
@@ -99,7 +99,9 @@ _LABELS = HarnessKind(
     inspect=("scoring", "inspect_task"),
 )
 _GRADED: Final = ("scoring", "grading", "lm_eval_functions", "lm_eval_graded")
-_READS: Final[dict[str, Sequence[str]]] = {"coreeval.models.answer_text": ("extract_final_answer",)}
+_READS: Final[dict[str, Sequence[str]]] = {
+    "coreeval.evaluation.answer_shapes": ("read_free_answer",)
+}
 _CHOICE = HarnessKind(
     columns={
         "item": "string",
@@ -121,7 +123,7 @@ _CHOICE = HarnessKind(
     ),
     lm_eval=_GRADED,
     inspect=("scoring", "inspect_choice"),
-    copied={**_READS, "coreeval.evaluation.answer_parsers": ("read_choice",)},
+    copied={"coreeval.evaluation.answer_parsers": ("read_choice",)},
 )
 _ANSWER = HarnessKind(
     columns={

@@ -24,7 +24,7 @@ from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
-from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, load_task
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, kind_of, load_task
 from coreeval.tasks.kinds import Texts
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json
@@ -262,11 +262,18 @@ def write_description(material: Material, out: Path, files: dict[str, str]) -> N
         "name": task_slug(material.name),
         "version": material.version,
         "split": material.split,
-        "labels": [label.name for label in material.task.labels],
+        "labels": kind_of(material.task).used_labels(material.task, _iter_texts(material)),
         "arms": files,
         **graded,
     }
     write_json(out / "benchmark.json", said)
+
+
+def _iter_texts(material: Material) -> Iterator[Texts]:
+    """Yield the texts of each sample in one of the arms that it has."""
+    for sample in material.samples():
+        if texts := next(filter(None, map(sample.texts, ARMS)), None):
+            yield texts
 
 
 def write_code(modules: Sequence[str], path: Path, copied: Roots) -> None:

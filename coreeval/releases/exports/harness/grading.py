@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.util
-import json
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -33,20 +32,14 @@ def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in 
     return module
 
 
-def read_free_answer(answer: str) -> str:
-    """Return what a model wrote, without thoughts, alone or in {"answer": "..."}."""
-    said = str(grading().extract_final_answer(answer)).strip()
-    try:
-        found = json.loads(said)
-    except (ValueError, RecursionError):
-        return said
-    inner = (
-        [found[key] for key in ("answer", "summary") if key in found]
-        if isinstance(found, dict)
-        else []
-    )
-    is_one = len(inner) == 1 and isinstance(inner[0], str | int | float)
-    return str(inner[0]) if is_one else said
+def read_short_answer(answer: str) -> str:
+    """Return the short answer that a model gives, alone, in prose or in {"answer": "..."}."""
+    return str(grading().read_free_answer(answer, short=True))
+
+
+def read_summary(answer: str) -> str:
+    """Return the summary that a model wrote, alone or in {"answer": "..."}."""
+    return str(grading().read_free_answer(answer, short=False))
 
 
 def read_letter(doc: Doc, answer: str) -> str:
@@ -56,12 +49,12 @@ def read_letter(doc: Doc, answer: str) -> str:
 
 
 def grade_answer(doc: Doc, answer: str) -> Grades:
-    """Grade a short answer.
+    """Grade a short answer; one that cannot be read is wrong.
 
     `acc` is 1 if CoreEval counts it as right, `score` its score; `exact_match` and `f1` are those
     of SQuAD 1.1, which know neither numbers nor units.
     """
-    said, code = read_free_answer(answer), grading()
+    said, code = read_short_answer(answer), grading()
     due = code.Accepted(
         answers=list(doc["answers"]),
         type=doc["answer_type"],
@@ -84,7 +77,7 @@ def grade_summary(doc: Doc, answer: str) -> Grades:
     `supported` is the share of its sentences that the document supports, `acc` is 1 if that is all
     of them; `rougeL` compares it with the reference.
     """
-    said, code = read_free_answer(answer), grading()
+    said, code = read_summary(answer), grading()
     supported = float(code.support_share(doc["document"], said))
     score = float(code.rouge_l(doc["summary"], said))
     return {"acc": float(supported == 1), "rougeL": score, "supported": supported}

@@ -5,10 +5,15 @@ from inspect_ai.dataset import FieldSpec, json_dataset
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState, generate
 
-from coreeval.releases.exports.harness.grading import grade_answer, grade_summary, read_free_answer
+from coreeval.releases.exports.harness.grading import (
+    grade_answer,
+    grade_summary,
+    read_short_answer,
+    read_summary,
+)
 from coreeval.releases.exports.harness.scoring import benchmark, file_of
 
-GRADERS = {"answer": grade_answer, "summary": grade_summary}
+GRADERS = {"answer": (read_short_answer, grade_answer), "summary": (read_summary, grade_summary)}
 
 
 @task
@@ -29,10 +34,10 @@ def coreeval(arm: str = "updated") -> Task:
 @scorer(metrics={"*": [mean(), stderr()]})
 def grades() -> Scorer:
     """Grade what the model wrote; each grade is a score of its own."""
-    grade = GRADERS[benchmark()["kind"]]
+    read, grade = GRADERS[benchmark()["kind"]]
 
     async def score(state: TaskState, target: Target) -> Score:
         completion = state.output.completion
-        return Score(value=grade(state.metadata, completion), answer=read_free_answer(completion))
+        return Score(value=grade(state.metadata, completion), answer=read(completion))
 
     return score
