@@ -36,6 +36,10 @@ from coreeval.models.openai_batches import read_result, write_batch_file
 from coreeval.tools.files import replacing
 
 T = TypeVar("T")
+_PUT_BACK: Final = (
+    "mount it or move it back; if its batches are gone for good, put any file there, and their "
+    "calls are asked again"
+)
 
 
 class BatchFolder:
@@ -81,16 +85,34 @@ class BatchFolder:
         since: datetime,
         total: int | None = None,
     ) -> BatchState | None:
-        """Return the batch of our id, if its file is there."""
-        state = await self.look(batch_id)
+        """Return the batch of our id, if its file is there.
+
+        Raises:
+            CallFailure: the folder is not there, or cannot be used (`unusable`).
+        """
+        check_batch_id(batch_id)
+        state = await asyncio.to_thread(_use_disk, lambda: self._look(batch_id))
         return None if state.phase == "lost" else state
 
     async def look(self, provider_id: str) -> BatchState:
-        """Return where a batch stands: it has ended when each request has its line of results."""
+        """Return where a batch stands: it has ended when each request has its line of results.
+
+        Raises:
+            CallFailure: the folder is not there or empty, as where a disk is not mounted, or it
+                cannot be used (`unusable`).
+        """
         check_batch_id(provider_id)
-        return await asyncio.to_thread(_use_disk, lambda: self._look(provider_id))
+        state = await asyncio.to_thread(_use_disk, lambda: self._look(provider_id))
+        if state.phase == "lost" and not _use_disk(lambda: any(self._folder.iterdir())):
+            raise CallFailure("unusable", f"the folder of batches is empty: {_PUT_BACK}")
+        return state
+
+    def _check_folder(self) -> None:
+        if not self._folder.is_dir():
+            raise CallFailure("unusable", f"the folder of batches is not there: {_PUT_BACK}")
 
     def _look(self, batch_id: str) -> BatchState:
+        self._check_folder()
         asked, results = self._requests(batch_id), self._results(batch_id)
         total, done = _count_lines(asked), _count_lines(results)
         if total is None and self._cancelled(batch_id).exists():
@@ -167,6 +189,7 @@ class BatchFolder:
         """Delete the files of requests and results."""
 
         def delete() -> None:
+            self._check_folder()
             self._requests(state.provider_id).unlink(missing_ok=True)
             self._cancelled(state.provider_id).unlink(missing_ok=True)
             self._results(state.provider_id).unlink(missing_ok=True)

@@ -412,6 +412,22 @@ def test_a_folder_that_cannot_be_used_is_told_with_its_name(lab: Lab, tmp_path: 
     assert "run.batch.files" in caught.value.hint
 
 
+def test_a_folder_that_went_away_is_no_loss_of_its_batches(
+    lab: Lab, tmp_path: Path, undisturbed: Undisturbed
+) -> None:
+    folder = tmp_path / "out"
+    lab.write(run={"concurrency": 4, "batch": {"files": str(folder), "live_below": 0}})
+    begin(lab)
+    away = folder.rename(tmp_path / "away")
+    with pytest.raises(CoreEvalError, match="mount it or move it back") as caught:
+        go_on(lab)
+    assert caught.value.where == str(folder) and not folder.exists()
+    away.rename(folder)
+    assert go_on(lab).manifest.status == "waiting" and len(list(folder.iterdir())) == 1
+    go_on(lab, live=True)
+    assert_as_live(lab, undisturbed)
+
+
 def test_batches_in_a_folder_are_collected_from_there_whatever_the_config_says_now(
     lab: Lab, tmp_path: Path
 ) -> None:

@@ -121,6 +121,9 @@ async def test_a_whole_line_that_is_no_json_hides_none_behind_it(
 
 async def test_a_batch_is_found_by_its_file(batches: BatchFolder) -> None:
     requests = requests_of(1)
+    with pytest.raises(CallFailure, match="the folder of batches is not there"):
+        await batches.find("b-1", ids_of(requests), since=just_now())
+    await batches.create("b-2", requests)
     assert await batches.find("b-1", ids_of(requests), since=just_now()) is None
     made = await batches.create("b-1", requests)
     assert await batches.find("b-1", ids_of(requests), since=just_now()) == made
@@ -165,6 +168,34 @@ async def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 async def test_an_id_is_no_path(batches: BatchFolder, batch_id: str) -> None:
     with pytest.raises(ValueError, match="no id of a batch"):
         await batches.look(batch_id)
+
+
+@pytest.mark.parametrize("leaves_mount_point", [False, True])
+async def test_a_folder_that_is_not_there_proves_no_loss(
+    batches: BatchFolder, results: Path, leaves_mount_point: bool
+) -> None:
+    await batches.create("b-1", requests_of(1))
+    folder = results.parent
+    away = folder.rename(folder.with_name("unmounted"))
+    if leaves_mount_point:
+        folder.mkdir()
+    for act in (batches.look, batches.cancel):
+        with pytest.raises(CallFailure, match="mount it or move it back") as caught:
+            await act("b-1")
+        assert caught.value.kind == "unusable"
+    if leaves_mount_point:
+        (folder / "nothing").touch()
+        assert (await batches.look("b-1")).phase == "lost"
+        return
+    away.rename(folder)
+    results.write_text(answer_line(1))
+    state = await batches.look("b-1")
+    folder.rename(away)
+    with pytest.raises(CallFailure, match="not there"):
+        await batches.delete_files(state)
+    away.rename(folder)
+    await batches.delete_files(state)
+    assert not list(folder.iterdir())
 
 
 # -- what others put into the folder --------------------------------------------------------------
