@@ -32,7 +32,7 @@ detect = typer.Typer(name="detect", help="Find out how much of a score is memory
 METRICS = (
     "exact_match, exact_match_squad, token_f1, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
 )
-CONSISTENCIES = "exact, option, jaccard, cosine"
+CONSISTENCIES = "exact, option, same_answer, jaccard, cosine"
 WHERE = "coreeval detect pcr"
 TargetOption = Annotated[
     list[str] | None,

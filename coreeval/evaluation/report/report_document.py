@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from coreeval.config import Config
 from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS
+from coreeval.evaluation.grading import SCORING
 from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight, define_terms
 from coreeval.evaluation.report.provenance import (
     EvidenceUsed,
@@ -92,9 +93,11 @@ def _few(of: Json) -> Iterator[str]:
         )
     shift = of["quality"]["balance_shift"]
     if shift is not None and shift > SHIFTED:
+        graded = SCORING[of["arms"].get("kind", "labels")].grade is not None
+        moved = "all scores" if graded else "accuracy, and less so macro-F1"
         yield (
-            f"The labels of the updated arm are not balanced like those of the benchmark (shift "
-            f"{shift:.2f}), which moves accuracy, and less so macro-F1."
+            f"The {'types of answers' if graded else 'labels'} of the updated arm are not balanced "
+            f"like those of the benchmark (shift {shift:.2f}), which moves {moved}."
         )
 
 

@@ -19,7 +19,7 @@ from coreeval.graph.estimate.model import (
     estimate_mean,
     exactly,
 )
-from coreeval.schema import Arm, RoleName
+from coreeval.schema import Arm, RoleName, TaskKind
 
 CHARACTERS_PER_TOKEN = between(3.0, 4.0, 4.8)
 """Characters per token of English prompts with JSON, across current tokenisers."""
@@ -67,6 +67,8 @@ _ANSWERS: Mapping[str, Range] = {
     "fact_judge": between(80, 200, 600),
     "label_judge": between(25, 45, 120),
     "target": between(8, 12, 60),
+    "target_answer": between(8, 20, 120),
+    "target_summary": between(40, 150, 600),
     "target_text": between(2, 100, 600),
     "target_series": between(3, 30, 150),
     "target_series_prose": between(80, 250, 500),
@@ -74,7 +76,7 @@ _ANSWERS: Mapping[str, Range] = {
     "utility_judge": between(20, 45, 120),
     "paraphraser": between(80, 300, 1500),
 }
-"""Tokens per answer, by role."""
+"""Tokens per answer, by role; of a target `target_KIND` if the kind of task asks for more."""
 _NO_REASONING = {None, "none", "minimal"}
 
 
@@ -105,12 +107,14 @@ def assume_calls(role: RoleName, run: RunConfig) -> Range:
     return planned * REPEATED_QUESTIONS
 
 
-def assume_answer(role: str, *, max_tokens: int, effort: str | None) -> Range:
-    """Return the number of tokens in an answer of a role.
+def assume_answer(
+    role: str, *, max_tokens: int, effort: str | None, kind: TaskKind = "labels"
+) -> Range:
+    """Return the number of tokens in an answer of a role, for a task of a kind.
 
     A reasoning model may reason up to the limit, and reasoning is billed as output.
     """
-    usual = _ANSWERS[role]
+    usual = _ANSWERS.get(f"{role}_{kind}", _ANSWERS[role])
     if effort in _NO_REASONING:
         return usual.at_most(max_tokens)
     return between(usual.low, 3 * usual.likely, max(3 * usual.likely, max_tokens)).at_most(
@@ -155,6 +159,8 @@ class RoleModel:
     model: str
     max_tokens: int
     effort: str | None = None
+    kind: TaskKind = "labels"
+    """The kind of task that it is asked about."""
 
 
 def estimate_density(past_calls: Iterable[CallUsage], player: RoleModel) -> KnownRange:
@@ -177,7 +183,9 @@ def estimate_answer(past_calls: Iterable[CallUsage], player: RoleModel) -> Known
     if same:
         found = estimate_mean([one.completion_tokens for one in same]).widen(OTHER_ANSWERS)
         return KnownRange(range=found.at_most(player.max_tokens), basis=_others_basis(same))
-    stated = assume_answer(player.role, max_tokens=player.max_tokens, effort=player.effort)
+    stated = assume_answer(
+        player.role, max_tokens=player.max_tokens, effort=player.effort, kind=player.kind
+    )
     return KnownRange(range=stated, basis=STATED_BASIS)
 
 

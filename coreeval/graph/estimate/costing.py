@@ -40,6 +40,7 @@ from coreeval.graph.estimate.workload import PromptSize
 from coreeval.graph.pool import max_open_samples
 from coreeval.graph.setup import Setup
 from coreeval.models.prompt_cache import FEWEST_TOKENS, find_fewest_tokens
+from coreeval.schema import TaskKind
 from coreeval.tools.catalogs import (
     cost,
     describe_old_prices,
@@ -303,13 +304,14 @@ def _list_old_prices(config: AnyConfig, asked: RoleAssignments, now: datetime) -
     return describe_old_prices(config, models, asked.prices, now.date())
 
 
-def build_role_model(role: str, model: ModelConfig) -> RoleModel:
-    """Return a model in a role."""
+def build_role_model(role: str, model: ModelConfig, kind: TaskKind = "labels") -> RoleModel:
+    """Return a model in a role, for a task of a kind."""
     return RoleModel(
         role=role,
         model=find_recorded_name(model),
         max_tokens=model.max_tokens,
         effort=model.reasoning_effort,
+        kind=kind,
     )
 
 
@@ -345,7 +347,7 @@ def estimate_line(
         past_calls: Recorded calls.
         stage: The stage it is asked in.
     """
-    player = build_role_model(role, model)
+    player = build_role_model(role, model, size.kind)
     said = estimate_answer(past_calls, player)
     return cost_line(
         RoleFigures(

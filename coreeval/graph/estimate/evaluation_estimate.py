@@ -165,7 +165,11 @@ def _target_line(
         "target",
         target,
         KnownRange(range=exactly(1), basis=basis),
-        PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis)),
+        PromptSize(
+            fixed=0,
+            varied=KnownRange(range=estimate_mean(sizes), basis=basis),
+            kind=run.task.kind,
+        ),
         number,
         assignments,
         past_calls,

@@ -33,7 +33,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 from coreeval.graph.setup import Setup
 from coreeval.graph.train_split import iter_train_rows, max_train_items
 from coreeval.releases.carry_over import CarryOver
-from coreeval.schema import RoleName, Sample, Task
+from coreeval.schema import RoleName, Sample, Task, TaskKind
 from coreeval.tasks import ALL_TARGETS
 from coreeval.tools.stores.call_records import canonical_json
 
@@ -134,6 +134,8 @@ class PromptSize:
     """Characters of instructions and schema, the same in every call."""
     varied: KnownRange
     """Characters of the rest."""
+    kind: TaskKind = "labels"
+    """Of the task that it asks about; longer answers are expected of some."""
 
 
 def measure_prompt(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:
@@ -172,6 +174,7 @@ def _measure_questions(lab: PromptLab, samples: Sequence[Sample], whose: str) ->
         varied=KnownRange(
             range=estimate_mean(sizes), basis=_rendered_basis(samples[:MEASURED_SAMPLES], whose)
         ),
+        kind=lab.setup.task.kind,
     )
 
 
