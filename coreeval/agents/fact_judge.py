@@ -54,7 +54,9 @@ class LLMFactJudge(LLMRole):
 
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
-        self._fields = item_kind(task).judged(task)
+        kind = item_kind(task)
+        self._fields = kind.judged(task)
+        self._claimless = frozenset(kind.claimless(task))
         self._schema = OutputSchema(FactAnswer, name="fact_check", choices={"field": self._fields})
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
@@ -63,7 +65,7 @@ class LLMFactJudge(LLMRole):
 
         def check(answer: FactAnswer) -> None:
             judged = {one.field for one in answer.statements}
-            missing = {name for name in text if text[name].strip()} - judged
+            missing = {name for name in text if text[name].strip()} - judged - self._claimless
             if missing:
                 raise InvalidAnswer(f"no statement of {', '.join(sorted(missing))} is judged")
             for index, one in enumerate(answer.statements):

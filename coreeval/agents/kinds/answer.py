@@ -12,6 +12,7 @@ from coreeval.agents.kinds.base import (
     FactQuestion,
     ItemKind,
     WrittenItem,
+    find_claimless,
     keep_unwritten,
 )
 from coreeval.agents.roles import Fields
@@ -203,6 +204,7 @@ ANSWER = ItemKind(
     compared=_texts,
     finish=_finish,
     judged=lambda task: [*task.shown_fields, JUDGED_ANSWER],
+    claimless=find_claimless,
     ask_facts=_ask_facts,
     is_gold=is_accepted,
     describe_gold=lambda sample, fields: repr(split_answers(fields)[0]),

@@ -57,6 +57,8 @@ class ItemKind:
     """Returns all fields of a text, given those that were written and the evidence."""
     judged: FieldNames
     """The names of the texts that the fact judge gets."""
+    claimless: FieldNames = lambda task: ()
+    """Those of these texts that may claim nothing, so that no statement of them need be judged."""
     ask_facts: Callable[[WrittenItem], FactQuestion]
     """Returns what the fact judge is asked about a text."""
     is_gold: Callable[[Task, Sample, Mapping[str, str], str], bool]
@@ -101,3 +103,8 @@ def keep_unwritten(
     """Return all fields of a text: those written, and the original's where none was."""
     texts = sample.fields | {name: text for name, text in written.items() if name in task.fields}
     return {name: texts[name] for name in task.fields}
+
+
+def find_claimless(task: Task) -> Sequence[str]:
+    """Return the question if it is about a context: it may take nothing for granted."""
+    return [QUESTION] if CONTEXT in task.fields else []

@@ -14,6 +14,7 @@ from coreeval.agents.kinds.base import (
     FactQuestion,
     ItemKind,
     WrittenItem,
+    find_claimless,
     keep_unwritten,
 )
 from coreeval.agents.kinds.labels import is_label_of
@@ -178,6 +179,7 @@ CHOICE = ItemKind(
     compared=_stem,
     finish=_finish,
     judged=lambda task: [*_stem(task), JUDGED_ANSWER],
+    claimless=find_claimless,
     ask_facts=_ask_facts,
     is_gold=is_label_of,
     describe_gold=_describe_gold,

@@ -94,6 +94,22 @@ async def test_a_blank_answer_need_not_be_judged(script: Script) -> None:
         await judge(fields | {"answer": "Rome"}, [news(1)])
 
 
+async def test_a_question_about_a_context_may_claim_nothing(script: Script) -> None:
+    def told(field: str) -> dict[str, object]:
+        return {
+            "text": "A ferry came.", "field": field, "words": "came", "kind": "fact",
+            "supported": "no", "evidence": None, "quote": "", "defect": "none",
+        }  # fmt: skip
+
+    found = {"statements": [told("context"), told("answer")]}
+    judge = LLMFactJudge(adapt_task(OPEN, ANSWERED.fields), script(found), PROMPTS)
+    fields = {"context": "A ferry came.", "question": "Did one come?", "answer": "yes"}
+    assert len((await judge(fields, [news(1)])).statements) == 2
+    closed = LLMFactJudge(CHOICE, script({"statements": [told("answer")]}), PROMPTS)
+    with pytest.raises(InvalidAnswer, match="no statement of question"):
+        await closed({"question": "Who came?", "answer": "Rome"}, [news(1)])
+
+
 async def test_a_composer_writes_all_but_what_is_carried(script: Script) -> None:
     of = adapt_task(OPEN, ANSWERED.fields)
     new = {"context": "New.", "question": "How many?", "answers": "14\n\n14"}
