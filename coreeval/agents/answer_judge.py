@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from coreeval.agents.label_judge import LabelAnswer
-from coreeval.agents.llm_role import LLMRole, news_data
+from coreeval.agents.llm_role import LLMRole, judged_text, news_data
 from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.models.answers import refuse_truth_value
@@ -44,7 +44,8 @@ class LLMAnswerJudge(LLMRole):
         """Answer one question; fields that hold the gold are not shown."""
         item = {name: fields[name] for name in self.task.shown_fields if name in fields}
         news = news_data(evidence) if evidence else None
-        answer = await self._client.ask(self._messages(item=item, news=news), self._schema)
+        messages = self._messages(item=judged_text(item), news=news)
+        answer = await self._client.ask(messages, self._schema)
         return LabelVerdict(**dict(answer) | {"label": answer.label.strip()[:LONGEST_ANSWER]})
 
 
@@ -95,7 +96,7 @@ class LLMOptionJudge(LLMRole):
                 )
 
         item = {name: fields[name] for name in self.task.shown_fields}
-        messages = self._messages(item=item, news=news_data(evidence))
+        messages = self._messages(item=judged_text(item), news=news_data(evidence))
         answer = await self._client.ask(messages, self._schema, check=check)
         return [OptionVerdict(**dict(one)) for one in answer.options]
 
@@ -131,7 +132,7 @@ class LLMSummaryJudge(LLMRole):
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
         """Judge one summary by its document."""
         item = {name: fields[name] for name in self.task.fields}
-        answer = await self._client.ask(self._messages(item=item), self._schema)
+        answer = await self._client.ask(self._messages(item=judged_text(item)), self._schema)
         told = " ... ".join(part for part in (answer.added, answer.missing) if part)
         return LabelVerdict(
             label=answer.label,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from coreeval.agents.kinds import item_kind
+from coreeval.agents.text.short_answers import count_units
 from coreeval.agents.text.words import (
     build_span_pattern,
     count_words,
@@ -189,14 +190,23 @@ it tells about memory)."""
 
 def explain_no_rewording(task: Task, sample: Sample, extraction: Extraction) -> str:
     """Return why a sample's text is not reworded; empty if it is."""
-    kind = item_kind(task)
-    own = {name: sample.fields[name] for name in kind.reworded(task)}
+    if reason := explain_length(task, sample):
+        return reason
+    own = {name: sample.fields[name] for name in item_kind(task).reworded(task)}
     if count_free_words(own, extraction) < FEWEST_FREE_WORDS:
         return "nearly every word is a name, a quotation or locked"
-    words = sum(map(count_words, own.values()))
-    if words > MOST_REWORDED_WORDS and not kind.plain_text:
-        return f"it has {words:,} words, and at most {MOST_REWORDED_WORDS} are reworded"
     return ""
+
+
+def explain_length(task: Task, sample: Sample) -> str:
+    """Return why a sample's text is too long to be reworded; empty if it is not."""
+    kind = item_kind(task)
+    if kind.plain_text:
+        return ""
+    words = sum(count_units(sample.fields[name]) for name in kind.reworded(task))
+    if words <= MOST_REWORDED_WORDS:
+        return ""
+    return f"it has {words:,} words, and at most {MOST_REWORDED_WORDS} are reworded"
 
 
 def count_free_words(fields: Mapping[str, str], extraction: Extraction) -> int:

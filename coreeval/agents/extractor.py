@@ -2,7 +2,7 @@
 
 from typing import ClassVar, TypeVar
 
-from coreeval.agents.edits import find_fixed_locks
+from coreeval.agents.edits import explain_length, find_fixed_locks
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import (
     LLMRole,
@@ -74,7 +74,8 @@ class LLMExtractorRewriter(LLMRole):
     """An extractor that also says the sample in other words, in the same call.
 
     It has the rules of `LLMExtractor` and `LLMRewriter`. It sees the spans that code locks, and
-    may decline to reword a text for what it has just flagged in it.
+    may decline to reword a text for what it has just flagged in it. An item that is too long to be
+    reworded gets the prompt and the answer of `LLMExtractor`.
     """
 
     role: ClassVar[RoleName] = "extractor"
@@ -82,6 +83,7 @@ class LLMExtractorRewriter(LLMRole):
     def __init__(self, task: Task, client: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, client, prompts)
         self._reworded = item_kind(task).reworded(task)
+        self._extractor = LLMExtractor(task, client, prompts)
         self._schema = OutputSchema(
             ExtractorRewriterAnswer,
             name="extraction_and_rewrite",
@@ -96,6 +98,8 @@ class LLMExtractorRewriter(LLMRole):
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return the extraction of one sample, and the sample in other words."""
+        if explain_length(self.task, sample):
+            return await self._extractor(sample)
 
         def check(answer: ExtractorRewriterAnswer) -> None:
             _check_spans(answer, sample)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from coreeval.agents.kinds import item_kind
-from coreeval.agents.llm_role import LLMRole, news_data
+from coreeval.agents.llm_role import LLMRole, judged_text, news_data
 from coreeval.agents.roles import Fields
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.prompts import PromptSet
@@ -72,7 +72,7 @@ class LLMFactJudge(LLMRole):
                 if problem := _problem(one, len(evidence)):
                     raise InvalidAnswer(f"statement {index} {problem}")
 
-        messages = self._messages(text=text, news=news_data(evidence))
+        messages = self._messages(text=judged_text(text), news=news_data(evidence))
         answer = await self._client.ask(messages, self._schema, check=check)
         return FactVerdict(statements=tuple(_judged(one, evidence) for one in answer.statements))
 

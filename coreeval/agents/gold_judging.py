@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coreeval.agents import reflect
 from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.roles import Team
-from coreeval.schema import Defect, LabelVerdict, OptionVerdict
+from coreeval.schema import Defect, LabelVerdict, OptionVerdict, Task
 
 
 class SideVerdict(NamedTuple):
@@ -54,6 +54,13 @@ async def judge_gold(item: WrittenItem, team: Team) -> GoldVerdict:
         defects += wrong
         beside.append(SideVerdict("options", not wrong, reflect.summarise_defects(wrong)))
     return GoldVerdict(label, defects, beside)
+
+
+def count_gold_questions(task: Task) -> int:
+    """Return how many questions `judge_gold` asks about a text."""
+    kind = item_kind(task)
+    is_asked_blind = bool(kind.passage(task)) or kind.needs_news(task)
+    return 1 + is_asked_blind + kind.judges_options
 
 
 async def _answer_blind(item: WrittenItem, team: Team) -> LabelVerdict | None:

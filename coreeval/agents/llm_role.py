@@ -1,7 +1,7 @@
 """What the six roles share when a model plays them: their wording, and how inputs are shown."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from string import Template
 from typing import Any, ClassVar
 
@@ -111,18 +111,38 @@ def item_data(task: Task, sample: Sample) -> dict[str, object]:
     return item | ({"target": task.target} if task.target else {})
 
 
-SHOWN_WORDS = 1500
-"""Most words of one field that a role is shown of an original; a judge is shown all of a text."""
+@dataclass(frozen=True)
+class ShownLength:
+    """How much of a text is shown; the characters count where few spaces part its words."""
+
+    words: int
+    characters: int
 
 
-def cut_text(text: str) -> str:
-    """Return a text, cut after `SHOWN_WORDS` words with a remark that says how many there are."""
-    if len(text) <= SHOWN_WORDS:  # cannot have more words than characters
+SHOWN = ShownLength(1_500, 15_000)
+"""The most of one field that a role is shown of an original (own choice)."""
+JUDGED = ShownLength(16_000, 120_000)
+"""The most of one field that a judge is shown: about 21,000 tokens of English (own choice)."""
+
+
+def cut_text(text: str, most: ShownLength = SHOWN) -> str:
+    """Return a text, cut at a limit with a remark that says how long it is."""
+    if len(text) <= most.words:  # cannot have more words than characters
         return text
     words = text.split(" ")
-    if len(words) <= SHOWN_WORDS:
+    if len(words) > most.words:
+        text = " ".join(words[: most.words])
+        if len(text) <= most.characters:
+            return f"{text} [cut: {most.words:,} of {len(words):,} words]"
+    if len(text) <= most.characters:
         return text
-    return f"{' '.join(words[:SHOWN_WORDS])} [cut: {SHOWN_WORDS:,} of {len(words):,} words]"
+    characters = sum(map(len, words)) + len(words) - 1
+    return f"{text[: most.characters]} [cut: {most.characters:,} of {characters:,} characters]"
+
+
+def judged_text(fields: Fields) -> Fields:
+    """Return texts as judges are shown them: all of each, unless it is longer than `JUDGED`."""
+    return {name: cut_text(text, JUDGED) for name, text in fields.items()}
 
 
 def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:

@@ -60,6 +60,8 @@ def prompt_names(
     found = {role: [player.prompt_name(task)] for role, player in llm_roles(run, task).items()}
     if labels_in_batches(run, prompts, task):
         found["label_judge"].append(LLMBatchLabelJudge.prompt_name(task))
+    if not item_kind(task).plain_text and LLMExtractor.role not in found["extractor"]:
+        found["extractor"].append(LLMExtractor.prompt_name(task))  # for items too long to reword
     if item_kind(task).judges_options:
         found["label_judge"].append(LLMOptionJudge.prompt_name(task))
     return found

@@ -7,7 +7,13 @@ import re
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from coreeval.config.base import Count, Section
 from coreeval.config.dates import as_utc
@@ -150,6 +156,9 @@ class KnowledgeConfig(Section):
     text: TextDepth = "headline"
     """How much of an article is read: its title; its one-sentence description too; its text too."""
     articles: ArticlesConfig = ArticlesConfig()
+    documents: Literal["excerpts", "private"] = "excerpts"
+    """What documents to be summarised hold of publishers' texts: excerpts; or all that is read, in
+    a run of which no release can be made."""
     window: WindowConfig = WindowConfig()
     min_precision: Precision = "cluster"
     """The least certain kind of publication time that is accepted."""
@@ -165,6 +174,14 @@ class KnowledgeConfig(Section):
     """A file of model cutoffs and release dates that overrides the built-in ones."""
     takedown: str | None = None
     """A file of names and evidence ids that must not be used, one per line."""
+
+    @model_serializer(mode="wrap")
+    def _omit_usual_documents(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out the usual value, so that runs from before there was another keep their hash."""
+        said: dict[str, object] = dump(self)
+        if said.get("documents") == "excerpts":
+            del said["documents"]
+        return said
 
     @model_validator(mode="after")
     def _check_text(self) -> Self:

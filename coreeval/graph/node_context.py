@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from coreeval.agents.document_terms import DocumentTexts
 from coreeval.agents.roles import Team
 from coreeval.agents.safety import SafetyRules
 from coreeval.graph.label_batches import LabelBatches
@@ -71,6 +72,8 @@ class NodeContext:
     """Whether the run has a semantic arm."""
     reads_articles: bool = False
     """Whether samples are shown passages of articles."""
+    documents: DocumentTexts = "excerpts"
+    """What documents hold of publishers' texts."""
     newest: Mapping[str, datetime] = field(default_factory=dict)
     """The newest evidence of each text that is kept unless there is newer news, by sample."""
 

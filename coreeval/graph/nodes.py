@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar, cast
 
 from coreeval.agents import checks, queries, reflect, safety
+from coreeval.agents.document_terms import cut_to_terms
 from coreeval.agents.edits import explain_no_rewording, substitute
 from coreeval.agents.gold_judging import judge_gold
 from coreeval.agents.kinds import WrittenItem, item_kind
+from coreeval.agents.llm_role import cut_text
 from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
 from coreeval.agents.roles import (
     CompositionRequest,
@@ -194,7 +196,7 @@ class SampleNodes:
     async def describe_need(self, state: SampleState) -> tuple[str, str]:
         """Return a sample's text, and the kind of news that it needs."""
         sample, _, _ = await self._sample(state)
-        return "\n".join(sample.fields.values()), _parse_extraction(state).need
+        return "\n".join(map(cut_text, sample.fields.values())), _parse_extraction(state).need
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3); the replacer may write D-hat too.
@@ -203,7 +205,9 @@ class SampleNodes:
         """
         sample, task, team = await self._sample(state)
         offered, attempt = state["evidence"], state.get("attempt", 1)
-        evidence = await self._evidence(state, list(offered))
+        evidence = await self._evidence(state, task, list(offered))
+        if nothing := item_kind(task).explain_no_material(task, sample, evidence):
+            return _end_with("no_knowledge", nothing)
         previous = _parse_plan(state) if "plan" in state else None
         plan = await team.replacer(
             sample,
@@ -244,14 +248,14 @@ class SampleNodes:
     async def compose(self, state: SampleState) -> SampleUpdate:
         """Write D-hat from the original, the new triples and D^s (paper eq. 5)."""
         sample, task, team = await self._sample(state)
-        written = await team.composer(await self._build_request(state, sample))
+        written = await team.composer(await self._build_request(state, task, sample))
         fields = _find_spacing_defects(task, written.fields)
         return SampleUpdate(composed=fields, used=list(written.used_replacements))
 
     async def check(self, state: SampleState) -> SampleUpdate:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
         sample, task, _ = await self._sample(state)
-        request = await self._build_request(state, sample)
+        request = await self._build_request(state, task, sample)
         defects = checks.check_composition(
             task,
             request,
@@ -265,7 +269,7 @@ class SampleNodes:
         """Judge facts and label of D-hat, each blind to the other (paper §3.4)."""
         sample, task, team = await self._sample(state)
         fields, plan = state["composed"], _parse_plan(state)
-        evidence = await self._evidence(state, _list_evidence(plan))
+        evidence = await self._evidence(state, task, _list_evidence(plan))
         item = WrittenItem(task=task, sample=sample, fields=fields, evidence=evidence)
         asked = item_kind(task).ask_facts(item)
         facts, (label, wrong_label, beside) = await _gather_both(
@@ -321,8 +325,11 @@ class SampleNodes:
         part = self._context.find_team(sample)
         return sample, part.task, part.team
 
-    async def _evidence(self, state: SampleState, ids: Sequence[str]) -> list[Evidence]:
-        """Return stored evidence, with the passages that the sample is shown of its articles."""
+    async def _evidence(self, state: SampleState, task: Task, ids: Sequence[str]) -> list[Evidence]:
+        """Return stored evidence, with the passages that the sample is shown of its articles.
+
+        What is to stand in the sample word for word is cut to what may be published.
+        """
         store = self._context.store
         stored = await store.history.load_evidence(ids)
         passages = (
@@ -337,19 +344,24 @@ class SampleNodes:
             for known in ids
             if known in stored
         ]
-        return [item for item in items if not self._context.rules.takedown.forbids(item)]
+        allowed = [item for item in items if not self._context.rules.takedown.forbids(item)]
+        if item_kind(task).publishes_news:
+            return cut_to_terms(allowed, self._context.documents)
+        return allowed
 
     def _restraint(self, state: SampleState) -> checks.Restraint:
         neutral = state.get("policy") == "neutral_only"
         return checks.Restraint(neutral_only=neutral, takedown=self._context.rules.takedown)
 
-    async def _build_request(self, state: SampleState, sample: Sample) -> CompositionRequest:
+    async def _build_request(
+        self, state: SampleState, task: Task, sample: Sample
+    ) -> CompositionRequest:
         plan = _parse_plan(state)
         return CompositionRequest(
             sample=sample,
             extraction=_parse_extraction(state),
             plan=plan,
-            evidence=tuple(await self._evidence(state, _list_evidence(plan))),
+            evidence=tuple(await self._evidence(state, task, _list_evidence(plan))),
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
             read_by=state.get("read_by", ""),

@@ -194,6 +194,7 @@ def build_node_context(
         label_batches=LabelBatches(run.before or run.store, run.config.run.label_batch),
         writes_semantic="semantic" in run.config.run.arms,
         reads_articles=run.config.knowledge.text == "article",
+        documents=run.config.knowledge.documents,
         newest=_find_newest_dates(run),
     )
 

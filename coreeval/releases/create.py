@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from coreeval.agents.kinds import item_kind
 from coreeval.agents.safety import Takedown
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
 from coreeval.evaluation.annotation.ratings import Annotation
@@ -359,6 +360,7 @@ def make_release(
         with hold_lock(files.lock, busy), create_release_folder(target) as draft:
             made_of = ReleaseSources.of(files, manifest, before, takedown)
             _refuse_dropped_takedowns(made_of)
+            _refuse_private_texts(made_of, run)
             how = ReleaseOptions(version, moment, target, snippets, require_review)
             write_release(made_of, how, draft)
             if not allow_empty_arm:
@@ -431,6 +433,21 @@ def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
 
 def _is_elsewhere(files: RunFiles, manifest: Manifest) -> bool:
     return leads_elsewhere(Path(manifest.workspace), files.root, manifest.payer)
+
+
+def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
+    """Refuse to pass on documents that hold more of publishers' texts than an excerpt.
+
+    Raises:
+        ReleaseError: the run's config lets documents hold them.
+    """
+    private = made_of.config.knowledge.documents == "private"
+    if private and item_kind(made_of.task).publishes_news:
+        raise ReleaseError(
+            "the run's documents hold texts of publishers, which a release must not pass on",
+            where=str(run),
+            hint="refresh with knowledge.documents: excerpts (docs/tasks.md)",
+        )
 
 
 def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:

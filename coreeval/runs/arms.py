@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from coreeval.agents.document_terms import SNIPPET_CHARS
 from coreeval.config.base import is_split_name
 from coreeval.errors import ConfigError
 from coreeval.schema import Arm, Evidence, Freshness, Label, ReplacedFact, Task, Triple
@@ -15,8 +16,6 @@ from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
-SNIPPET_CHARS = 300
-"""Most characters of a publisher's text that are redistributed as an excerpt."""
 FACTS_AT_A_TIME = 500
 OnReject = Literal["drop", "semantic", "original"]
 PROVENANCE = (

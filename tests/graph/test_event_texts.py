@@ -7,9 +7,10 @@ from typing import cast
 
 import pytest
 
+from coreeval.agents.document_terms import SNIPPET_CHARS
 from coreeval.graph.event_texts import EventTexts
 from coreeval.graph.monitor import Progress
-from coreeval.runs.arms import SNIPPET_CHARS, cut_excerpt
+from coreeval.runs.arms import cut_excerpt
 from coreeval.schema import Evidence, Sample
 from coreeval.tools.articles.article_text import ArticleText, NoText, TextRetrieval
 from coreeval.tools.articles.sources import ArticleTexts

@@ -23,6 +23,7 @@ from coreeval.agents.text.support import (
 from coreeval.agents.text.voice import split_sentences
 from coreeval.agents.text.words import (
     GAP,
+    filter_spans,
     find_quotations,
     has_span,
     mask_spans,
@@ -111,9 +112,8 @@ def check_leftovers(case: CheckContext) -> Iterator[Defect]:
     """Yield a defect for each remnant of a span that was to be deleted or replaced."""
     for name, _, new in case.pairs():
         text = mask_spans(new, case.locked_spans(name), by=f" {GAP} ")
-        for span in case.forbidden_spans(name):
-            if has_span(text, span):
-                yield fact_defect("leftover", f"{name} still says {span!r}")
+        for span in filter_spans(text, case.forbidden_spans(name)):
+            yield fact_defect("leftover", f"{name} still says {span!r}")
 
 
 _CONDUCT_STEMS = frozenset(map(stem, CONDUCT_WORDS))

@@ -161,4 +161,5 @@ class CheckContext:
             return []
         language = self.task.language
         news = frozenset[str]().union(*(expand_words(one, language) for one in self.news_texts))
-        return find_unknown_names(text, like=text, known=news, language=language)
+        found = find_unknown_names(text, like=text, known=news, language=language)
+        return list(dict.fromkeys(found))

@@ -94,6 +94,12 @@ class ItemKind:
     following" may be locked, and copied."""
     announced: FieldNames = lambda task: ()
     """Returns what no text may announce as its label."""
+    publishes_news: bool = False
+    """Whether reports stand in an item word for word, so far as their terms allow."""
+    explain_no_material: Callable[[Task, Sample, Sequence[Evidence]], str] = (
+        lambda task, sample, evidence: ""
+    )
+    """Returns why no item can be made of the news on offer; empty if one may be."""
     checks: tuple[ItemCheck, ...] = ()
 
 

@@ -1,9 +1,11 @@
 """Summaries: the document is the news itself, and its reference summary is written."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import Final
 
 from coreeval.agents.defects import form_defect, label_defect
+from coreeval.agents.events import bundle_reports
 from coreeval.agents.kinds.base import FactQuestion, ItemKind, WrittenItem
 from coreeval.agents.roles import Fields
 from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
@@ -29,6 +31,23 @@ def _finish(task: Task, sample: Sample, written: Fields, evidence: Sequence[Evid
     """Return the reports that the plan rests on, word for word, and the summary of them."""
     reports = "\n\n".join(f"{one.title}\n{one.snippet}".strip() for one in evidence)
     return {task.shown_fields[0]: reports, SUMMARY: written.get(SUMMARY, "")}
+
+
+def _explain_no_material(task: Task, sample: Sample, evidence: Sequence[Evidence]) -> str:
+    """Return why no event on offer has a document for a summary as long as the original's."""
+    needed = ceil(_FEWEST_RATIO * (1 - _LENGTH) * count_units(sample.fields[SUMMARY]))
+    events = bundle_reports(dict.fromkeys(evidence, "structure"))
+    most = max((sum(map(_measure, event.reports)) for event in events), default=0)
+    if most >= needed:
+        return ""
+    return (
+        f"no event has reports for a document: at most {most} words of them may be published, and "
+        f"{needed} are needed (knowledge.documents)"
+    )
+
+
+def _measure(report: Evidence) -> int:
+    return count_units(f"{report.title} {report.snippet}")
 
 
 def _ask_facts(item: WrittenItem) -> FactQuestion:
@@ -72,5 +91,7 @@ SUMMARY_KIND = ItemKind(
     is_one=True,
     keeps_lines=True,
     lockable=lambda task: (),
+    publishes_news=True,
+    explain_no_material=_explain_no_material,
     checks=(check_summary,),
 )

@@ -4,10 +4,12 @@ A quantity supports the same quantity in another unit, by arithmetic.
 """
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from itertools import filterfalse
 from math import prod
 
 from coreeval.agents.text.vocabulary import vocabulary_of
@@ -76,7 +78,12 @@ def find_unit(text: str, position: int) -> str:
 
 def is_convertible(one: Quantity, other: Quantity) -> bool:
     """Return whether two quantities measure the same kind of thing in different units."""
-    return one.unit != other.unit and _FACTORS[one.unit][0] == _FACTORS[other.unit][0]
+    return is_convertible_unit(one.unit, other.unit)
+
+
+def is_convertible_unit(one: str, other: str) -> bool:
+    """Return whether two units are different units of the same kind of thing."""
+    return one != other and _FACTORS[one][0] == _FACTORS[other][0]
 
 
 def is_conversion(source: Quantity, stated: Quantity) -> bool:
@@ -243,18 +250,32 @@ def find_missing_numbers(
     text: str, supported: Sequence[Number], language: str = ENGLISH
 ) -> list[Number]:
     """Return the numbers of a text that no supported number equals or converts to."""
-    return [
-        number
-        for number in find_numbers(text, language)
-        if not any(_supports(source, number) for source in supported)
-    ]
+    stated = find_numbers(text, language)
+    return list(filterfalse(_NumberIndex(supported).supports, stated)) if stated else []
 
 
-def _supports(source: Number, stated: Number) -> bool:
-    """Return whether a source supports a stated number; 80 km is 50 miles and not 80 miles."""
-    if source.quantity and stated.quantity and is_convertible(source.quantity, stated.quantity):
-        return is_conversion(source.quantity, stated.quantity)
-    return bool(source.readings & stated.readings)
+class _NumberIndex:
+    """The numbers of a source, by unit and by what they may mean: a document has thousands."""
+
+    def __init__(self, numbers: Iterable[Number]) -> None:
+        self._readings = defaultdict[str, set[str]](set)
+        self._quantities = defaultdict[str, dict[Quantity, None]](dict)
+        for number in numbers:
+            unit = number.quantity.unit if number.quantity else ""
+            self._readings[unit] |= number.readings
+            if number.quantity:
+                self._quantities[unit].setdefault(number.quantity)
+
+    def supports(self, stated: Number) -> bool:
+        """Return whether a number supports a stated one; 80 km is 50 miles and not 80 miles."""
+        own = stated.quantity
+        for unit, readings in self._readings.items():
+            if own and unit and is_convertible_unit(unit, own.unit):
+                if any(is_conversion(one, own) for one in self._quantities[unit]):
+                    return True
+            elif not readings.isdisjoint(stated.readings):
+                return True
+        return False
 
 
 # -- other languages ------------------------------------------------------------------------------

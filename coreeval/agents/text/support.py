@@ -44,7 +44,7 @@ _TITLE = re.compile(
     r"|\b[A-Z])\.$",
     re.IGNORECASE,
 )
-_NUMBER_NEAR = re.compile(r"^ ?\.? ?\d")
+_NUMBER_NEAR = re.compile(r" ?\.? ?\d")
 _BEFORE_MONTH = re.compile(
     r"\b(?:in|on|of|since|until|by|last|next|this|early|late|mid)[ -]$", re.I
 )
@@ -79,17 +79,19 @@ def find_names(text: str, language: str = ENGLISH) -> list[str]:
         found.group()
         for found in _TOKEN.finditer(plain)
         if found.group()[0].isupper()
-        and _is_inside_sentence(plain[: found.start()])
+        and _is_inside_sentence(plain, found.start())
         and _is_name(found, _ordinary_words(language))
     ]
 
 
-def _is_inside_sentence(before: str) -> bool:
+def _is_inside_sentence(text: str, at: int) -> bool:
     """Return whether the text before a position ends inside a sentence."""
-    before = before.rstrip()
-    if not before:
+    while at and text[at - 1].isspace():
+        at -= 1
+    if not at:
         return False
-    return before[-1].isalnum() or before[-1] in ",&/'%$" or bool(_TITLE.search(before[-8:]))
+    last = text[at - 1]
+    return last.isalnum() or last in ",&/'%$" or bool(_TITLE.search(text[max(0, at - _NEAR) : at]))
 
 
 def _is_name(found: re.Match[str], ordinary: Collection[str]) -> bool:
@@ -132,7 +134,7 @@ def find_unknown_names(
     """
     if is_title_case(like) or not NAMES.knows(language):
         return []
-    skip_capitals = is_shouted(like)
+    skip_capitals, known = is_shouted(like), frozenset(known)
     return [
         name
         for name in find_names(text, language)
@@ -140,7 +142,7 @@ def find_unknown_names(
     ]
 
 
-def _is_known(name: str, known: Collection[str]) -> bool:
+def _is_known(name: str, known: frozenset[str]) -> bool:
     """Look up the capitalised parts of a name: `Depression-era` names the Depression.
 
     An acronym is known by its plural, and the other way round.
@@ -150,7 +152,7 @@ def _is_known(name: str, known: Collection[str]) -> bool:
         word == "s"
         or any(form in known for form in (word, *_other_number(part)))
         or all(half in known for half in _split_elision(word))
-        or any(is_same_name(word, other) for other in known)
+        or not known.isdisjoint(_list_same_names(word))
         for part in capitals
         for word in split_words(part)
     )
@@ -172,12 +174,30 @@ def _split_elision(word: str) -> list[str]:
     return [start, rest] if mark and rest not in _CONTRACTED else [word]
 
 
+def _list_same_names(word: str) -> Iterator[str]:
+    """Yield every word that `is_same_name` takes for a word."""
+    yield word
+    if len(word) >= _SHORTEST_NAME:
+        yield from (word + ending for ending in _DEMONYM_ENDINGS)
+    for ending in _DEMONYM_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_NAME:
+            yield word.removesuffix(ending)
+
+
+_SHORTEST_NAME = 4
+"""Fewest letters of a name to which an ending may be added."""
+
+
 def is_same_name(one: str, other: str) -> bool:
     """Return whether two words are the same name, or a place and its people."""
     short, long = sorted((one, other), key=len)
     if short == long:
         return True
-    return len(short) >= 4 and long.startswith(short) and long[len(short) :] in _DEMONYM_ENDINGS
+    return (
+        len(short) >= _SHORTEST_NAME
+        and long.startswith(short)
+        and long[len(short) :] in _DEMONYM_ENDINGS
+    )
 
 
 def find_calendar_words(text: str, language: str = ENGLISH) -> set[str]:
@@ -196,20 +216,23 @@ def find_calendar_words(text: str, language: str = ENGLISH) -> set[str]:
 
 
 def _calendar_word(found: re.Match[str], text: str) -> str | None:
-    word, after = _strip_name(found.group()), text[found.end() :]
+    word, start = _strip_name(found.group()), found.start()
     plural = word.removesuffix("s")
     if plural in WEEKDAYS:
         return plural
-    if word in MONTH_SHORT:
-        return (
-            MONTH_SHORT[word] if found.group()[0].isupper() and _NUMBER_NEAR.match(after) else None
-        )
-    if word not in MONTHS:
+    if word not in MONTH_SHORT and word not in MONTHS:
         return None
+    has_capital, has_number = text[start].isupper(), _NUMBER_NEAR.match(text, found.end())
+    if word in MONTH_SHORT:
+        return MONTH_SHORT[word] if has_capital and has_number else None
     if word not in {"may", "march", "august"}:
         return word
-    is_month = _NUMBER_NEAR.match(after) or _BEFORE_MONTH.search(text[: found.start()])
-    return word if found.group()[0].isupper() and is_month else None
+    is_month = has_number or _BEFORE_MONTH.search(text[max(0, start - _NEAR) : start])
+    return word if has_capital and is_month else None
+
+
+_NEAR = 8
+"""Number of characters before a word that decide what it is."""
 
 
 def evidence_text(item: Evidence) -> str:

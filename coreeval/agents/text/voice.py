@@ -130,11 +130,12 @@ def count_line_breaks(text: str) -> int:
 def find_shared_run(text: str, title: str) -> list[str]:
     """Return the longest run of words that occurs in both texts."""
     own, other = split_words(text), split_words(title)
-    known, best = list_trigrams(title), list[str]()
+    known, best, most = list_trigrams(title), list[str](), len(other)
     for start in range(len(own) - 2):
         if tuple(own[start : start + 3]) not in known:
             continue
-        run = max((_common_start(own[start:], other[at:]) for at in range(len(other))), key=len)
+        rest = own[start : start + most]
+        run = max((_common_start(rest, other[at:]) for at in range(most)), key=len)
         best = max(best, run, key=len)
     return best
 

@@ -6,7 +6,7 @@ mentions, hashtags, addresses, emoji, quotations.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, wraps
 from itertools import pairwise
 from typing import Concatenate, ParamSpec, TypeVar
@@ -227,6 +227,19 @@ def _may_have_span(text: str, span: str) -> bool:
         return False
     own = _fold_case(text)
     return all(_fold_case(word) in own for word in wanted)
+
+
+def filter_spans(text: str, spans: Iterable[str]) -> Iterator[str]:
+    """Yield those of many spans that `has_span` finds in a text, which is read once."""
+    own = _list_chunks(text)
+    for span in spans:
+        is_word = _WORDY.fullmatch(span) is not None
+        if _list_chunks(span) <= own and (is_word or has_span(text, span)):
+            yield span
+
+
+def _list_chunks(text: str) -> set[str]:
+    return set(_WORDY.findall(_fold_case(normalise(text))))
 
 
 def _fold_case(text: str) -> str:

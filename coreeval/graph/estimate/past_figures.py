@@ -25,13 +25,16 @@ class PastFigures:
     past_calls: Sequence[CallUsage]
     earlier: PastRuns
     run: RunConfig
+    gold_questions: int = 1
+    """Questions to the label judge about a text with new facts."""
 
     def calls(self, role: RoleName) -> KnownRange:
         """Return how often a role is called for one sample."""
         counts = self.earlier.calls[role]
         if len(counts) >= ENOUGH_SAMPLES:
             return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
-        return KnownRange(range=assume_calls(role, self.run), basis=STATED_BASIS)
+        stated = assume_calls(role, self.run, self.gold_questions)
+        return KnownRange(range=stated, basis=STATED_BASIS)
 
     def questions(self, templates: int) -> KnownRange:
         """Return how often a target is asked about a sample: once per arm and template."""

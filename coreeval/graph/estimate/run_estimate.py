@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
+from coreeval.agents.gold_judging import count_gold_questions
 from coreeval.agents.team import labels_in_batches
 from coreeval.config import RunConfig
 from coreeval.graph.embedding_budget import list_embedding_notes
@@ -76,6 +77,7 @@ def estimate(
         past_calls=load_recent_calls(lab.workspace),
         earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
         run=_plan_batches(lab),
+        gold_questions=count_gold_questions(lab.setup.task),
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []

@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
+from coreeval.agents.kinds import item_kind
+from coreeval.agents.llm_role import item_data
 from coreeval.errors import DatasetError, KnowledgeError, UsageError
 from coreeval.evaluation.benchmarks import find_target, iter_benchmark
 from coreeval.evaluation.grading import scoring_of
@@ -32,6 +34,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 )
 from coreeval.graph.setup import Setup
 from coreeval.graph.train_split import iter_train_rows, max_train_items
+from coreeval.prompts import to_prompt_json
 from coreeval.releases.carry_over import CarryOver
 from coreeval.schema import RoleName, Sample, Task, TaskKind
 from coreeval.tasks import ALL_TARGETS
@@ -149,11 +152,24 @@ def _length(messages: Sequence[Mapping[str, str]]) -> int:
 
 async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
     """Return the length of a role's prompts on samples of the lab, or else on bundled ones."""
-    if drawn and (shown := await _collect_requests(lab, role, drawn)):
+    by_rules = item_kind(lab.setup.task).plain_text or role in FIRST_ROLES
+    if drawn and by_rules and (shown := await _collect_requests(lab, role, drawn)):
         return _summarize_sizes(role, shown, "the benchmark")
     with open_bundled_lab(_find_similar_task(lab.setup.task)) as bundled:
         shown = await _collect_requests(_use_prompts_of(bundled, lab), role, _iter_all(bundled))
-    return _summarize_sizes(role, shown, "the bundled demo")
+    size = _summarize_sizes(role, shown, "the bundled demo")
+    return size if by_rules or not drawn else _add_items(size, lab.setup.task, drawn)
+
+
+def _add_items(size: PromptSize, task: Task, drawn: Sequence[Sample]) -> PromptSize:
+    """Return the length of prompts that show an item beside what those of the demo show.
+
+    Rules write and judge no items, so that prompts about them cannot be rendered before a run.
+    """
+    items = [len(to_prompt_json(item_data(task, sample))) for sample in drawn]
+    basis = FigureBasis(origin="of the bundled demo, with items of the benchmark", n=len(items))
+    varied = KnownRange(range=size.varied.range + estimate_mean(items), basis=basis)
+    return PromptSize(fixed=size.fixed, varied=varied)
 
 
 def measure_target(lab: PromptLab, drawn: Sequence[Sample]) -> PromptSize:

@@ -37,8 +37,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score
 
+from coreeval.agents.document_terms import SNIPPET_CHARS
 from coreeval.releases.exports.material import Material, task_slug
-from coreeval.runs.arms import SNIPPET_CHARS
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence
 from coreeval.tasks.kinds import find_kind, title_fields

@@ -1,0 +1,41 @@
+"""How much of a report's text a published document may hold, by the terms of the text.
+
+Texts under a licence that lets everybody pass them on stand in it whole, as do dated facts from
+Wikipedia. Of any other report it holds the title and an excerpt.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from coreeval.schema import Evidence
+
+DocumentTexts = Literal["excerpts", "private"]
+SNIPPET_CHARS: Final = 300
+"""Most characters of a publisher's text that are redistributed as an excerpt."""
+_OPEN: Final = re.compile(
+    r"\bcc[\W_]*0\b|\bpublic[\W_]domain\b|creativecommons\.org/publicdomain/"
+    r"|(?:\bcc[\W_]|creativecommons\.org/licenses/)by(?:[\W_]sa)?(?![\W_](?:nc|nd|sa[\W_]n))\b",
+    re.IGNORECASE,
+)
+_LAST_WORD: Final = re.compile(r"\s+\S*$")
+
+
+def may_be_passed_on(item: Evidence) -> bool:
+    """Return whether the licence of a report's text lets everybody pass it on, and change it."""
+    return _OPEN.search(item.licence) is not None
+
+
+def cut_to_terms(items: Iterable[Evidence], texts: DocumentTexts) -> list[Evidence]:
+    """Return reports with as much of their texts as a document may hold.
+
+    In a run whose texts stay private they are whole.
+    """
+    return [item if texts == "private" or may_be_passed_on(item) else _cut(item) for item in items]
+
+
+def _cut(item: Evidence) -> Evidence:
+    if len(item.snippet) <= SNIPPET_CHARS:
+        return item
+    excerpt = _LAST_WORD.sub("", item.snippet[: SNIPPET_CHARS + 1])[:SNIPPET_CHARS]
+    return item.model_copy(update={"snippet": excerpt})
