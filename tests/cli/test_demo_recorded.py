@@ -17,7 +17,7 @@ from coreeval.releases.cassettes.read import open_cassette
 from coreeval.schema import TaskKind
 from tests.cli.kit import Shell
 
-_MOST_BYTES = 300_000
+_MOST_BYTES = 400_000
 
 
 @pytest.mark.parametrize("kind", get_args(RecordedKind))
