@@ -13,7 +13,7 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 
 from coreeval.errors import CoreEvalError, RunLocked
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest, read_original_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.places import has_store, iter_stores
@@ -94,7 +94,7 @@ def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
         with RunStore.open(files.store, now=utc_now) as store:
             keys.update(store.history.call_keys())
         if files.manifest.exists():  # a run that was killed at its start has none
-            payers.add(read_manifest(files.manifest).payer)
+            payers.add(read_original_manifest(files.manifest).payer)
     return CallReferences(keys=frozenset(keys), payers=frozenset(payers))
 
 

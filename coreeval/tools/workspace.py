@@ -146,7 +146,8 @@ def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
     beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
     paid = (place for place in (beside, recorded) if knows_payer(place, payer))
     named = [Path(home).expanduser()] if home else []
-    likely = (place for place in (*_enclosing_workspace(run), *paid) if _is_workspace(place))
+    # Lazy: `calls gc` has the call store locked, and opening it would wait for the lock.
+    likely = filter(_is_workspace, chain(_enclosing_workspace(run), paid))
     others = (place for place in (recorded, beside) if _is_workspace(place))
     places = chain(likely, filter(Path.exists, named), others)
     return next(places, beside if recorded.exists() else recorded)

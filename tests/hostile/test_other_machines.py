@@ -130,6 +130,18 @@ def test_a_copied_workspace_is_that_of_the_runs_in_it_and_beside_it(tmp_path: Pa
     assert find_workspace(original, copy.parent / "run", "another@now") == original
 
 
+def test_no_call_store_is_opened_for_a_run_that_lies_in_a_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = paid_in(tmp_path / ".coreeval", "r@now")
+    opened = list[object]()
+    monkeypatch.setattr(
+        "coreeval.tools.workspace.open_readonly", lambda *given, **_: opened.append(given)
+    )
+    assert find_workspace(home, home / "runs" / "name" / "start", "r@now") == home
+    assert not opened, "calls gc would wait ten seconds for each run"
+
+
 def test_a_folder_called_runs_makes_no_workspace(tmp_path: Path) -> None:
     recorded = paid_in(tmp_path / "home", "r@now")
     run = tmp_path / "runs" / "name" / "start"
