@@ -118,8 +118,8 @@ def gc(
             stack.enter_context(lock_runs(runs))
         opened = call_admin.open_store if dry_run else call_admin.open_exclusively
         connection = stack.enter_context(opened(path))
-        open_age = timedelta() if open_batches else call_admin.LONGEST_BATCH
-        keep = _keep(here, collect_references(runs), older_than, open_age, every_run=keep_runs)
+        ages = timedelta(days=older_than), call_admin.LONGEST_BATCH * (not open_batches)
+        keep = _keep(here, collect_references(runs), *ages, every_run=keep_runs)
         waste = call_admin.find_garbage(connection, keep)
         agreed = bool(waste) and not dry_run and (yes or _confirm(waste_lines(waste), as_json))
         if agreed:
@@ -179,7 +179,7 @@ def _call_keys(run: Path) -> list[str]:
 def _keep(
     here: "Workspace",
     references: "CallReferences",
-    days: int,
+    age: timedelta,
     open_age: timedelta,
     *,
     every_run: bool,
@@ -191,7 +191,6 @@ def _keep(
         paying = payer in references.payers or payer in here.asking_payers
         return paying or (every_run and is_run_name(payer))
 
-    age = timedelta(days=days)
     since, open_since = (
         (utc_now() - each).isoformat(timespec="milliseconds") for each in (age, max(age, open_age))
     )

@@ -30,6 +30,7 @@ from coreeval.models.batches import (
     check_batch_id,
     check_requests,
     lost_batch,
+    name_batch_files,
 )
 from coreeval.models.failures import CallFailure
 from coreeval.models.openai_batches import read_result, write_batch_file
@@ -197,13 +198,13 @@ class BatchFolder:
         _use_disk(delete)
 
     def _requests(self, batch_id: str) -> Path:
-        return self._folder / f"{batch_id}.jsonl"
+        return self._folder / name_batch_files(batch_id)[0]
 
     def _cancelled(self, batch_id: str) -> Path:
-        return self._folder / f"{batch_id}.cancelled.jsonl"
+        return self._folder / name_batch_files(batch_id)[1]
 
     def _results(self, batch_id: str) -> Path:
-        return self._folder / f"{batch_id}.results.jsonl"
+        return self._folder / name_batch_files(batch_id)[2]
 
 
 def _read(fields: dict[str, object]) -> AIMessage | CallFailure | None:

@@ -209,3 +209,13 @@ def check_batch_id(batch_id: str) -> None:
     """
     if not _BATCH_ID.fullmatch(batch_id):
         raise ValueError(f"{batch_id!r} is no id of a batch")
+
+
+def name_batch_files(batch_id: str) -> tuple[str, str, str]:
+    """Return the names of a batch's files in a folder: requests, cancelled requests, results.
+
+    Raises:
+        ValueError: it is no id of a batch.
+    """
+    check_batch_id(batch_id)
+    return f"{batch_id}.jsonl", f"{batch_id}.cancelled.jsonl", f"{batch_id}.results.jsonl"

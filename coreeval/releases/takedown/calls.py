@@ -315,9 +315,13 @@ _KEPT_NOTES = {
 
 
 _AT_PROVIDER = (
-    "what was sent in an open batch is with its provider until the batch ends; coreeval resume RUN "
-    "--live cancels it"
+    "what was sent in a batch is with its provider until the batch ends and its files are deleted: "
+    "coreeval resume RUN does that, resume RUN --live cancels it before (docs/batches.md)"
 )
+_SENT = """
+    SELECT id FROM batches WHERE folder = '' AND (state IN ('sending', 'sent') OR files <> '')
+"""
+"""The batches of which a provider still has the questions."""
 
 
 def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
@@ -340,13 +344,16 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
             for row in database.execute("SELECT * FROM calls")
             if _call_names(row, finder, texts)
         ]
-        waiting = [
-            (row["payer"], row["key"])
+        found_waiting = [
+            (row["payer"], row["key"], row["batch"])
             for row in database.execute(
-                "SELECT payer, key, body, answer, tries FROM batch_requests"
+                "SELECT payer, key, batch, body, answer, tries FROM batch_requests"
             )
             if _request_names(row, finder)
         ]
+        waiting = [(payer, key) for payer, key, _ in found_waiting]
+        sent = {row["id"] for row in database.execute(_SENT)}
+        at_provider = sum(batch in sent for *_, batch in found_waiting)
         kept = {kind: _count_kept(database, kind, finder) for kind in _KEPT_COLUMNS}
         if not dry:
             for start in range(0, len(keys), _BATCH):
@@ -361,11 +368,12 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMa
     found = [
         TextMatches(kind="calls", path=path, count=len(keys), action="blanked"),
         TextMatches(kind="instructions", path=path, count=len(texts), action="deleted"),
+        TextMatches(kind="questions of batches", path=path, count=len(waiting), action="deleted"),
         TextMatches(
-            kind="questions of batches",
+            kind="questions at a provider",
             path=path,
-            count=len(waiting),
-            action="deleted",
+            count=at_provider,
+            action="reported",
             to_do=_AT_PROVIDER,
         ),
         *(

@@ -14,6 +14,7 @@ from coreeval.agents.name_finder import NameFinder
 from coreeval.config import Config, load_config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
 from coreeval.releases.release import MANIFEST
+from coreeval.releases.takedown.batch_folders import find_batch_files, report_missing
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
     ReportProgress,
@@ -61,6 +62,8 @@ class Places:
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
     """Files in which names are only reported."""
+    away: list[Path] = field(default_factory=list)
+    """Folders of batches that are not there."""
     refused: dict[Path, CoreEvalError] = field(default_factory=dict)
     """Runs and stores that are not opened because a link in them leads elsewhere."""
     workspace: Path = field(default_factory=Path)
@@ -111,6 +114,10 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
+    for each in map(find_batch_files, found.calls):
+        found.files += [path for path in each.files if path not in seen]
+        found.away += each.missing
+        seen.update(each.files)
     lists = {workspace.takedown.resolve(), listed.resolve()}
     found.files = [path for path in found.files if path not in lists]
     return found
@@ -268,6 +275,7 @@ class _Search:
     def work(self, *, dry: bool) -> Iterator[TextMatches]:
         """Erase the names from all places, or only look, and yield what is found."""
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
+        yield from map(report_missing, self.places.away)
         benchmarks, articles = list(self._benchmarks()), list(self._article_files())
         taken = self._taken((*benchmarks, *articles), dry=dry)
         for path, found in (*taken, *self._unchanged_files(benchmarks, articles)):

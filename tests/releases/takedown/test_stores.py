@@ -6,6 +6,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, UsageError
 from coreeval.releases.takedown.calls import ERASED, TextMatches, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
-from coreeval.releases.takedown.erasure import erase_scores, find_places
+from coreeval.releases.takedown.erasure import Erasure, erase_scores, find_places
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.schema import EntityQuery, Window
@@ -64,6 +65,52 @@ def test_questions_of_batches_that_name_somebody_are_deleted(tmp_path: Path) -> 
     ]
     with closing(open_calls(path, "run@now")) as calls:
         assert [calls.batches.find(key) is None for key in bodies] == [True, False]
+
+
+async def test_questions_that_a_provider_has_are_told(tmp_path: Path) -> None:
+    path, now = tmp_path / "calls.db", datetime(2026, 11, 28, tzinfo=UTC)
+    with closing(open_calls(path, "run@now")) as calls:
+        for key, folder in {"a": "", "b": str(tmp_path / "out"), "c": ""}.items():
+            about = replace(question(key), body=b'"about Taco Bell"')
+            await calls.batches.queue(about)
+            (length,) = calls.batches.queue_lengths()
+            batch = await calls.batches.begin(
+                length, [key], made_at=now, budget_usd=10.0, folder=folder
+            )
+            assert batch is not None
+            if key == "c":
+                await calls.batches.update(batch, {"state": "collected"})
+    found = [*erase_calls(path, FINDER, dry=False)]
+    assert [(each.kind, each.count, each.action) for each in found] == [
+        ("questions of batches", 3, "deleted"),
+        ("questions at a provider", 1, "reported"),
+    ]
+    assert "--live" in found[1].to_do
+
+
+async def test_the_folders_of_batches_are_looked_into(tmp_path: Path) -> None:
+    workspace, folder, away = Workspace(tmp_path / "home"), tmp_path / "out", tmp_path / "away"
+    workspace.root.mkdir()
+    folder.mkdir()
+    now, ids = datetime(2026, 11, 28, tzinfo=UTC), list[str]()
+    with closing(open_calls(workspace.calls, "run@now")) as calls:
+        for key, place in {"a": folder, "b": away}.items():
+            await calls.batches.queue(question(key))
+            (length,) = calls.batches.queue_lengths()
+            batch = await calls.batches.begin(
+                length, [key], made_at=now, budget_usd=10.0, folder=str(place)
+            )
+            assert batch is not None
+            ids.append(batch.id)
+    ours = [folder / f"{ids[0]}{end}" for end in (".jsonl", ".results.jsonl")]
+    for path in (*ours, folder / "another.jsonl"):
+        path.write_text('{"text": "about Taco Bell"}\n')
+    found = Erasure(workspace, [], FINDER, workspace.takedown, lambda _: None).erase_all()
+    assert {each.path for each in found if each.action == "blanked"} == set(ours)
+    assert [FINDER.finds(path.read_text()) for path in ours] == [False, False]
+    assert FINDER.finds((folder / "another.jsonl").read_text()), "it is of nobody's batch"
+    (left,) = (each for each in found if each.path == away)
+    assert left.action == "reported" and "mount it or move it back" in left.to_do
 
 
 def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:

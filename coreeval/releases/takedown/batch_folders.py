@@ -1,0 +1,56 @@
+"""The files of batches in folders of users (`run.batch.files`), as the call store names them."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.errors import CoreEvalError
+from coreeval.models.batches import name_batch_files
+from coreeval.releases.takedown.calls import UNREADABLE_FILE, TextMatches
+from coreeval.tools.files import is_plain_file
+from coreeval.tools.stores.heartbeat import open_readonly
+
+_FOLDERS = "SELECT id, folder, state, files FROM batches WHERE folder <> '' ORDER BY folder, id"
+_OPEN = ("sending", "sent")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchFiles:
+    """The files of the batches of a call store."""
+
+    files: tuple[Path, ...]
+    missing: tuple[Path, ...]
+    """The folders that are not there, though files of batches should be in them."""
+
+
+def find_batch_files(calls: Path) -> BatchFiles:
+    """Return the files that batches of a call store left in folders of users.
+
+    Somebody else may have made the store: only files with the name of a batch are returned. Of a
+    store that cannot be read, none are: whoever searches it says so.
+    """
+    rows = list[tuple[str, str, bool]]()
+    with suppress(CoreEvalError), open_readonly(calls, what="the call store") as store:
+        for row in store.execute(_FOLDERS):
+            has_files = row["state"] in _OPEN or bool(row["files"])
+            rows.append((str(row["id"]), str(row["folder"]), has_files))
+    files, missing = list[Path](), dict[Path, None]()
+    for batch_id, told, has_files in rows:
+        folder = Path(told)
+        if not folder.is_dir():
+            if has_files:
+                missing[folder] = None
+            continue
+        with suppress(ValueError):  # an id of nobody's
+            names = name_batch_files(batch_id)
+            files += [folder.resolve() / each for each in names if is_plain_file(folder, each)]
+    return BatchFiles(files=tuple(files), missing=tuple(missing))
+
+
+def report_missing(folder: Path) -> TextMatches:
+    """Return the report about a folder of batches that is not there."""
+    to_do = (
+        "files of batches are in this folder, which is not there: mount it or move it back, then "
+        "give this command again"
+    )
+    return TextMatches(kind=UNREADABLE_FILE, path=folder, count=1, action="reported", to_do=to_do)
