@@ -15,6 +15,7 @@ SNIPPET_CHARS: Final = 300
 """Most characters of a publisher's text that are redistributed as an excerpt."""
 _OPEN: Final = re.compile(
     r"\bcc[\W_]*0\b|\bpublic[\W_]domain\b|creativecommons\.org/publicdomain/"
+    r"|\bapache[\W_]*2\b"
     r"|(?:\bcc[\W_]|creativecommons\.org/licenses/)by(?:[\W_]sa)?(?![\W_](?:nc|nd|sa[\W_]n))\b",
     re.IGNORECASE,
 )

@@ -19,6 +19,7 @@ REPORT = news("Norvik opens a line", snippet=LONG)
         ("CC BY 4.0", True),
         ("cc0", True),
         ("Public Domain", True),
+        ("Apache-2.0", True),
         ("https://creativecommons.org/licenses/by-sa/4.0/", True),
         ("https://creativecommons.org/licenses/by/4.0/", True),
         ("https://creativecommons.org/licenses/by-nc/4.0/", False),

@@ -11,8 +11,9 @@ import yaml
 
 from coreeval.cli import main
 from coreeval.config import ROLES
-from coreeval.errors import ReleaseError
+from coreeval.errors import CassetteError, ReleaseError
 from coreeval.graph import batch_rounds
+from coreeval.graph.cassettes.record import record
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
 from coreeval.models.openai import OpenAIChat
@@ -176,7 +177,7 @@ def test_without_enough_that_may_be_published_no_document_is_made(make: MakeItem
     assert "plan" not in answers.shapes, "no writer was paid"
 
 
-def test_no_release_is_made_of_private_documents(make: MakeItems) -> None:
+def test_no_release_and_no_cassette_is_made_of_private_documents(make: MakeItems) -> None:
     lab, _ = make("summary")
     knowledge = lab.changes["knowledge"]
     assert isinstance(knowledge, dict)
@@ -186,6 +187,8 @@ def test_no_release_is_made_of_private_documents(make: MakeItems) -> None:
     with pytest.raises(ReleaseError, match="texts of publishers") as caught:
         make_release(lab.files.root, version="1.0.0")
     assert "knowledge.documents: excerpts" in caught.value.hint
+    with pytest.raises(CassetteError, match="stay private"):
+        record(lab.files.root, lab.folder / "private.cassette")
 
 
 @pytest.mark.parametrize("kind", ["choice", "answer with a context", "summary"])

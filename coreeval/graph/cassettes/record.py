@@ -192,6 +192,12 @@ def _refuse_articles(original: SourceRun) -> None:
             where=str(original.files.root),
             hint="record a run with knowledge.text: description",
         )
+    if original.setup.config.knowledge.documents == "private":
+        raise CassetteError(
+            "the run's documents hold publishers' texts that stay private",
+            where=str(original.files.root),
+            hint="record a run with knowledge.documents: excerpts",
+        )
 
 
 def _refuse_unfinished(original: SourceRun) -> None:
