@@ -20,8 +20,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/demo
 	$(BIN)/coreeval demo
 
+# With worksteal each worker has neighbouring tests, so that most finished runs are made by one.
 test: check
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # The tests that need torch or Ray, in an environment that adds them to the other packages, and those that need PostgreSQL.
 test-extras: .venv/extras/ready

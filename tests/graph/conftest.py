@@ -115,7 +115,7 @@ def finished(undisturbed: Undisturbed, tmp_path: Path) -> Iterator[Lab]:
 def moved(left: Lab, folder: Path) -> Iterator[Lab]:
     """Copy what a run left behind into a folder of its own."""
     shutil.copytree(left.folder, folder, dirs_exist_ok=True)
-    lab = Lab(folder=folder, server=left.server, answers=left.answers)
+    lab = Lab(folder, left.server, left.answers, dict(left.changes))
     manifest = lab.files.manifest.read_text()
     lab.files.manifest.write_text(manifest.replace(str(left.folder), str(folder)))
     lab.forget()

@@ -6,10 +6,10 @@ import re
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -28,6 +28,7 @@ from coreeval.schema import TrainStatus
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import Workspace
+from tests.graph.conftest import moved
 from tests.graph.kit import OPEN, SAMPLES, Lab, config_of, ended
 from tests.support.answers import OfflineAnswers
 from tests.support.batch_server import BatchServer
@@ -75,12 +76,31 @@ def lab(make_lab: MakeLab, tmp_path: Path) -> Lab:
     return make_lab(tmp_path)
 
 
+class Whole(NamedTuple):
+    """A run that nothing happens to, only to look at, and what the server was asked."""
+
+    lab: Lab
+    asked: Sequence[str]
+
+
 @pytest.fixture(scope="module")
-def whole(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what the report of a run says that nothing happens to."""
+def whole_run(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Return a run that nothing happens to."""
     made = make_lab(tmp_path_factory.mktemp("whole"))
     made.refresh()
-    return report(made)
+    return Whole(made, made.asked())
+
+
+@pytest.fixture
+def finished(whole_run: Whole, tmp_path: Path) -> Iterator[Lab]:
+    """Return a copy of it that may be changed."""
+    yield from moved(whole_run.lab, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(whole_run: Whole) -> dict[str, Any]:
+    """Return what its report says."""
+    return report(whole_run.lab)
 
 
 def detect(**more: object) -> dict[str, object]:
@@ -109,9 +129,10 @@ def statuses(lab: Lab) -> Counter[str]:
         return Counter(store.train.counts())
 
 
-def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict[str, Any]) -> None:
-    lab.refresh()
-    assert report(lab) == whole
+def test_train_items_are_reworded_asked_about_and_compared(
+    whole_run: Whole, whole: dict[str, Any]
+) -> None:
+    lab = whole_run.lab
     train, test = whole["items"]["train"], whole["items"]["test"]
     assert train["drawn"] == DRAWN == sum(statuses(lab).values())
     assert train["reworded"] == statuses(lab)["reworded"] >= 6
@@ -129,7 +150,7 @@ def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict
         assert {step.node for step in store.history.steps(one.sample.id)} == set(REWORDING_NODES)
     assert len(said) == 2 * TEMPLATES * train["reworded"]
     assert all(sample.startswith("train:") for _, _, sample, *_ in said)
-    assert max(Counter(lab.asked()).values()) == 1, "something was asked twice"
+    assert max(Counter(whole_run.asked).values()) == 1, "something was asked twice"
     assert odd_row(lab.files.root) == ""
 
 
@@ -215,11 +236,11 @@ class Choking:
         return await self._answers(request)
 
 
-def test_an_item_that_fails_is_told_and_can_be_retried(lab: Lab, whole: dict[str, Any]) -> None:
-    lab.refresh("before")
-    with closing(RunStore.open(lab.folder / "before" / "run.db", now=utc_now)) as store:
+def test_an_item_that_fails_is_told_and_can_be_retried(
+    lab: Lab, whole_run: Whole, whole: dict[str, Any]
+) -> None:
+    with closing(RunStore.open(whole_run.lab.files.store, now=utc_now)) as store:
         doomed = next(store.train.rewordings()).sample
-    forget_calls(lab)
     lab.server.answers = Choking(lab, doomed.fields["text"])
     lab.refresh()
     assert report(lab)["items"]["train"]["failed"] == 1
@@ -253,9 +274,8 @@ def test_without_a_target_nothing_is_reworded_until_one_is_asked(
     assert (left.totals.calls.high, REWORDING_NOTE in left.notes) == (0, False)
 
 
-def test_a_target_that_is_added_is_asked_about_train_items(lab: Lab) -> None:
-    lab.refresh()
-    lab.forget()
+def test_a_target_that_is_added_is_asked_about_train_items(finished: Lab) -> None:
+    lab = finished
     evaluate(lab.files.root, targets=["offline:classifier"])
     assert lab.asked() == []
     assert [one["name"] for one in report(lab)["targets"]] == [
