@@ -26,7 +26,6 @@ from coreeval.cli.output import (
 )
 from coreeval.errors import WAITING
 from coreeval.evaluation.detectors import DETECTORS, SUMMARIES
-from coreeval.evaluation.grading import SCORING
 from coreeval.meanings import STATES
 from coreeval.schema import TaskKind
 from coreeval.tools.formatting import describe_price, format_interval, format_number
@@ -160,6 +159,8 @@ _BAD_ANSWERS = ("refused", "unparsed", "truncated")
 
 def _list_columns(kind: TaskKind) -> tuple[Column, ...]:
     """Return the columns of a table of arms, whose score has the name of the kind of task."""
+    from coreeval.evaluation.grading import SCORING  # for no --help: it loads the stores
+
     name = SCORING[kind].score.name
     return (texts("arm", 22), numbers(name, 9), intervals(18), numbers("n", 7),
             *(numbers(kind, 11) for kind in _BAD_ANSWERS))  # fmt: skip
