@@ -64,7 +64,7 @@ def test_killed_at_random_moments(lab: Lab, undisturbed: Undisturbed, seed: int,
     """Also where the disk is so slow that what was done last is not written yet."""
     chance = random.Random(seed)
     asked, answered = set[str](), set[str]()
-    for number in range(5):
+    for number in range(3):
         after, wait_s = chance.randint(1, 20), chance.uniform(0, 0.1)
         die_soon(lab, "resume" if number else "refresh", after, wait_s, slow)
         asked |= new_questions(lab, asked, answered)
@@ -239,7 +239,7 @@ def test_a_directory_that_is_no_run(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
-FULL = ["calls.db:20", "calls.db:40", "run.db:50", "run.db:65"]
+FULL = ["calls.db:40", "run.db:50"]
 """Files that may have so many pages and no more."""
 MOST = 2 * CONCURRENCY
 """Calls that may be in flight: a sample is reworded while its news is looked for."""
