@@ -121,6 +121,8 @@ def test_commands_see_what_waits(lab: Lab, provider: FakeProvider, shell: Shell)
     shutil.move(lab.files.root, run)
     assert shell(*gc, "--dry-run").document["batches"] == 0, "the run may still collect them"
     shutil.rmtree(run)
+    assert shell(*gc, "--dry-run").document["open_batches_kept"] == 1
+    gc = (*gc, "--open-batches")
     assert shell(*gc, "--dry-run").document["batches"] == 1
     assert shell(*gc, "--yes").code == 0
     assert shell(*gc, "--dry-run").document["batches"] == 0
