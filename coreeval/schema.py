@@ -466,10 +466,11 @@ class FactVerdict(Value):
 
 
 class LabelVerdict(Value):
-    """What a judge that was told nothing said about a text's label."""
+    """What a judge that was told nothing said about a text's label or gold."""
 
     label: str
-    """A label name of the task, or `unclear`."""
+    """A label name of the task, the letter of an option, an answer in words, what a summary is
+    (`faithful`, `incomplete`, `unfaithful`), or `unclear`."""
     cue: str = ""
     """The words that decided it."""
     confidence: Literal["low", "medium", "high"] = "medium"

@@ -4,12 +4,12 @@ Texts with a label are labelled. Questions are answered: with the passage or the
 answerable, without it they must not be. Options are judged one by one.
 """
 
-import asyncio
 from typing import NamedTuple
 
 from coreeval.agents import reflect
 from coreeval.agents.kinds import WrittenItem, item_kind
 from coreeval.agents.roles import Team
+from coreeval.models.running_steps import gather_both
 from coreeval.schema import Defect, LabelVerdict, OptionVerdict, Task
 
 
@@ -32,14 +32,17 @@ class GoldVerdict(NamedTuple):
 async def judge_gold(item: WrittenItem, team: Team) -> GoldVerdict:
     """Ask the judge all that the item's kind asks about its gold, at once.
 
+    If a question fails or has to wait for a batch, the others are still asked.
+
     Whether a question without a passage can be answered without the news is recorded: the judge may
     know what happened in the window.
     """
     kind = item_kind(item.task)
     open_book = kind.passage(item.task)
     news = item.evidence if kind.needs_news(item.task) else ()
-    label, blind, options = await asyncio.gather(
-        team.label_judge(item.fields, news), _answer_blind(item, team), _judge_options(item, team)
+    label, (blind, options) = await gather_both(
+        team.label_judge(item.fields, news),
+        gather_both(_answer_blind(item, team), _judge_options(item, team)),
     )
     defects, beside = reflect.find_label_defects(item, label), list[SideVerdict]()
     if blind is not None:

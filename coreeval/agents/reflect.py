@@ -150,25 +150,24 @@ def find_guessed_defects(item: WrittenItem, verdict: LabelVerdict) -> list[Defec
 
 def find_option_defects(sample: Sample, verdicts: Sequence[OptionVerdict]) -> list[Defect]:
     """Return the defects of a choice's options, which a judge looked at one by one."""
-    found = list[Defect]()
-    for one in verdicts:
-        right = one.letter == sample.label_text
-        if right and one.truth != "right":
-            found.append(
-                label_defect(
-                    "right_option", f"the news does not make {one.letter} right: {one.why}"
-                )
-            )
-        elif not right and one.truth == "right":
-            found.append(
-                label_defect("second_right", f"option {one.letter} is right as well: {one.why}")
-            )
-        elif not right and not (one.same_type and one.plausible):
-            what = (
-                "is nothing that the question asks for" if not one.same_type else "convinces nobody"
-            )
-            found.append(label_defect("weak_option", f"option {one.letter} {what}: {one.why}"))
-    return found
+    found = ((one, _find_option_fault(one, sample.label_text)) for one in verdicts)
+    return [
+        label_defect(check, f"option {one.letter} {what}: {one.why}")
+        for one, (check, what) in found
+        if check
+    ]
+
+
+def _find_option_fault(one: OptionVerdict, right: str) -> tuple[str, str]:
+    """Return the check that an option fails and what is wrong with it; empty texts if none."""
+    if one.letter == right:
+        fault = "right_option", "is not made right by the news"
+        return fault if one.truth != "right" else ("", "")
+    if one.truth == "right":
+        return "second_right", "is right as well"
+    if not one.same_type:
+        return "weak_option", "is nothing that the question asks for"
+    return ("", "") if one.plausible else ("weak_option", "convinces nobody")
 
 
 def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:

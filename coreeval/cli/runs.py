@@ -67,8 +67,9 @@ def tag_run(
     from coreeval.runs.names import change_tags
     from coreeval.tools.workspace import RunFiles
 
-    read_manifest(RunFiles(run).manifest)
-    found = change_tags(run, [] if remove else tags, tags if remove else [])
+    files = RunFiles(run)
+    read_manifest(files.manifest)
+    found = change_tags(files, [] if remove else tags, tags if remove else [])
     document: Document = {"run": str(run), "tags": found}
     show(document, as_json, lambda: f"{brief(run)}: {', '.join(found) or 'no tags'}")
 
@@ -142,20 +143,22 @@ def _workspace(chosen: Path | None) -> "Workspace":
 
 
 def _list(here: "Workspace") -> Iterator[dict[str, Any]]:
-    from coreeval.runs.names import list_run_folders, read_tags, short_id
+    from coreeval.runs.names import list_run_folders, short_id
 
     for folder in list_run_folders(here):
         known = {"id": short_id(folder), "name": folder.parent.name, "run": str(folder)}
-        yield known | _describe(folder) | {"tags": read_tags(folder)}
+        yield known | _describe(folder)
 
 
 def _describe(folder: Path) -> dict[str, Any]:
+    from coreeval.runs.names import read_tags
     from coreeval.runs.status import read_status
+    from coreeval.tools.workspace import RunFiles
 
     try:
-        now = read_status(folder)
+        tags, now = read_tags(RunFiles(folder)), read_status(folder)
     except CoreEvalError as error:
-        return {"status": "damaged", "problem": error.message}
+        return {"status": "damaged", "problem": error.message, "tags": []}
     return {
         "status": now.status,
         "task": now.task,
@@ -165,6 +168,7 @@ def _describe(folder: Path) -> dict[str, Any]:
         "ended": now.ended,
         "accepted": now.counts["accepted"],
         "usd": now.spend.billed_usd,
+        "tags": tags,
     }
 
 

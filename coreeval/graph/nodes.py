@@ -1,8 +1,7 @@
 """The nodes of the sample graph: each reads the state and calls one role or check."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Sequence
 
 from coreeval.agents import checks, queries, reflect, safety
 from coreeval.agents.document_terms import cut_to_terms
@@ -21,6 +20,7 @@ from coreeval.agents.roles import (
 from coreeval.errors import ModelCallError
 from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
+from coreeval.models.running_steps import gather_both
 from coreeval.models.sample_cost import share_cost
 from coreeval.schema import (
     Defect,
@@ -37,8 +37,6 @@ from coreeval.schema import (
     Verdict,
 )
 
-One = TypeVar("One")
-Other = TypeVar("Other")
 START_OF: dict[Route, str] = {"evidence": "retrieve", "replace": "replace", "compose": "compose"}
 """The node where a retry of each route begins."""
 END = "end"
@@ -272,7 +270,7 @@ class SampleNodes:
         evidence = await self._evidence(state, task, _list_evidence(plan))
         item = WrittenItem(task=task, sample=sample, fields=fields, evidence=evidence)
         asked = item_kind(task).ask_facts(item)
-        facts, (label, wrong_label, beside) = await _gather_both(
+        facts, (label, wrong_label, beside) = await gather_both(
             team.fact_judge(asked.fields, asked.evidence), judge_gold(item, team)
         )
         log_detail("statements", [each.model_dump(mode="json") for each in facts.statements])
@@ -425,12 +423,3 @@ def _explain_no_news(asked: Sequence[Json], state: SampleState) -> str:
         return f"no other news after: {summarise_defects(_parse_feedback(state))}"
     reasons = sorted({row["why_none"] for row in asked if row["why_none"]}) or ["no_news"]
     return f"{', '.join(reasons)} for {', '.join(repr(row['text']) for row in asked)}"
-
-
-async def _gather_both(one: Awaitable[One], other: Awaitable[Other]) -> tuple[One, Other]:
-    """Return what both return; if one raises, the other still asks its question."""
-    first, second = await asyncio.gather(one, other, return_exceptions=True)
-    for found in (first, second):
-        if isinstance(found, BaseException):
-            raise found
-    return cast("One", first), cast("Other", second)

@@ -5,10 +5,14 @@ So each waits until all have come as far as they can: their questions then go in
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+One = TypeVar("One")
+Other = TypeVar("Other")
 
 
 @dataclass(eq=False)
@@ -74,3 +78,15 @@ async def wait_for_other_steps() -> None:
     step.is_blocked = True
     sample.wake()
     await sample.wait_until_blocked()
+
+
+async def gather_both(one: Awaitable[One], other: Awaitable[Other]) -> tuple[One, Other]:
+    """Return what both return; if one raises, the other still asks its question.
+
+    Where both raise, the first error is raised.
+    """
+    first, second = await asyncio.gather(one, other, return_exceptions=True)
+    for found in (first, second):
+        if isinstance(found, BaseException):
+            raise found
+    return cast("One", first), cast("Other", second)

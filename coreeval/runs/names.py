@@ -12,7 +12,7 @@ from typing import Final
 
 from coreeval.errors import RunStateError, UsageError
 from coreeval.tools.files import write_text
-from coreeval.tools.workspace import Workspace
+from coreeval.tools.workspace import RunFiles, Workspace
 
 LATEST: Final = "latest"
 ID_DIGITS: Final = 6
@@ -21,6 +21,8 @@ _FEWEST_DIGITS: Final = 3
 _START: Final = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?")
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 MOST_TAGS: Final = 100
+_MOST_CHARACTERS: Final = 10_000
+"""More than the tags of a run can have: the file may come from others."""
 
 
 def list_run_folders(workspace: Workspace, name: str = "*") -> list[Path]:
@@ -91,16 +93,17 @@ def _newest(workspace: Workspace) -> Path:
     )
 
 
-def read_tags(folder: Path) -> list[str]:
+def read_tags(files: RunFiles) -> list[str]:
     """Return the tags of a run; lines that are no tags do not count."""
     try:
-        lines = _tag_file(folder).read_text(encoding="utf-8", errors="replace").splitlines()
+        with files.tags.open(encoding="utf-8", errors="replace") as file:
+            lines = file.read(_MOST_CHARACTERS).splitlines()
     except OSError:
         return []
     return sorted({line for line in lines[:MOST_TAGS] if _TAG.fullmatch(line)})
 
 
-def change_tags(folder: Path, add: Sequence[str], remove: Sequence[str]) -> list[str]:
+def change_tags(files: RunFiles, add: Sequence[str], remove: Sequence[str]) -> list[str]:
     """Add tags to a run and remove others; return those that it has then.
 
     Raises:
@@ -111,12 +114,8 @@ def change_tags(folder: Path, add: Sequence[str], remove: Sequence[str]) -> list
             raise UsageError(
                 f"{word[:80]!r} is no tag", hint="letters, digits, dots, dashes and underscores"
             )
-    tags = sorted({*read_tags(folder), *add} - set(remove))
+    tags = sorted({*read_tags(files), *add} - set(remove))
     if len(tags) > MOST_TAGS:
         raise UsageError(f"a run has at most {MOST_TAGS} tags")
-    write_text(_tag_file(folder), "".join(f"{tag}\n" for tag in tags))
+    write_text(files.tags, "".join(f"{tag}\n" for tag in tags))
     return tags
-
-
-def _tag_file(folder: Path) -> Path:
-    return folder / "tags.txt"

@@ -222,7 +222,7 @@ _OF_A_RUN = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
     *("config.yaml", "manifest.json", "run.lock", "dataset", "numleak", "detectors"),
-    *("report.json", "report.html", "items.csv", "annotation.json"),
+    *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
 
 
@@ -319,6 +319,11 @@ class RunFiles:
     def items(self) -> Path:
         """The table of samples beside the report."""
         return self.root / "items.csv"
+
+    @property
+    def tags(self) -> Path:
+        """The tags that a person gave the run, one a line."""
+        return self.root / "tags.txt"
 
     @property
     def annotation(self) -> Path:

@@ -1,5 +1,6 @@
 """`coreeval runs`, and the names by which commands find a run."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -71,6 +72,12 @@ def test_the_list_is_filtered_and_tagged(here: Workspace, shell: Shell) -> None:
     assert "no such runs" in shell("runs", "--tag", "none").out
     assert "there is no state" in shell("runs", "--status", "done").err
     assert "is no tag" in shell("runs", "tag", "latest", "two words").err
+
+
+def test_a_pipe_in_place_of_the_tags_is_not_read(here: Workspace, shell: Shell) -> None:
+    os.mkfifo(here.runs / "other" / STARTS[0] / "tags.txt")
+    rows = shell("runs", "--name", "other", "--json").document["runs"]
+    assert [(row["status"], row["tags"]) for row in rows] == [("damaged", [])]
 
 
 def test_only_a_run_that_nobody_works_on_is_deleted(here: Workspace, shell: Shell) -> None:

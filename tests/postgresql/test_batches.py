@@ -122,10 +122,10 @@ def test_commands_see_what_waits(lab: Lab, provider: FakeProvider, shell: Shell)
     assert shell(*gc, "--dry-run").document["batches"] == 0, "the run may still collect them"
     shutil.rmtree(run)
     assert shell(*gc, "--dry-run").document["open_batches_kept"] == 1
-    gc = (*gc, "--open-batches")
-    assert shell(*gc, "--dry-run").document["batches"] == 1
-    assert shell(*gc, "--yes").code == 0
-    assert shell(*gc, "--dry-run").document["batches"] == 0
+    every = (*gc, "--open-batches")
+    assert shell(*every, "--dry-run").document["batches"] == 1
+    assert shell(*every, "--yes").code == 0
+    assert shell(*every, "--dry-run").document["batches"] == 0
     with closing(open_calls(lab.workspace.calls, told["run"])) as calls:
         assert calls.batches.open_batches() == []
 

@@ -6,9 +6,7 @@ from typing import Final
 
 from coreeval.agents.defects import fact_defect, form_defect, label_defect
 from coreeval.agents.kinds.base import (
-    CONTEXT,
     JUDGED_ANSWER,
-    QUESTION,
     FactQuestion,
     ItemKind,
     WrittenItem,
@@ -32,6 +30,7 @@ from coreeval.agents.text.support import Support
 from coreeval.schema import Defect, Evidence, Sample, Task
 from coreeval.tasks import fold_name
 from coreeval.tasks.kinds.answer import ANSWERS, PROGRAM, split_answers
+from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 from coreeval.tasks.task_file import UNDECIDED
 
 _LONGER: Final = 2.0

@@ -7,6 +7,7 @@ from typing import Final
 from coreeval.agents.roles import Fields
 from coreeval.prompts import PromptName
 from coreeval.schema import Defect, Evidence, Sample, Task
+from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 
 FieldNames = Callable[[Task], Sequence[str]]
 """Returns some of the fields of a sample's task."""
@@ -30,8 +31,6 @@ class WrittenItem:
     evidence: Sequence[Evidence] = ()
 
 
-QUESTION: Final = "question"
-CONTEXT: Final = "context"
 JUDGED_ANSWER: Final = "answer"
 """The name under which the fact judge gets the gold of a question."""
 ItemCheck = Callable[[WrittenItem], Iterator[Defect]]

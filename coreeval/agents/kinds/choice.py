@@ -8,9 +8,7 @@ from typing import Final
 
 from coreeval.agents.defects import fact_defect, form_defect, label_defect
 from coreeval.agents.kinds.base import (
-    CONTEXT,
     JUDGED_ANSWER,
-    QUESTION,
     FactQuestion,
     ItemKind,
     WrittenItem,
@@ -24,6 +22,7 @@ from coreeval.agents.text.short_answers import has_answer, is_same_wording
 from coreeval.agents.text.support import evidence_text, expand_words, find_unknown_names
 from coreeval.agents.text.words import count_words, split_words
 from coreeval.schema import Defect, Evidence, Sample, Task
+from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 from coreeval.tasks.kinds.choice import option_fields
 
 _LENGTH_CUE: Final = 1.5

@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 
 from coreeval.schema import Label, Sample, Task
 from coreeval.tasks.kinds.base import (
+    CONTEXT,
     QUESTION,
     REMARK,
     ColumnType,
@@ -52,7 +53,7 @@ _NUMBER: Final = re.compile(
 )
 _TOLERANCE: Final = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?%?", re.IGNORECASE)
 _LONGEST_ANSWER: Final = 2_000
-_NAMES: Final = {ANSWERS: ("answer",), "context": ("passage", "paragraph")}
+_NAMES: Final = {ANSWERS: ("answer",), CONTEXT: ("passage", "paragraph")}
 _SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
 _UNITS: Final = {"percent": "%", "per cent": "%", "dollar": "$", "dollars": "$", "euro": "\u20ac",
                  "euros": "\u20ac"}  # fmt: skip

@@ -21,6 +21,7 @@ shown it, some of them beside another one."""
 LONGEST_QUESTION: Final = 15_000
 """The most characters of a field `question`, about 2,500 English words (own choice)."""
 QUESTION: Final = "question"
+CONTEXT: Final = "context"
 
 
 class ItemDefect(ValueError):

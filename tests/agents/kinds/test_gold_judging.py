@@ -1,6 +1,8 @@
 """What judges are asked about the gold of an item, and what follows from their answers."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +10,7 @@ from coreeval.agents import reflect
 from coreeval.agents.gold_judging import GoldVerdict, judge_gold
 from coreeval.agents.kinds import WrittenItem
 from coreeval.agents.roles import Fields, Team
+from coreeval.models.batch_dispatch import CallQueued
 from coreeval.schema import Evidence, LabelVerdict, OptionVerdict, Sample, Task
 from coreeval.tasks import adapt_task
 from tests.agents.builders import TWEETS, sample
@@ -109,6 +112,27 @@ async def test_a_passage_is_needed(of: Task, item: Sample, gold: str) -> None:
     guessed = await judged(made, Asked(gold, blind=gold))
     assert checks(guessed) == ["needs_no_passage"] and not guessed.beside[0].passed
     assert checks(await judged(made, Asked(gold, blind=gold, confidence="low"))) == []
+
+
+async def test_a_question_that_waits_does_not_keep_others_from_being_asked() -> None:
+    """In batches each question waits for an answer; all must be queued in one round."""
+    asked = Asked("A")
+
+    async def wait(fields: Fields, evidence: Sequence[Evidence] = ()) -> LabelVerdict:
+        await asyncio.sleep(0)
+        asked.told.append((sorted(fields), len(evidence)))
+        raise CallQueued
+
+    async def wait_longer(fields: Fields, evidence: Sequence[Evidence]) -> list[OptionVerdict]:
+        for _ in range(9):
+            await asyncio.sleep(0)
+        asked.told.append((["options"], len(evidence)))
+        raise CallQueued
+
+    team = replace(asked.team(), label_judge=wait, option_judge=wait_longer)
+    with pytest.raises(CallQueued):
+        await judge_gold(written(CHOICE, CHOSEN, {}), team)
+    assert len(asked.told) == 3, "none goes on after the round has been left"
 
 
 async def test_a_summary_is_judged_by_its_document_alone() -> None:
