@@ -29,7 +29,7 @@ _MARKED: Final = re.compile(
 )
 """A line that says that the answer follows."""
 _BOXED: Final = re.compile(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
-_HEADING: Final = re.compile(r"[\W_]*(?:summary|tl;dr)[*_]*:[*_\s]*", re.IGNORECASE)
+_HEADING: Final = re.compile(r"[\W_]{0,20}(?:summary|tl;dr)[*_]{0,4}:[*_\s]{0,20}", re.IGNORECASE)
 _MOST_ITEMS: Final = 1_000
 
 

@@ -33,8 +33,7 @@ their number. Of longer texts the sentences are compared, then the words of thos
 as the same number of pairs reaches; what remains is one piece."""
 _MOST_SENTENCE_PAIRS = 10 * MOST_PAIRS
 """The same for sentences, of which few are equal."""
-_SENTENCE_END = re.compile(r"[.!?\u3002\uff01\uff1f]\s*|.*\n\s*", re.DOTALL)
-"""A word or sign after which a sentence or line ends."""
+_SENTENCE_SIGNS = frozenset(".!?\u3002\uff01\uff1f")
 
 
 class DiffPiece(Value):
@@ -100,10 +99,16 @@ def _group_sentences(words: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the words of each sentence."""
     found, start = list[tuple[str, ...]](), 0
     for place, word in enumerate(words, start=1):
-        if _SENTENCE_END.fullmatch(word) or place == len(words):
+        if _ends_sentence(word) or place == len(words):
             found.append(tuple(words[start:place]))
             start = place
     return found
+
+
+def _ends_sentence(word: str) -> bool:
+    """Return whether a sentence or line ends with a word or sign and the spaces behind it."""
+    bare = word.rstrip()
+    return bare in _SENTENCE_SIGNS or "\n" in word[len(bare) :]
 
 
 def _whole_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:

@@ -42,7 +42,9 @@ def job_of(folder: Path, targets: list[Any], *, asked: bool = True) -> Iterator[
                 for arm in ("original", "updated")
             )
         config, task = load_config(made.files.config), load_task("emotion")
-        yield cast(RunContext, SimpleNamespace(store=store, task=task, config=config))
+        names = [label.name for label in task.labels]
+        job = SimpleNamespace(store=store, task=task, config=config, list_label_names=lambda: names)
+        yield cast(RunContext, job)
 
 
 def test_texts_evidence_and_answers_of_the_accepted_samples(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ _FIRST_WORD: Final = re.compile(rf"[\W_]*({_SAYS})\b(?!\s+(?:one|longer|more|les
 _SAID_TO_BE: Final = re.compile(
     rf"\b(?:answer|conclusion)(?:\s+is|\s+would be|\s*[:=])+[\W_]*({_SAYS})\b", re.I
 )
-_LAST_LINE: Final = re.compile(rf"(?:^|\n)[\W_]*({_SAYS})[\W_]*\Z", re.I)
+_LAST_LINE: Final = re.compile(rf"(?:^|\n)[\W_]{{0,20}}({_SAYS})[\W_]{{0,20}}\Z", re.I)
 
 
 def _grade_yes_no(said: str, due: Accepted) -> Grade | None:
@@ -289,7 +289,7 @@ def _grade_yes_no(said: str, due: Accepted) -> Grade | None:
     if gold is None:
         return None
     text = said[-LONGEST_TEXT:]
-    found = _FIRST_WORD.match(text) or _LAST_LINE.search(text)
+    found = _FIRST_WORD.match(text) or _LAST_LINE.search(text.strip())
     told = {_YES_NO[each.lower()] for each in _SAID_TO_BE.findall(text)}
     told |= {_YES_NO[found[1].lower()]} if found else set()
     right = told == {gold}

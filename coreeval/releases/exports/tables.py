@@ -101,11 +101,8 @@ def _sample_line(task: Task, sample: ExportSample) -> Mapping[str, object]:
 
 def _sample_row(task: Task, sample: ExportSample) -> TableRow:
     columns = list_item_columns(task)
-    texts = {
-        f"{arm}_{name}": _cell((_arm_values(task, sample, arm) or {}).get(name))
-        for arm in ARMS
-        for name in columns
-    }
+    values = {arm: _arm_values(task, sample, arm) or {} for arm in ARMS}
+    texts = {f"{arm}_{name}": _cell(values[arm].get(name)) for arm in ARMS for name in columns}
     return sample.model_dump(exclude=_TEXTS) | texts
 
 
