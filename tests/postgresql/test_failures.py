@@ -5,15 +5,18 @@ import json
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection, text
 
 from coreeval.errors import ConfigError, CoreEvalError, RunCorrupt, RunError, RunLocked
 from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores import postgresql, postgresql_engine
 from coreeval.tools.stores.call_store import create_calls, open_calls
+from coreeval.tools.stores.call_tables import CALL_SCHEMA
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import URL_VARIABLE, find_schema, marker_of, write_marker
 from coreeval.tools.stores.postgresql import StoreUnreachable
@@ -21,6 +24,7 @@ from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.run_queries import SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
+from coreeval.tools.stores.sqlite import open_store
 from tests.postgresql.server import Server
 from tests.postgresql.test_call_store import record_of
 
@@ -133,6 +137,20 @@ def test_another_version_is_refused(path: Path, server: Server) -> None:
     assert error.hint == "install a newer CoreEval"
     server.sql(f"UPDATE {schema}.schema_version SET version = 1")
     assert "schema version 1;" in refusal(path).message
+
+
+def test_an_older_version_is_brought_to_this_one(path: Path, server: Server) -> None:
+    schema, known = find_schema(path), CALL_SCHEMA.version
+
+    def add(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE calls ADD COLUMN colour TEXT NOT NULL DEFAULT ''"))
+
+    newer = replace(CALL_SCHEMA, version=known + 1, migrations={known: add})
+    for _ in range(2):
+        open_store(path, newer, what="the call store").dispose()
+        assert server.sql(f"SELECT version FROM {schema}.schema_version") == str(known + 1)
+    assert server.sql(f"SELECT count(colour) FROM {schema}.calls") == "0"
+    assert refusal(path).hint == "install a newer CoreEval"
 
 
 def test_a_schema_that_is_gone_or_anothers_is_refused(path: Path, server: Server) -> None:

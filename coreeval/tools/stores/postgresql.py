@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import RunCorrupt, RunError, RunLocked
+from coreeval.tools.stores.migrations import refuse_version
 from coreeval.tools.stores.places import STORE_VERSIONS, URL_VARIABLE
 from coreeval.tools.stores.postgresql_address import StoreServer, read_server
-from coreeval.tools.stores.postgresql_places import check_schema, claim_schema
+from coreeval.tools.stores.postgresql_places import claim_schema, find_version
 from coreeval.tools.stores.postgresql_texts import adapt_values, keep_json_plain
 
 if TYPE_CHECKING:
@@ -302,13 +303,8 @@ def _open_schema(connector: Connector) -> Iterator[SchemaReader]:
     keep_json_plain(connection)
     try:
         database, what = SchemaReader(connection, connector), connector.what
-        check_schema(
-            database.execute,
-            connector.schema,
-            what=what,
-            version=STORE_VERSIONS[what],
-            where=connector.where,
-        )
+        found = find_version(database.execute, connector.schema, what=what, where=connector.where)
+        refuse_version(found, STORE_VERSIONS[what], what=what, where=connector.where)
         yield database
     finally:
         connection.close()

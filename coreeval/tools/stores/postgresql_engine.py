@@ -1,7 +1,4 @@
-"""Stores in PostgreSQL through SQLAlchemy: a schema for each, made once, and its writer's session.
-
-A new schema has the tables of the newest version; there are no older ones.
-"""
+"""Stores in PostgreSQL through SQLAlchemy: a schema for each, and its writer's session."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -28,6 +25,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunError
+from coreeval.tools.stores.migrations import migrate, refuse_version
 from coreeval.tools.stores.places import (
     marker_of,
     name_schema,
@@ -44,15 +42,17 @@ from coreeval.tools.stores.postgresql import (
 from coreeval.tools.stores.postgresql_address import read_server
 from coreeval.tools.stores.postgresql_places import (
     Execute,
-    check_schema,
     claim_schema,
     create_record,
+    find_version,
     name_owner,
 )
 from coreeval.tools.stores.postgresql_texts import dump_json, load_json
 
 if TYPE_CHECKING:
     import psycopg
+
+    from coreeval.tools.stores.sqlite import Schema
 
 T = TypeVar("T")
 ROW_NUMBER: Final = "rowid"
@@ -71,29 +71,46 @@ def schema_of(engine: Engine) -> str:
     return str(engine.url.query[_SCHEMA_OPTION])
 
 
-def open_postgresql(path: Path, schema: str, *, what: str, version: int) -> Engine:
+def open_postgresql(path: Path, name: str, schema: "Schema", *, what: str) -> Engine:
     """Open the schema of a store; errors of its statements are told as what they are.
 
     Args:
         path: The path by which the store is known.
-        schema: The schema.
+        name: The name of its schema in the database.
+        schema: Its tables; those of an older version are brought to this one.
         what: The name of the store to show to users.
-        version: The version that its tables must have.
 
     Raises:
         ConfigError: `COREEVAL_STORE_URL` is missing or psycopg is not installed.
-        RunCorrupt: the schema is missing, of another store, or of another version.
+        RunCorrupt: the schema is missing, of another store, or no steps lead from its version.
         RunError: the database cannot be used.
     """
-    engine = _connect_engine(path, Connector(read_server(), schema, what=what))
+    engine = _connect_engine(path, Connector(read_server(), name, what=what))
     try:
         with engine.connect() as connection:
-            where = str(engine.url.database)
-            check_schema(_execute_in(connection), schema, what=what, version=version, where=where)
+            found = _check_version(connection, name, schema, what)
+        if found != schema.version:
+            with engine.begin() as connection:
+                connection.exec_driver_sql("LOCK TABLE schema_version IN EXCLUSIVE MODE")
+                found = _check_version(connection, name, schema, what)
+                migrate(connection, found, schema.version, schema.migrations)
     except CoreEvalError:
         engine.dispose()
         raise
     return engine
+
+
+def _check_version(connection: Connection, name: str, schema: "Schema", what: str) -> int:
+    """Return the version of a store's tables.
+
+    Raises:
+        RunCorrupt: the schema is missing, of another store, or no steps lead from its version.
+    """
+    where = str(connection.engine.url.database)
+    found = find_version(_execute_in(connection), name, what=what, where=where)
+    refuse_version(found, schema.version, schema.migrations, what=what, where=where)
+    assert isinstance(found, int)
+    return found
 
 
 def create_postgresql_store(

@@ -29,18 +29,17 @@ def name_owner(what: str) -> str:
     return f"CoreEval: {what}"
 
 
-def check_schema(execute: Execute, schema: str, *, what: str, version: int, where: str) -> None:
-    """Make sure that a schema is there, and that of a store of the known version.
+def find_version(execute: Execute, schema: str, *, what: str, where: str) -> object:
+    """Return the version of the tables of a store's schema.
 
     Args:
         execute: Runs a statement in the database.
         schema: The schema.
         what: The name of the store to show to users.
-        version: The version that its tables must have.
         where: The database and the schema to show to users.
 
     Raises:
-        RunCorrupt: it is missing, of another store, or of another version.
+        RunCorrupt: the schema is missing, or of another store.
     """
     row = execute(_COMMENT, {"schema": schema}).fetchone()
     if row is None:
@@ -56,13 +55,7 @@ def check_schema(execute: Execute, schema: str, *, what: str, version: int, wher
             hint="restore the file that names the schema from a copy",
         )
     (found,) = execute("SELECT max(version) FROM schema_version", {}).fetchone()
-    if found != version:
-        newer = isinstance(found, int) and found > version
-        raise RunCorrupt(
-            f"{what} has schema version {found}; this CoreEval knows {version} only",
-            where=where,
-            hint="install a newer CoreEval" if newer else "use the CoreEval that made it",
-        )
+    return found
 
 
 def create_record(execute: Execute, marker: Path) -> None:

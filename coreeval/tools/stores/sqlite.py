@@ -5,9 +5,9 @@ All statements go through SQLAlchemy Core. What PostgreSQL needs is in `postgres
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BigInteger,
@@ -34,6 +34,7 @@ from coreeval.tools.stores.heartbeat import (
     may_change,
     reading_uri,
 )
+from coreeval.tools.stores.migrations import Migrations, migrate, refuse_version
 from coreeval.tools.stores.places import find_schema
 
 if TYPE_CHECKING:
@@ -93,13 +94,15 @@ def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of a database; each change is a new version, and other versions are rejected."""
+    """The tables of a database; each change is a new version, with a step from the one before."""
 
     version: int
     create: Callable[[Connection], None]
     """Creates the tables of a new file."""
     create_postgresql: Callable[[Connection], None] | None = None
     """Creates those of a new schema in PostgreSQL; None if they are only kept in files."""
+    migrations: Migrations = field(default_factory=dict)
+    """The steps from each released version to the next; none yet."""
 
 
 def open_store(path: Path, schema: Schema, *, what: str, checked: bool = False) -> Engine:
@@ -119,7 +122,7 @@ def open_store(path: Path, schema: Schema, *, what: str, checked: bool = False) 
     if name := find_schema(path):
         from coreeval.tools.stores.postgresql_engine import open_postgresql
 
-        return open_postgresql(path, name, what=what, version=schema.version)
+        return open_postgresql(path, name, schema, what=what)
     engine = open_engine(
         str(URL.create("sqlite", database=str(path))), checked=checked, flushing=False
     )
@@ -144,7 +147,7 @@ def create_store(path: Path, schema: Schema, *, what: str) -> None:
 
 
 def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str = REPAIR) -> None:
-    """Create the tables of a new database, or check that an existing one is of this version.
+    """Create the tables of a new database, or bring those of an older version to this one.
 
     Args:
         engine: The database.
@@ -153,7 +156,7 @@ def prepare_database(engine: Engine, schema: Schema, *, what: str, repair: str =
         repair: What users can do if it is damaged.
 
     Raises:
-        RunCorrupt: the file is not a database, is damaged, or is of another version.
+        RunCorrupt: the file is not a database, is damaged, or no steps lead from its version.
         RunError: it cannot be opened.
     """
     try:
@@ -193,25 +196,18 @@ def _create_once(connection: Connection, schema: Schema, what: str, repair: str)
     if version == schema.version:
         return
     if version:
-        _refuse_version(connection, version, schema.version, what)
-    _refuse_foreign(connection, what)
+        where = str(connection.engine.url.database)
+        refuse_version(version, schema.version, schema.migrations, what=what, where=where)
+    else:
+        _refuse_foreign(connection, what)
     _begin(connection)
-    if _version(connection, what, repair):  # another process was faster
+    version = _version(connection, what, repair)  # another process may have been faster
+    if version:
+        migrate(connection, version, schema.version, schema.migrations)
         return
     schema.create(connection)
     connection.execute(text("DELETE FROM schema_version"))
     connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": schema.version})
-
-
-def _refuse_version(connection: Connection, version: int, known: int, what: str) -> NoReturn:
-    newer = version > known
-    raise RunCorrupt(
-        f"{what} has schema version {version}; this CoreEval knows {known} only",
-        where=str(connection.engine.url.database),
-        hint="install a newer CoreEval"
-        if newer
-        else "it is of a CoreEval before the first release: move it away and start anew",
-    )
 
 
 def _refuse_foreign(connection: Connection, what: str) -> None:
