@@ -1,4 +1,4 @@
-"""What makes a release: its commands are targets that there are, and the audit comes first."""
+"""The workflows: their commands are targets that there are, and the audit precedes a release."""
 
 import re
 from pathlib import Path
@@ -26,3 +26,11 @@ def test_every_supported_python_is_audited() -> None:
     jobs = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
     assert jobs["audit"]["strategy"]["matrix"]["python"] == named
+
+
+def test_every_supported_python_is_tested() -> None:
+    workflow = yaml.safe_load(WORKFLOW.with_name("tests.yml").read_text("utf-8"))
+    matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
+    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert matrix["python"] == named
+    assert all(one["system"] != "ubuntu-latest" for one in matrix["exclude"])

@@ -19,7 +19,11 @@ def hold_signals() -> Iterator[None]:
 
     A terminal and a service manager send them to all processes; only this process handles them.
     Blocks of one thread may overlap, as those of coroutines do: the last one to end unblocks.
+    Windows blocks no signals: there the processes started here must stop by themselves.
     """
+    if sys.platform == "win32":
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     if not _HELD.blocks:
         _HELD.before = before
