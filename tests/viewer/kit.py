@@ -88,6 +88,14 @@ class Reader:
         wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, f"the page is {wide} pixels wider than the screen"
 
+    def assert_cells_seen(self) -> None:
+        """Assert that a narrow screen shows each cell of the tables whose rows become cards."""
+        outside = """() => [...document.querySelectorAll('table.cards :is(th, td)')]
+            .filter(cell => cell.getBoundingClientRect().right > window.innerWidth)
+            .map(cell => cell.textContent)"""
+        assert self.page.locator("table.cards td").count()
+        assert self.page.evaluate(outside) == []
+
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and "Failed to load resource" not in message.text:
             self.complaints.append(message.text)

@@ -34,6 +34,8 @@ def test_every_page_reads_well_on_any_screen(
     for path in ("/", f"/run/{key}", f"/run/{key}/samples?sort=-usd", "/run/none"):
         reader.open(path)
         reader.assert_readable()
+        if size == NARROW and path != "/run/none":
+            reader.assert_cells_seen()
 
 
 def test_a_reader_filters_sorts_and_goes_back(reader: Reader, finished: Finished) -> None:
@@ -153,6 +155,8 @@ def test_a_sample_and_a_comparison_read_well_with_all_folds_open(
         page = reader.open(path)
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         reader.assert_readable()
+        if size == NARROW and "/sample/" in path:
+            reader.assert_cells_seen()
 
 
 def test_keys_move_through_the_list_up_again_and_tell_what_they_do(
