@@ -91,6 +91,10 @@ def _sample_lines(each: "ReviewEntry") -> Iterator[str]:
         yield from _entry_lines("new", _field_text(name, text, each))
     for fact in each.facts:
         yield from _fact_lines(fact)
+    if each.remarks.tags:
+        yield from _entry_lines("tags", ", ".join(each.remarks.tags))
+    for said in each.remarks.notes:
+        yield from _entry_lines("note", f"{said.by}, {said.at[:10]}: {said.note}")
     if each.beside:
         yield from _entry_lines("beside", f"its evidence also names {', '.join(each.beside)}")
 
@@ -134,6 +138,9 @@ def _count_lines(shown: ReviewPage) -> Iterator[str]:
         f"{state.listed} samples are listed: {state.pending} open, {state.approved} approved; "
         f"{state.rejected} of the run are rejected"
     )
+    listed = {each.sample for each in shown.review.samples}
+    if others := [key for key in shown.review.remarks if key not in listed]:
+        yield f"{len(others)} samples with notes have no new text: --json has their notes"
 
 
 def _next_lines(shown: ReviewPage) -> Iterator[str]:
@@ -349,6 +356,9 @@ def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Documen
         "run": str(shown.review.run),
         **state,
         "samples": [each.model_dump(mode="json") for each in shown.samples],
+        "remarks": {
+            key: said.model_dump(mode="json") for key, said in shown.review.remarks.items()
+        },
         "recorded": [decision.model_dump() for decision in new],
         "unchanged": shown.recorded.unchanged if shown.recorded else 0,
         "csv": str(csv) if csv else None,

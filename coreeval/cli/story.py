@@ -4,7 +4,7 @@ With the calls of a step: who was asked what, and what came back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coreeval.cli.output import (
     Document,
@@ -78,18 +78,11 @@ def show_story(
     story: "SampleHistory", offline_roles: list[str], *, as_json: bool, calls: bool
 ) -> None:
     """Print a story as a document or in words, with prompts and answers if requested."""
-    document = story_document(story) | {"offline_roles": offline_roles}
+    from coreeval.runs.history_document import build_history_document
+
+    document = build_history_document(story) | {"offline_roles": offline_roles}
     lines = story_lines(story, offline_roles, calls=calls)
     show(document, as_json, lambda: "\n".join(lines), coloured=True)
-
-
-def story_document(story: "SampleHistory") -> dict[str, Any]:
-    """Return a story in machine-readable form; the attempts of a call are lines of one text."""
-    document = story.model_dump(mode="json")
-    for step in document["steps"]:
-        for call in step["calls"]:
-            call["tries"] = "\n".join(call["tries"])
-    return document
 
 
 def story_lines(

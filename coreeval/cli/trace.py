@@ -27,7 +27,7 @@ from coreeval.cli.output import (
     one_line,
     show,
 )
-from coreeval.cli.story import show_story, story_document
+from coreeval.cli.story import show_story
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.formatting import format_number
@@ -171,7 +171,9 @@ def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
 
 
 def _write_lines(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:
-    lines = (json.dumps(story_document(story)) + "\n" for story in stories)
+    from coreeval.runs.history_document import build_history_document
+
+    lines = (json.dumps(build_history_document(story)) + "\n" for story in stories)
     return sum(1 for line in lines if file.write(line))
 
 

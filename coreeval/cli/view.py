@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
-from coreeval.cli.output import AsJson, show
-from coreeval.errors import RunStateError
+from coreeval.cli.output import AsJson, brief, show
+from coreeval.errors import RunStateError, UsageError
 from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
@@ -42,9 +42,20 @@ def view(
             "--hide-texts", help="Show lengths and hashes for texts, prompts and answers."
         ),
     ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Write the pages of one run or release as files that any browser opens.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
+    if bundle:
+        _write_bundle(runs or [], bundle, hide_texts, as_json)
+        return
     workspace = _workspace(runs or [])
     with require_extra("view", "coreeval view"), pause_garbage_collection():
         from coreeval.viewer.app import create_app, open_server_socket, serve
@@ -70,6 +81,35 @@ def view(
             ).start()
 
     serve(app, server_socket, ready=announce)
+
+
+def _write_bundle(places: list[Path], folder: Path, hide_texts: bool, as_json: bool) -> None:
+    """Write the bundle of a run or release, and say what is in it."""
+    with require_extra("view", "coreeval view"), pause_garbage_collection():
+        from coreeval.viewer.app import create_app
+        from coreeval.viewer.bundle import plan_bundle, write_bundle
+
+    if len(places) != 1:
+        raise UsageError(
+            "a bundle is of one run or release",
+            where="--bundle",
+            hint=f"coreeval view RUN --bundle {folder}",
+        )
+    plan = plan_bundle(places[0], hide_texts=hide_texts)
+    files = write_bundle(create_app([plan.run], hide_texts=hide_texts, bundle=plan), folder)
+    document = {
+        "bundle": str(folder),
+        "run": str(plan.run),
+        "release": plan.release or None,
+        "files": len(files),
+        "samples": len(plan.samples),
+        "total": plan.total,
+    }
+    lines = (
+        f"written: {brief(folder / 'index.html')}",
+        f"samples: {len(plan.samples):,} of {plan.total:,} have a page",
+    )
+    show(document, as_json, lambda: "\n".join(lines))
 
 
 def _workspace(runs: list[Path]) -> "Workspace | None":

@@ -103,6 +103,19 @@ def read_tags(files: RunFiles) -> list[str]:
     return sorted({line for line in lines[:MOST_TAGS] if _TAG.fullmatch(line)})
 
 
+def require_tag(word: str) -> str:
+    """Return a word that is a tag.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not _TAG.fullmatch(word):
+        raise UsageError(
+            f"{word[:80]!r} is no tag", hint="letters, digits, dots, dashes and underscores"
+        )
+    return word
+
+
 def change_tags(files: RunFiles, add: Sequence[str], remove: Sequence[str]) -> list[str]:
     """Add tags to a run and remove others; return those that it has then.
 
@@ -110,10 +123,7 @@ def change_tags(files: RunFiles, add: Sequence[str], remove: Sequence[str]) -> l
         UsageError: a word is no tag.
     """
     for word in (*add, *remove):
-        if not _TAG.fullmatch(word):
-            raise UsageError(
-                f"{word[:80]!r} is no tag", hint="letters, digits, dots, dashes and underscores"
-            )
+        require_tag(word)
     tags = sorted({*read_tags(files), *add} - set(remove))
     if len(tags) > MOST_TAGS:
         raise UsageError(f"a run has at most {MOST_TAGS} tags")

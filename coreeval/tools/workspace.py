@@ -74,6 +74,10 @@ class Workspace:
         """Return the log of people's decisions about the texts of a benchmark."""
         return self.root / "reviews" / f"{name}.jsonl"
 
+    def notes(self, name: str) -> Path:
+        """Return the log of people's notes on the samples of a benchmark."""
+        return self.root / "reviews" / f"{name}.notes.jsonl"
+
     def reviewed_releases(self, name: str) -> Path:
         """Return the digests of the reviewed releases of a benchmark that were made here."""
         return self.root / "reviews" / f"{name}.releases"

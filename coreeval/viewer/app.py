@@ -29,7 +29,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coreeval.errors import CoreEvalError, UsageError
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer import compare_page, run_pages, sample_list, sample_page
+from coreeval.viewer import compare_page, downloads, note_form, run_pages, sample_list, sample_page
+from coreeval.viewer.bundle import BundlePlan
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.rendering import make_environment, render_page
 
@@ -91,7 +92,7 @@ class AccessGuard:
 
     def _refuse(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if scope["method"] not in READ_METHODS:
+        if scope["method"] not in READ_METHODS and not _keeps_note(scope):
             allowed = {"allow": ", ".join(READ_METHODS)}
             return PlainTextResponse("These pages can only be read.", 405, allowed)
         if not self._is_served(headers.get("host", "")):
@@ -118,6 +119,11 @@ class AccessGuard:
 
     def _matches(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _keeps_note(scope: Scope) -> bool:
+    """Return whether a request keeps a note, the only one that may change something."""
+    return scope["method"] == "POST" and note_form.is_note_path(scope["path"])
 
 
 def _local_path(scope: Scope) -> str:
@@ -155,8 +161,12 @@ ROUTES: tuple[Route, ...] = (
     Route("/run/{key}/live", run_pages.show_progress),
     Route("/run/{key}/samples", sample_list.show_samples),
     Route("/run/{key}/sample/{id:path}", sample_page.show_sample),
+    Route("/run/{key}/note", note_form.keep_note, methods=["POST"]),
     Route("/run/{key}/detection", run_pages.show_detection),
     Route("/run/{key}/report", run_pages.send_report),
+    Route("/run/{key}/story/{id:path}", downloads.send_story),
+    Route("/run/{key}/download/samples.csv", downloads.send_list),
+    Route("/run/{key}/download/{name}", downloads.send_file),
 )
 
 
@@ -175,6 +185,7 @@ def create_app(
     token: str | None = None,
     hide_texts: bool = False,
     allowed_hosts: Collection[str] = LOOPBACK_HOSTS,
+    bundle: BundlePlan | None = None,
 ) -> Starlette:
     """Return the app that serves the pages of runs.
 
@@ -184,6 +195,7 @@ def create_app(
         token: The token that a reader must present; None admits everyone who can reach the pages.
         hide_texts: Whether to leave out texts, prompts and answers.
         allowed_hosts: The host names to serve the pages under; `*` stands for any bare IP address.
+        bundle: The pages that are written as files; None if they are served.
     """
     app = Starlette(
         routes=[*ROUTES, Mount("/static", StaticFiles(packages=STATIC_FOLDERS))],
@@ -200,6 +212,8 @@ def create_app(
     app.state.catalog = RunCatalog(runs=runs, workspace=workspace)
     app.state.templates = make_environment()
     app.state.hide_texts = hide_texts
+    app.state.bundle = bundle
+    app.state.form = secrets.token_urlsafe()
     return app
 
 

@@ -5,6 +5,7 @@ with a mark for each character that is not visible. Functions build the addresse
 id of a sample comes from the benchmark and may hold any character.
 """
 
+import re
 import unicodedata
 from datetime import datetime
 from functools import partial
@@ -35,9 +36,18 @@ def build_run_url(key: str, page: str = "", **query: str) -> str:
 
 def build_sample_url(key: str, sample_id: str, query: str = "") -> str:
     """Return the address of a sample, with the encoded filter of the list it came from."""
+    return _build_sample_address(key, "sample", sample_id, query)
+
+
+def build_story_url(key: str, sample_id: str) -> str:
+    """Return the address of a sample's story as JSON."""
+    return _build_sample_address(key, "story", sample_id)
+
+
+def _build_sample_address(key: str, page: str, sample_id: str, query: str = "") -> str:
     if _RELATIVE_PARTS & set(sample_id.split("/")):
-        return f"/run/{quote(key)}/sample/?" + "&".join([urlencode({"id": sample_id}), query])
-    return f"/run/{quote(key)}/sample/{quote(sample_id)}" + (f"?{query}" if query else "")
+        return f"/run/{quote(key)}/{page}/?" + "&".join([urlencode({"id": sample_id}), query])
+    return f"/run/{quote(key)}/{page}/{quote(sample_id)}" + (f"?{query}" if query else "")
 
 
 def read_sample_id(request: Request) -> str:
@@ -84,6 +94,14 @@ def _mark_character(character: str) -> Markup:
     return Markup('<span class="unseen" title="{}">{}</span>').format(name, code)
 
 
+_FOLDERS = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?[/\\](?:[^/\\:\n]+[/\\])+")
+
+
+def hide_folders(text: str) -> str:
+    """Return a note of the program without the folders that it names: `/home/me/x` is `…/x`."""
+    return _FOLDERS.sub("\N{HORIZONTAL ELLIPSIS}/", text)
+
+
 def keep_web_url(url: str) -> str | None:
     """Return a web address unchanged; None for any other, which could be harmful."""
     return url if url.startswith(("https://", "http://")) else None
@@ -99,6 +117,7 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "hide_folders": hide_folders,
         "marked": mark_unseen,
         "number": partial(format_count, undefined=UNKNOWN),
         "percent": partial(format_percent, undefined=UNKNOWN),
@@ -113,6 +132,7 @@ def make_environment() -> Environment:
         "compare_url": build_compare_url,
         "run_url": build_run_url,
         "sample_url": build_sample_url,
+        "story_url": build_story_url,
     }
     return environment
 
@@ -120,10 +140,14 @@ def make_environment() -> Environment:
 def render_page(
     request: Request, template: str, *, status: int = 200, **context: object
 ) -> HTMLResponse:
-    """Return a page rendered from a template, which also gets `hide_texts` and `here`."""
+    """Return a page rendered from a template, which also gets what all of them use."""
     state = request.app.state
     text = state.templates.get_template(template).render(
-        **context, hide_texts=state.hide_texts, here=request.url.path
+        **context,
+        hide_texts=state.hide_texts,
+        bundle=state.bundle,
+        form=state.form,
+        here=request.url.path,
     )
     return HTMLResponse(text, status)
 

@@ -34,6 +34,7 @@ from coreeval.tools.stores.run_overview import CallSum, Overview
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 from coreeval.viewer.catalog import RunCatalog, find_run_path, open_requested_run
+from coreeval.viewer.downloads import list_report_files
 from coreeval.viewer.rendering import render_page
 
 
@@ -263,6 +264,7 @@ def show_run(request: Request) -> Response:
             quality=measure_quality(overview),
             display=find_run_display(run.store),
             roles=_list_models(run.manifest),
+            report_files=list(list_report_files(run.files)),
             meanings=MEANINGS,
         )
 

@@ -156,7 +156,7 @@ def _complain(name: str, value: object, why: str) -> str:
 
 def show_samples(request: Request) -> Response:
     """List samples; htmx gets the list without the page around it."""
-    hide = request.app.state.hide_texts
+    hide, bundle = request.app.state.hide_texts, request.app.state.bundle
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
         found = run.store.listing.page(
@@ -171,7 +171,10 @@ def show_samples(request: Request) -> Response:
         listed: dict[str, Any] = {
             "run": run,
             "view": view,
-            "rows": [redact_row(row) if hide else row for row in found.rows],
+            "rows": [
+                redact_row(row) if hide or (bundle and not bundle.shows_texts(row.sample)) else row
+                for row in found.rows
+            ],
             "total": found.total,
             "first": found.first,
             "last": found.last,

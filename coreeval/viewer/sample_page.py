@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.models.answer_text import is_too_deep
+from coreeval.releases.review.notes import open_notes
 from coreeval.runs.history import (
     ArmDiff,
     AttemptHistory,
@@ -210,7 +211,8 @@ def show_sample(request: Request) -> Response:
     hide = request.app.state.hide_texts
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
-        history = _read_history(run, read_sample_id(request))
+        history = read_history(run, read_sample_id(request))
+        remarks = open_notes(run.manifest).find(history.sample.id)
         near = run.store.listing.neighbours(
             history.sample.id, view.chosen, sort=view.sort, descending=view.descending
         )
@@ -220,6 +222,7 @@ def show_sample(request: Request) -> Response:
         run=run,
         history=redact_history(history) if hide else history,
         near=near,
+        remarks=remarks,
         view=view,
         up=_build_list_url(run.key, view, near),
         helpers=HELPERS,
@@ -233,7 +236,12 @@ def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
     return build_run_url(key, "samples") + (f"?{query}" if query else "")
 
 
-def _read_history(run: OpenRun, sample_id: str) -> SampleHistory:
+def read_history(run: OpenRun, sample_id: str) -> SampleHistory:
+    """Return what happened to a sample of an open run.
+
+    Raises:
+        HTTPException: 404, the run has no such sample.
+    """
     with open_run_calls(run.manifest) as calls:
         try:
             return read_sample_history(run.store, calls, sample_id, prompts=run.manifest.prompts)

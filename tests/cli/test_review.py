@@ -1,10 +1,12 @@
 """`coreeval review` shows a few at a time, takes decisions, and says what to do next."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from coreeval.cli.review import PAGE
+from coreeval.releases.review.notes import add_note
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 from tests.releases.kit import Made
@@ -117,3 +119,22 @@ def test_the_keys_of_its_document(shell: Shell, run: Made) -> None:
     assert set(said.document) == documented("coreeval review")
     assert Path(said.document["html"]).exists()
     assert (said.out.isascii(), said.err) == (True, "")
+
+
+def test_notes_and_tags_are_shown_and_exported(shell: Shell, run: Made) -> None:
+    add_note(run.files.root, FIRST, "\x1b[2J=1+1 is the price right?", ["price"], by="Grace")
+    add_note(run.files.root, sample_id(2), "", ["odd"], by="Grace")
+    said = shell("review", "run", "--csv", "list.csv", "--html", "list.html", "--json")
+    assert said.document["remarks"][FIRST]["tags"] == ["price"]
+    assert said.document["listed"] == 3
+    shown = shell("review", "run").out
+    assert "tags        price" in shown
+    assert "Grace, " in shown
+    assert "\x1b" not in shown
+    assert "is the price right?" in (shell.folder / "list.html").read_text()
+    with (shell.folder / "list.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    assert rows[FIRST]["tags"] == "price"
+    assert rows[FIRST]["notes"].endswith("is the price right?")
+    odd = shell("review", "run", "--only", "noted", "--json").document["samples"]
+    assert [each["sample"] for each in odd] == [sample_id(2)]

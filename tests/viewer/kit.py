@@ -12,7 +12,8 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response
 from starlette.types import ASGIApp
 
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer.app import PageServer, open_server_socket
+from coreeval.viewer.app import PageServer, create_app, open_server_socket
+from coreeval.viewer.bundle import plan_bundle, write_bundle
 from coreeval.viewer.catalog import RunCatalog
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -52,6 +53,13 @@ def served(app: ASGIApp) -> Iterator[str]:
         yield server_socket.address.rstrip("/")
         server.should_exit = True
         thread.join(PATIENCE_S)
+
+
+def write_bundle_of(place: Path, folder: Path, *, hide_texts: bool = False) -> Path:
+    """Write the bundle of a run or release, and return its folder."""
+    plan = plan_bundle(place, hide_texts=hide_texts)
+    write_bundle(create_app([plan.run], hide_texts=hide_texts, bundle=plan), folder)
+    return folder
 
 
 @dataclass

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked
+from coreeval.releases.review.notes import NO_REMARKS, Remarks
 from coreeval.schema import Precision, Text, Triple, Value
 from coreeval.tools.files import append_lines, hold_lock
 
@@ -115,8 +116,8 @@ class ReviewedReleases:
 
 
 Reason = Literal[
-    "negative", "unnamed", "person", "harm", "flag", "semantic_only", "instruction", "kept",
-    "translated", "label", "attempts", "precision",
+    "negative", "unnamed", "person", "harm", "flag", "noted", "semantic_only", "instruction",
+    "kept", "translated", "label", "attempts", "precision",
 ]  # fmt: skip
 """Reasons for listing a sample, gravest first."""
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -188,6 +189,8 @@ class ReviewEntry(Value):
     """Further persons named in the evidence but not in the text."""
     why: tuple[ListingReason, ...]
     facts: tuple[NewFact, ...] = ()
+    remarks: Remarks = NO_REMARKS
+    """The notes and tags of people."""
     decision: Decision | None = None
 
     @property

@@ -13,6 +13,7 @@ from coreeval.releases.review.decisions import (
     PersonMention,
     ReviewEntry,
 )
+from coreeval.releases.review.notes import NO_REMARKS, Remarks
 from coreeval.releases.review.persons import (
     SampleNotes,
     find_persons,
@@ -53,6 +54,7 @@ class _Case:
     noted: SampleNotes
     facts: tuple[ReplacedFact, ...]
     evidence: Mapping[str, Evidence]
+    remarks: Remarks
 
     @property
     def sources(self) -> list[Evidence]:
@@ -71,18 +73,25 @@ def find_published_text(ended: SampleResult) -> PublishedText | None:
     return None
 
 
-def list_samples(store: RunStore, *, vouched: bool) -> list[ReviewEntry]:
-    """Return the samples that name a person or are doubtful, the gravest reasons first.
+def list_samples(
+    store: RunStore, *, vouched: bool, remarks: Mapping[str, Remarks]
+) -> list[ReviewEntry]:
+    """Return the samples that name a person, are doubtful or noted, the gravest reasons first.
 
     Samples with the same reason keep the benchmark's order.
 
     Args:
         store: The run's store.
         vouched: Whether the release that samples were kept from was reviewed in this workspace; if
-            so, they are not listed again. Otherwise all of them are, because their history is in
-            another run.
+            so, only those with a note are listed again. Otherwise all of them are, because their
+            history is in another run.
+        remarks: What people noted, by sample.
     """
-    cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
+    cases = (
+        case
+        for case in _cases(store, remarks)
+        if case.remarks or not (vouched and case.ended.result.kept_from)
+    )
     found = (_build_listed(case) for case in cases)
     return sorted((each for each in found if each), key=_gravity)
 
@@ -91,7 +100,7 @@ def _gravity(each: ReviewEntry) -> int:
     return min(REASONS.index(reason) for reason in each.reasons)
 
 
-def _cases(store: RunStore) -> Iterator[_Case]:
+def _cases(store: RunStore, remarks: Mapping[str, Remarks]) -> Iterator[_Case]:
     """Yield the samples that could be listed: accepted, or unsafe and reworded."""
     known = read_notes(store)
     facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
@@ -108,6 +117,7 @@ def _cases(store: RunStore) -> Iterator[_Case]:
                     noted=known.get(key, SampleNotes()),
                     facts=facts.get(key, ()),
                     evidence=evidence,
+                    remarks=remarks.get(key, NO_REMARKS),
                 )
 
 
@@ -136,11 +146,17 @@ def _build_listed(case: _Case) -> ReviewEntry | None:
         beside=tuple(find_unnamed(gdelt_persons(case.sources), names)),
         why=why,
         facts=tuple(_new_fact(fact, case.evidence) for fact in case.facts),
+        remarks=case.remarks,
     )
 
 
 def _iter_reasons(case: _Case, names: list[PersonMention]) -> Iterator[ListingReason]:
     """Yield the reasons for listing a sample."""
+    if case.remarks:
+        notes, tags = len(case.remarks.notes), ", ".join(case.remarks.tags)
+        counted = f"{notes} note{'' if notes == 1 else 's'}" if notes else ""
+        told = "; ".join(filter(None, (counted, tags and f"tagged {tags}")))
+        yield ListingReason(reason="noted", detail=told)
     if case.written.arm == "semantic":
         because = case.ended.result.reason or "its policy"
         yield ListingReason(reason="semantic_only", detail=f"only reworded: {because}")

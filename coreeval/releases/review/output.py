@@ -76,7 +76,7 @@ def _is_web(url: str) -> bool:
 
 SHEET_COLUMNS = (
     "id", "decision", "note", "names", "why", "label", "original", "new", "facts", "evidence",
-    "decided_by", "decided_at", "text_sha256",
+    "decided_by", "decided_at", "tags", "notes", "text_sha256",
 )  # fmt: skip
 _READ_COLUMNS = ("id", "decision", "note", "text_sha256")
 """Columns that are read back; the others may be changed or removed."""
@@ -111,6 +111,8 @@ def _sheet_cells(each: ReviewEntry) -> Sequence[str]:
         "\n".join(f"{fact.published_at[:10]} {fact.url} {fact.source}" for fact in each.facts),
         said.by if said else "",
         said.at if said else "",
+        " ".join(each.remarks.tags),
+        "\n".join(f"{one.by}, {one.at[:10]}: {one.note}" for one in each.remarks.notes),
         each.digest,
     )
 

@@ -6,7 +6,7 @@ of it.
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.errors import ReviewOpen, RunStateError, UsageError
@@ -21,6 +21,7 @@ from coreeval.releases.review.decisions import (
     Verdict,
 )
 from coreeval.releases.review.listing import find_published_text, list_samples
+from coreeval.releases.review.notes import Remarks, open_notes
 from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.run_store import RunStore
@@ -36,6 +37,8 @@ class Review:
     """The listed samples, gravest reasons first."""
     rejected: frozenset[str]
     """Samples whose new text must not be published, whether listed or not."""
+    remarks: Mapping[str, Remarks] = field(default_factory=dict)
+    """The notes and tags of the run's samples, whether listed or not."""
 
     @property
     def open(self) -> tuple[ReviewEntry, ...]:
@@ -100,17 +103,26 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
     Raises:
         RunCorrupt: the log of decisions is damaged.
     """
-    decisions = open_log(manifest).in_force()
+    decisions, remarks = open_log(manifest).in_force(), open_notes(manifest).read()
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
         each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})
-        for each in list_samples(store, vouched=_parent_was_reviewed(manifest))
+        for each in list_samples(store, vouched=_parent_was_reviewed(manifest), remarks=remarks)
     )
     return Review(
         run=files.root,
         samples=tuple(samples),
         rejected=frozenset(_samples_with_texts(store, against)) if against else frozenset(),
+        remarks={key: said for key, said in remarks.items() if _has_sample(store, key)},
     )
+
+
+def _has_sample(store: RunStore, sample: str) -> bool:
+    try:
+        store.sample(sample)
+    except KeyError:
+        return False
+    return True
 
 
 def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iterator[str]:

@@ -1,0 +1,333 @@
+"""A bundle: the pages of one run as files that open from disk or from any web host.
+
+The application answers the requests, so a bundle has the pages of the server. Links become
+relative to the page; those that lead to no page of the bundle lose their address.
+"""
+
+import asyncio
+import re
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from html import escape
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import parse_qs, parse_qsl, unquote, urlencode
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
+
+from coreeval.errors import CoreEvalError, UsageError
+from coreeval.releases.release import Release, read_release
+from coreeval.releases.review.review import resolve_run
+from coreeval.runs.manifest import Manifest
+from coreeval.runs.open import open_run_reader
+from coreeval.tools.files import is_inside, leads_through_link, parse_json, write_json
+from coreeval.tools.stores.run_queries import ALL_SAMPLES, SampleFilter
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.text import unescape
+from coreeval.viewer.catalog import RunCatalog
+from coreeval.viewer.rendering import build_run_url
+from coreeval.viewer.sample_list import PAGE_SIZE
+
+MOST_SAMPLES: Final = 1000
+"""The most samples that have a page in a bundle (own choice: some 100 MB)."""
+MOST_LIST_PAGES: Final = MOST_SAMPLES // PAGE_SIZE
+MARKER: Final = "bundle.json"
+"""The file that says that a folder is a bundle, and which of its files are the bundle's."""
+_MOST_MARKER_BYTES: Final = 1 << 20
+_ADDRESS: Final = re.compile(rb' (href|src)="(/[^"]*)"')
+"""A link within these pages: a quote in a text is escaped, so no text looks like one."""
+_HTMX: Final = re.compile(rb'\s+hx-[a-z-]+="[^"]*"')
+_FOLDER_VALUE: Final = re.compile(rb'"(?:[A-Za-z]:)?[/\\][^"\n]*[/\\]([^"/\\\n]+)"')
+"""A path in the settings of a run, from the root of its machine."""
+_PLACE_PARAMETERS: Final = frozenset({"after", "before", "page"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundlePlan:
+    """The pages of a run that a bundle has, and their files."""
+
+    run: Path
+    """The directory of the run."""
+    key: str
+    """Its name in addresses."""
+    samples: Mapping[str, str]
+    """The files of the samples that have a page, without their endings, by id."""
+    total: int
+    """The number of samples of the run."""
+    report: bool
+    """Whether the report of the run is in the bundle."""
+    release: str = ""
+    """The name and version of the release of which the bundle is; empty for a run."""
+    folders: tuple[str, ...] = ()
+    """Folders of this machine that no page names."""
+
+    def shows_texts(self, sample: str) -> bool:
+        """Return whether lists may quote a sample: a release quotes only what it publishes."""
+        return not self.release or sample in self.samples
+
+    def find_file(self, address: str) -> str | None:
+        """Return the file of a page, by its address on the server; None if it has none."""
+        path, _, query = address.partition("#")[0].partition("?")
+        if path.startswith("/static/"):
+            return path[1:]
+        page = path.removeprefix(build_run_url(self.key))
+        if path == "/" or page == "":
+            return "index.html"
+        if page == "/samples":
+            return self._find_list(query)
+        if page.startswith(("/sample/", "/story/")):
+            return self._find_sample(page, query)
+        reports = {"/report", "/download/report.json", "/download/items.csv"}
+        if page == "/detection" or (page in reports and self.report):
+            name = page.rpartition("/")[2]
+            return name if "." in name else f"{name}.html"
+        return None
+
+    def _find_sample(self, page: str, query: str) -> str | None:
+        kind, _, quoted = page[1:].partition("/")
+        sample = unquote(quoted) or parse_qs(query).get("id", [""])[0]
+        file = self.samples.get(sample)
+        return file and file + (".html" if kind == "sample" else ".json")
+
+    def _find_list(self, query: str) -> str | None:
+        """Return the file of a list; a list in another order has none."""
+        given = parse_qsl(query)
+        page = int(dict(given).get("page", "1"))
+        chosen = sorted(pair for pair in given if pair[0] not in _PLACE_PARAMETERS)
+        if "sort" in dict(chosen) or page > MOST_LIST_PAGES:
+            return None
+        of_filter = f"-{_shorten(urlencode(chosen))}" if chosen else ""
+        return f"samples{of_filter}{f'-{page}' if page > 1 else ''}.html"
+
+
+def _shorten(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def plan_bundle(place: Path, *, hide_texts: bool = False) -> BundlePlan:
+    """Return which pages the bundle of a run or release has.
+
+    Pages of accepted samples come first. A release has pages of the samples that it publishes,
+    and no report, which quotes others.
+
+    Args:
+        place: The directory of a run, or of a release that was made of one.
+        hide_texts: Whether the pages leave out texts.
+
+    Raises:
+        UsageError: it is neither, or texts are shown that the release does not publish.
+        RunStateError: the run's manifest cannot be read.
+        RunCorrupt: the run's run.db is damaged or missing.
+    """
+    run = resolve_run(place)
+    release = None if run == place else read_release(place)
+    if release and not hide_texts:
+        _refuse_private_texts(release)
+    with open_run_reader(run) as (files, manifest, store):
+        chosen = _list_published(release) if release else _choose_samples(store)
+        return BundlePlan(
+            run=run,
+            key=next(iter(RunCatalog(runs=[run]).find_runs())),
+            samples={each: f"sample/{_shorten(each)}" for each in islice(chosen, MOST_SAMPLES)},
+            total=store.total(),
+            report=release is None and not hide_texts and files.report_html.exists(),
+            release=f"{release.manifest.name} {release.manifest.version}" if release else "",
+            folders=tuple(_list_private_folders(files.root, manifest)),
+        )
+
+
+def _list_private_folders(run: Path, manifest: Manifest) -> list[str]:
+    """Return the folders of a run, its config and its user as pages could name them."""
+    known = (run.resolve(), run.parent, Path(manifest.workspace), Path.home(), Path.cwd())
+    named = {str(each) for each in (*known, Path(manifest.source.path).parent)}
+    return sorted((each for each in named if len(each) > 1), key=len, reverse=True)
+
+
+def _refuse_private_texts(release: Release) -> None:
+    """Refuse pages with originals or excerpts of news that a release leaves out."""
+    manifest = release.manifest
+    if not (manifest.licence.redistribute and manifest.snippets):
+        left_out = "excerpts of news" if manifest.licence.redistribute else "the original texts"
+        raise UsageError(
+            f"the release leaves out {left_out}, and the pages would show them",
+            where=str(release.path),
+            hint="add --hide-texts",
+        )
+
+
+def _list_published(release: Release) -> Iterator[str]:
+    arms = (release.arm("updated"), release.arm("semantic"))
+    return iter(dict.fromkeys(row.id for row in chain.from_iterable(arms)))
+
+
+def _choose_samples(store: RunStore) -> Iterator[str]:
+    accepted = store.listing.ids(SampleFilter(outcomes=("accepted",)))
+    return iter(dict.fromkeys(chain(accepted, store.listing.ids(ALL_SAMPLES))))
+
+
+@dataclass(kw_only=True)
+class BundleWriter:
+    """Writes what an application serves into a folder, from the run's page on."""
+
+    app: ASGIApp
+    plan: BundlePlan
+    folder: Path
+    files: list[str] = field(default_factory=list)
+    """The files written so far."""
+
+    async def write(self) -> None:
+        """Write all pages.
+
+        Raises:
+            CoreEvalError: a page could not be made.
+            OSError: the folder cannot be written.
+        """
+        transport = httpx2.ASGITransport(app=self.app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            waiting = deque([build_run_url(self.plan.key)])
+            seen = {"index.html"}
+            while waiting:
+                address = waiting.popleft()
+                for linked in self._keep(address, await _fetch(client, address)):
+                    file = self.plan.find_file(linked)
+                    if file and file not in seen:
+                        seen.add(file)
+                        waiting.append(self._clean(linked))
+
+    def _clean(self, address: str) -> str:
+        """Return the address of a page without the list that a sample was opened from."""
+        path, _, query = address.partition("#")[0].partition("?")
+        if not path.startswith(build_run_url(self.plan.key) + "/samples"):
+            pairs = [pair for pair in parse_qsl(query) if pair[0] == "id"]
+            return path + (f"?{urlencode(pairs)}" if pairs else "")
+        return path + (f"?{query}" if query else "")
+
+    def _keep(self, address: str, content: bytes) -> list[str]:
+        """Write a page, and return the addresses that it links to."""
+        name = self.plan.find_file(address)
+        assert name is not None
+        linked: list[str] = []
+        if name.endswith(".html") and name != "report.html":
+            content = self._relink(content, name, linked)
+        if not name.startswith("static/"):
+            for folder in self.plan.folders:
+                content = content.replace(f"{escape(folder)}/".encode(), b"\xe2\x80\xa6/")
+        if name == "report.json":
+            content = _FOLDER_VALUE.sub(b'"\xe2\x80\xa6/\\1"', content)
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        self.files.append(name)
+        return linked
+
+    def _relink(self, content: bytes, name: str, linked: list[str]) -> bytes:
+        up = "../" * (len(PurePosixPath(name).parts) - 1)
+
+        def relink(found: re.Match[bytes]) -> bytes:
+            address = unescape(found[2].decode())
+            file = self.plan.find_file(address)
+            if file is None:
+                return b""
+            linked.append(address)
+            fragment = "".join(address.partition("#")[1:])
+            return f' {found[1].decode()}="{escape(up + file + fragment)}"'.encode()
+
+        return _ADDRESS.sub(relink, _HTMX.sub(b"", content))
+
+
+async def _fetch(client: httpx2.AsyncClient, address: str) -> bytes:
+    answer = await client.get(address)
+    if answer.status_code != 200:
+        raise CoreEvalError(
+            f"a page could not be made: HTTP status {answer.status_code}",
+            where=address,
+            hint="`coreeval view` shows why",
+        )
+    return answer.content
+
+
+def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
+    """Write a bundle, and return its files; one that is there already is replaced.
+
+    Files that are not the bundle's stay in the folder.
+
+    Args:
+        app: The application that serves the pages of a plan.
+        folder: The folder; it is new, empty or a bundle.
+
+    Raises:
+        UsageError: there is something else in the folder.
+        CoreEvalError: a page could not be made; the folder is as it was.
+        OSError: the folder cannot be written.
+    """
+    old = find_own_files(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".coreeval-bundle-", dir=folder.parent))
+    try:
+        writer = BundleWriter(app=app, plan=app.state.bundle, folder=draft)
+        asyncio.run(writer.write())
+        _move(draft, folder, writer.files, old)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return writer.files
+
+
+def _move(draft: Path, folder: Path, files: Sequence[str], old: Sequence[str]) -> None:
+    """Move a finished bundle to its place; the marker names all files until the end."""
+    _refuse_links(folder, {*files, *old, MARKER})
+    folder.mkdir(exist_ok=True)
+    write_json(folder / MARKER, {"coreeval_bundle": 1, "files": sorted({*files, *old})})
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (draft / name).replace(folder / name)
+    for name in {*old} - {*files}:
+        (folder / name).unlink(missing_ok=True)
+    write_json(folder / MARKER, {"coreeval_bundle": 1, "files": sorted(files)})
+
+
+def find_own_files(folder: Path) -> Sequence[str]:
+    """Return the files of the bundle in a folder; none if it is new or empty.
+
+    Raises:
+        UsageError: there is something else in the folder, or the path is that of a file.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return ()
+    names = _read_marker(folder)
+    if names is None or not all(map(is_inside, names)):
+        raise UsageError(
+            "there is something else here than a bundle",
+            where=str(folder),
+            hint="name a new folder, or an empty one",
+        )
+    return names
+
+
+def _refuse_links(folder: Path, names: Collection[str]) -> None:
+    """Refuse to write or delete through a link, which would change a file elsewhere."""
+    for name in names:
+        if leads_through_link(folder, name):
+            raise UsageError(
+                "a file of the bundle would be written through a link",
+                where=str(folder / name),
+                hint="remove the link, or name a new folder",
+            )
+
+
+def _read_marker(folder: Path) -> Sequence[str] | None:
+    try:
+        with (folder / MARKER).open("rb") as file:
+            said = parse_json(file.read(_MOST_MARKER_BYTES))
+    except (OSError, ValueError):
+        return None
+    names = said.get("files") if isinstance(said, dict) and "coreeval_bundle" in said else None
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        return None
+    return names

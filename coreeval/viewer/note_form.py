@@ -1,0 +1,70 @@
+"""Keeping a note: the one address of the pages that changes something.
+
+A request must come from a page of this server: it has the secret of the page's form, which other
+sites cannot read.
+"""
+
+import hmac
+import re
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from coreeval.errors import UsageError
+from coreeval.releases.review.notes import add_note
+from coreeval.viewer.catalog import find_run_path
+from coreeval.viewer.rendering import build_sample_url
+
+MOST_BYTES: Final = 1 << 16
+"""The largest form: a note of 2,000 characters takes 24 KB at most."""
+_NOTE_PATH: Final = re.compile(r"/run/[^/]+/note")
+_SEPARATORS: Final = re.compile(r"[\s,;]+")
+
+
+def is_note_path(path: str) -> bool:
+    """Return whether a path is the address that notes are sent to."""
+    return _NOTE_PATH.fullmatch(path) is not None
+
+
+async def keep_note(request: Request) -> Response:
+    """Keep the note of a form, and lead back to its sample.
+
+    Raises:
+        HTTPException: 403, the form is not of a page of this server, or texts are hidden; 413, it
+            is too large; 400, it cannot be kept, with the reason.
+    """
+    if request.app.state.hide_texts:
+        raise HTTPException(403, "Texts are hidden here, so notes are neither shown nor kept.")
+    form = parse_qs((await _read_body(request)).decode(errors="replace"), max_num_fields=20)
+    given = {name: values[0] for name, values in form.items()}
+    if not hmac.compare_digest(given.get("form", "").encode(), request.app.state.form.encode()):
+        raise HTTPException(403, "This form is of another page. Load the sample's page again.")
+    run = find_run_path(request, request.path_params["key"])
+    sample, tags = given.get("sample", ""), _SEPARATORS.split(given.get("tags", ""))
+    try:
+        await run_in_threadpool(
+            add_note,
+            run,
+            sample,
+            given.get("note", ""),
+            [tag for tag in tags if tag],
+            by=given.get("by", ""),
+        )
+    except UsageError as error:
+        hint = f" To do: {error.hint}." if error.hint else ""
+        raise HTTPException(400, f"The note was not kept: {error.message}.{hint}") from None
+    there = build_sample_url(request.path_params["key"], sample, request.url.query)
+    return RedirectResponse(f"{there}#notes", 303)
+
+
+async def _read_body(request: Request) -> bytes:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise HTTPException(413, f"A form has at most {MOST_BYTES:,} bytes.")
+    return body

@@ -1,0 +1,133 @@
+"""The pages of a run or release as files."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import UsageError
+from coreeval.releases.review.review import Choice, record_choices
+from coreeval.runs.manifest import read_manifest
+from coreeval.viewer import bundle
+from tests.cli.conftest import shell  # noqa: F401 - a fixture
+from tests.cli.kit import Shell
+from tests.releases.kit import Made, make_run
+from tests.releases.people import sample_id
+from tests.releases.test_release import FREE
+from tests.viewer.kit import Finished, write_bundle_of
+
+KEPT, REJECTED, FAILED = sample_id(0), sample_id(1), sample_id(3)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Return a run of six samples; its release leaves one out that a person rejected."""
+    made = make_run(tmp_path_factory.mktemp("made"), dataset=FREE)
+    record_choices(made.files.root, [Choice(sample=REJECTED, verdict="rejected")], by="Ada")
+    release(made)
+    return made
+
+
+def release(made: Made) -> Path:
+    """Release a run that stands in its workspace, and return the folder."""
+    there = made.folder / ".coreeval" / "runs" / read_manifest(made.files.manifest).run
+    shutil.copytree(made.files.root, there)
+    return made.release("1").path
+
+
+def read_all(folder: Path) -> str:
+    """Return what all files of a bundle say."""
+    files = [path for path in folder.rglob("*") if path.is_file() and "static" not in path.parts]
+    return "".join(path.read_text(encoding="utf-8") for path in files)
+
+
+def test_a_bundle_names_no_folder_of_this_machine(finished: Finished, tmp_path: Path) -> None:
+    said = read_all(write_bundle_of(finished.first, tmp_path / "pages"))
+    assert ".yaml</bdi>" in said  # the name of the config stays
+    assert str(finished.workspace.root.parent) not in said
+    assert 'hx-get="' not in said
+    assert "/static/" not in said.replace("../static/", "")
+
+
+def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -> None:
+    folder = write_bundle_of(made.files.root, tmp_path / "pages")
+    before = read_all(folder)
+    marker = folder / "bundle.json"
+    known = json.loads(marker.read_text())
+    assert {*known["files"], "bundle.json"} == {
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    }
+    marker.write_text(json.dumps(known | {"files": [*known["files"], "old.html"]}))
+    for name in ("old.html", "CNAME"):
+        (folder / name).write_text("bench.example")
+    (folder / "index.html").write_text("")
+    write_bundle_of(made.files.root, folder)
+    assert not (folder / "old.html").exists()
+    (folder / "CNAME").unlink()
+    assert read_all(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["pages"]
+
+
+@pytest.mark.parametrize(
+    "marker", ["", "{}", "[1", '{"coreeval_bundle": 1, "files": ["../kept.txt"]}']
+)
+def test_a_folder_with_something_else_is_refused(made: Made, tmp_path: Path, marker: str) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (tmp_path / "kept.txt").write_text("mine")
+    (folder / ("bundle.json" if marker else "mine.txt")).write_text(marker or "mine")
+    with pytest.raises(UsageError, match="something else here than a bundle"):
+        write_bundle_of(made.files.root, folder)
+    assert (tmp_path / "kept.txt").exists()
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_bundle_follows_no_link_out_of_its_folder(made: Made, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "pages", tmp_path / "outside"
+    outside.mkdir()
+    folder.mkdir()
+    (folder / "bundle.json").write_text('{"coreeval_bundle": 1, "files": []}')
+    (folder / "sample").symlink_to(outside)
+    with pytest.raises(UsageError, match="through a link"):
+        write_bundle_of(made.files.root, folder)
+    assert not list(outside.iterdir())
+
+
+def test_the_bundle_of_a_release_shows_only_what_it_publishes(made: Made, tmp_path: Path) -> None:
+    plan = bundle.plan_bundle(made.shelf / "1")
+    assert KEPT in plan.samples
+    assert not {REJECTED, FAILED} & {*plan.samples}
+    folder = write_bundle_of(made.shelf / "1", tmp_path / "pages")
+    said = read_all(folder)
+    assert "A copy of the release <bdi>weekly 1</bdi>: " in said
+    assert "old tweet number 0" in said
+    assert "old tweet number 1" not in said
+    assert "old tweet number 3" not in said
+    assert len(list(folder.glob("sample/*.html"))) == len(plan.samples)
+
+
+def test_texts_that_a_release_leaves_out_are_shown_in_no_bundle(tmp_path: Path) -> None:
+    closed = release(make_run(tmp_path))
+    with pytest.raises(UsageError, match="leaves out the original texts"):
+        bundle.plan_bundle(closed)
+    hidden = read_all(write_bundle_of(closed, tmp_path / "pages", hide_texts=True))
+    assert "old tweet" not in hidden
+    assert KEPT in hidden
+
+
+def test_the_command_says_what_it_wrote_or_why_not(
+    shell: Shell,  # noqa: F811
+    made: Made,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bundle, "MOST_SAMPLES", 2)
+    told = shell("view", made.files.root, "--bundle", "pages", "--json").document
+    folder = shell.folder / "pages"
+    assert told["files"] == len([path for path in folder.rglob("*") if path.is_file()]) - 1
+    assert (told["samples"], told["total"], told["release"]) == (2, 6, None)
+    assert "2 of 6 samples have a page, accepted ones first" in (folder / "index.html").read_text()
+    assert (folder / "samples.html").read_text().count('href="sample/') == 2
+    both = shell("view", made.files.root, made.files.root, "--bundle", "both")
+    assert (both.code, "a bundle is of one run or release" in both.err) == (2, True)
+    assert not (shell.folder / "both").exists()
