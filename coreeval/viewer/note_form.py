@@ -7,7 +7,7 @@ sites cannot read.
 import hmac
 import re
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -44,7 +44,7 @@ async def keep_note(request: Request) -> Response:
     if not hmac.compare_digest(given.get("form", "").encode(), request.app.state.form.encode()):
         raise HTTPException(403, "This form is of another page. Load the sample's page again.")
     run = find_run_path(request, request.path_params["key"])
-    sample, tags = given.get("sample", ""), _SEPARATORS.split(given.get("tags", ""))
+    sample, tags = unquote(given.get("sample", "")), _SEPARATORS.split(given.get("tags", ""))
     try:
         await run_in_threadpool(
             add_note,

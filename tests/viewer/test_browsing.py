@@ -19,7 +19,7 @@ from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.app import create_app
 from coreeval.viewer.rendering import build_compare_url, build_run_url, build_sample_url
-from tests.viewer.hostile import SAMPLE, make_hostile
+from tests.viewer.hostile import OVERRIDE, SAMPLE, SCRIPT, make_hostile
 from tests.viewer.kit import NARROW, WIDE, Finished, Reader, served
 
 
@@ -212,6 +212,29 @@ def test_what_a_hostile_run_says_stays_text(attacked: Reader, finished: Finished
         page.set_viewport_size(NARROW)  # type: ignore[arg-type]
         assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
     assert not attacked.complaints
+
+
+def test_a_copied_text_has_its_invisible_characters_and_no_marks(attacked: Reader) -> None:
+    attacked.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = attacked.open(build_sample_url("bad.run", SAMPLE))
+    page.get_by_role("button", name="Copy the new text").first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{SCRIPT} {OVERRIDE}"
+    read = page.locator(".reading").first
+    assert read.locator(".unseen").count() == 2
+    assert read.locator("ins, del").count() == 0
+
+
+def test_a_narrow_screen_folds_what_the_report_explains(reader: Reader, finished: Finished) -> None:
+    page = reader.open(f"/run/{finished.key(finished.first)}/report")
+    reader.page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    expect(page.locator("#evidence > p").first).to_be_visible()
+    reader.page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    reader.assert_readable()
+    for section in ("how", "evidence", "limits", "definitions"):
+        expect(page.locator(f"#{section} > *").first).to_be_hidden()
+        page.locator(f"nav a[href='#{section}']").click()
+        expect(page.locator(f"#{section} > *").first).to_be_visible()
 
 
 def _foreign(page: Page) -> int:

@@ -100,7 +100,7 @@ def test_every_link_of_a_run_leads_to_the_samples_that_it_counts(
 ) -> None:
     text = client.get(f"/run/{finished.key(finished.first)}").text
     rows = re.findall(
-        r'href="([^"]*/samples\?[^"]*outcome=[^"]*)".*?<td class="n">(\d+)', text, re.S
+        r'href="([^"]*/samples\?[^"]*outcome=[^"]*)".*?<td class="n"[^>]*>(\d+)', text, re.S
     )
     assert len(rows) > 4
     for address, number in rows:
