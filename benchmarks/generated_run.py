@@ -18,6 +18,7 @@ from coreeval.schema import (
     Evidence,
     Extraction,
     Plan,
+    Prediction,
     ReplacedFact,
     Result,
     Sample,
@@ -45,6 +46,7 @@ ASKED = {
     "reflect": ("fact_judge", "label_judge"),
 }
 JUDGED = {"replace": "plan", "check": "checks", "reflect": "facts_supported"}
+TARGETS = ("openai:large", "openai:middle", "openai:small")
 LABELS = ("anger", "joy", "optimism", "sadness")
 TALK = (
     "the of to and a in council opens new line spring year river station workers strike ends after "
@@ -73,6 +75,7 @@ def generate(folder: Path, samples: int) -> Path:
     with closing(RunStore.open(files.store, now=lambda: START)) as store:
         store.add_samples(_sample(number, chance) for number in range(1, samples + 1))
         asyncio.run(_work_through(store, samples, chance))
+        store.add_predictions(_answers(samples, random.Random(11)))
         counts = full_counts(store.total(), store.counts())
     asyncio.run(_fill_calls(folder / ".coreeval" / "calls.db"))
     manifest = read_manifest(files.manifest).model_copy(update={"counts": counts})
@@ -128,6 +131,22 @@ async def _work_through(store: RunStore, samples: int, chance: random.Random) ->
                 store.history.record(step)
         await asyncio.gather(*(store.commit(_result(number, chance)) for number in numbers))
         store.beat({})
+
+
+def _answers(samples: int, chance: random.Random) -> Iterator[Prediction]:
+    """Yield the answers of three targets, two templates each, to all arms of each sample."""
+    for target in TARGETS:
+        for number in range(1, samples + 1):
+            accepted = ENDS[number % len(ENDS)][0] == "accepted"
+            for arm in ("original", "semantic", *(("updated",) if accepted else ())):
+                for template in (1, 2):
+                    yield Prediction(
+                        target=target,
+                        source=arm,
+                        sample_id=f"emotion/test/{number}",
+                        template=template,
+                        answer=LABELS[number % 4 if chance.random() < 0.8 else 0],
+                    )
 
 
 def _steps(number: int, chance: random.Random) -> Iterator[StepRecord]:

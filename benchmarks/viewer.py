@@ -38,6 +38,7 @@ from coreeval.viewer.app import create_app
 from coreeval.viewer.rendering import build_run_url, build_sample_url
 
 TIMES = 5
+LOST = SampleFilter(on_original="right", on_updated="wrong")
 WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 Job = Callable[[], object]
 
@@ -92,6 +93,10 @@ def _listings(listing: SampleListing, samples: int) -> Mapping[str, Job]:
         "by cost, the last page": lambda: listing.page(sort="usd", offset=samples - 50),
         "by id": lambda: listing.page(sort="sample"),
         "rejected": lambda: listing.page(rejected),
+        "wrong on updated": lambda: listing.page(LOST),
+        "wrong on updated, of one": lambda: listing.page(
+            LOST.model_copy(update={"target": "openai:middle"})
+        ),
         "one cause": lambda: listing.page(SampleFilter(cause="headline_run")),
         **_searches(listing, samples),
         "neighbours": lambda: listing.neighbours(middle),
@@ -133,6 +138,12 @@ def _urls(key: str, samples: int) -> Iterator[tuple[str, str]]:
     yield "a run", build_run_url(key)
     yield "samples", listed
     yield "samples, by cost", f"{listed}?sort=-usd"
+    yield "samples, wrong on updated", f"{listed}?on_original=right&on_updated=wrong"
+    yield "targets", build_run_url(key, "targets")
+    yield (
+        "targets, of one",
+        build_run_url(key, "targets", target="openai:middle", on_updated="wrong"),
+    )
     yield "samples, text", f"{listed}?text=festival"
     yield "a sample", build_sample_url(key, middle)
     yield "a sample with calls", build_sample_url(key, "emotion/test/3")

@@ -121,7 +121,18 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
     yield from _arm_lines(story, "updated", result.updated or {})
     yield from _fact_lines(result.facts, story.evidence)
     yield from _freshness_lines(result.freshness)
+    yield from _answer_lines(story)
     yield from wrap_text(_format_cost(story))
+
+
+def _answer_lines(story: "SampleHistory") -> Iterator[str]:
+    """Yield what each target answered, a line for each arm and template."""
+    for one in story.answers:
+        ended = "refused" if one.right is None else "right" if one.right else "WRONG"
+        template = f", template {one.template}" if one.template else ""
+        said = one.answer or f"({one.kind}{f': {one.reason}' if one.reason else ''})"
+        shown = said if len(said) <= MOST_CHARACTERS else _cut_text(said, MOST_CHARACTERS, 0)
+        yield from wrap_text(f"{one.target} on {one.arm}{template}: {ended}: {shown}")
 
 
 def _arm_lines(story: "SampleHistory", arm: "Arm", fields: Mapping[str, str]) -> Iterator[str]:

@@ -35,6 +35,7 @@ from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
+    from coreeval.schema import Arm
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
     from coreeval.tools.stores.run_store import RunStore
@@ -69,6 +70,18 @@ CauseOption = Annotated[
 TextOption = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="List those with it in the id, a text or the reason."),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="List those that it answered, or answered as below."),
+]
+RightOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ARM", help="List those that a target got right there; repeatable."),
+]
+WrongOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ARM", help="List those that the same target got wrong there."),
 ]
 SortOption = Annotated[
     str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
@@ -116,16 +129,21 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
         offset: The number of samples skipped before these.
         filtered: Whether only some samples were requested.
     """
+    from coreeval.runs.target_answers import describe_right
+
     rows, total = listing["samples"], listing["total"]
     if not rows:
         yield _empty_line(total, filtered)
         return
     ids = [one_line(row["sample"]) for row in rows]
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
+    arms = _answered_arms(rows)
     columns = (texts("sample", wide), texts("outcome", 19, gap=2), numbers("attempts", 8, gap=2),
-               numbers("usd", 9, gap=2), texts("reason", gap=2))  # fmt: skip
+               numbers("usd", 9, gap=2), *(texts(arm, 8, gap=2) for arm in arms),
+               texts("reason", gap=2))  # fmt: skip
     cells = [
         (sample, row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"),
+         *(describe_right(row["targets"], arm) for arm in arms),
          textwrap.shorten(row["reason"], REASON, placeholder=" …"))
         for sample, row in zip(ids, rows, strict=True)
     ]  # fmt: skip
@@ -136,6 +154,12 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
         yield f"{offset + 1} to {last} of {total}{more}"
     yield f"one in detail: {command('trace', run, ids[0])}"
     yield from offline_lines(listing["offline_roles"])
+
+
+def _answered_arms(rows: Sequence[Document]) -> "list[Arm]":
+    """Return the first and the last arm that the list has columns for, if targets answered any."""
+    arms: list[Arm] = ["original", "updated"]
+    return arms if any(row["targets"] for row in rows) else []
 
 
 def _empty_line(total: int, filtered: bool) -> str:
@@ -184,6 +208,9 @@ _FILTERS = {
     "usd_min": "--min-cost",
     "cause": "--cause",
     "text": "--text",
+    "target": "--target",
+    "right": "--right",
+    "wrong": "--wrong",
 }
 
 
@@ -196,6 +223,9 @@ def trace(
     min_cost: CostOption = None,
     cause: CauseOption = None,
     text: TextOption = None,
+    target: TargetOption = None,
+    right: RightOption = None,
+    wrong: WrongOption = None,
     sort: SortOption = "order",
     descending: DescendingOption = False,
     offset: OffsetOption = 0,
@@ -206,7 +236,7 @@ def trace(
     as_json: AsJson = False,
 ) -> None:
     """Tell the story of a sample, or how each one ended."""
-    said = (outcome, label, attempts, min_cost, cause, text)
+    said = (outcome, label, attempts, min_cost, cause, text, target, right, wrong)
     given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
     _check_options(sample, given, hide_texts)
     by = _parse_sort(sort)
@@ -250,13 +280,24 @@ def _require_known(what: str, name: str, known: Sequence[str]) -> None:
 
 def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
     """Return the filter; pending samples are listed only if requested."""
+    from coreeval.tools.stores.run_correctness import ARMS
     from coreeval.tools.stores.run_queries import SampleFilter
 
+    ends = [(how, arm) for how in ("right", "wrong") for arm in given.get(how, ())]
+    for how, arm in ends:
+        _require_known("arm", arm, ARMS)
+        if how == "wrong" and arm in given.get("right", ()):
+            raise UsageError(
+                f"no answer to the {arm} text is both right and wrong",
+                hint=f"leave out --right {arm} or --wrong {arm}",
+            )
     asked = [_SYNONYMS.get(name, name) for name in given.get("outcomes", ())]
     for name in asked:
         _require_known("outcome", name, tuple(OUTCOMES))
     ended = tuple(name for name in OUTCOMES if name != "pending")
-    return SampleFilter.model_validate({**given, "outcomes": asked or ended})
+    plain = {name: value for name, value in given.items() if name not in ("right", "wrong")}
+    answered = {f"on_{arm}": how for how, arm in ends}
+    return SampleFilter.model_validate({**plain, **answered, "outcomes": asked or ended})
 
 
 _SYNONYMS = {"updated": "accepted"}
@@ -313,8 +354,9 @@ class _StoryReader:
             chosen, sort=sort, descending=descending, offset=offset, limit=most
         )
         rows = map(redact_row, page.rows) if self.hide_texts else page.rows
+        answered = self.store.target_answers.by_sample([row.seq for row in page.rows])
         return {
-            "samples": [row.model_dump() for row in rows],
+            "samples": [row.model_dump() | {"targets": answered.get(row.seq, {})} for row in rows],
             "total": page.total,
             "offline_roles": self.offline_roles,
         }

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
+from coreeval.runs.target_answers import TargetAnswer, judge_answers
 from coreeval.schema import Arm, Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore
@@ -146,6 +147,8 @@ class SampleHistory(Value):
     diffs: tuple[ArmDiff, ...]
     """Differences between the available arms: original to semantic, semantic to updated, original
     to updated."""
+    answers: tuple[TargetAnswer, ...]
+    """What targets answered about its arms, by target, arm and template."""
     seconds: float
     """Total duration of all steps in seconds."""
     billed_usd: float | None
@@ -200,6 +203,7 @@ def read_sample_history(
         attempts=tuple(_group_attempts(sample, steps)),
         evidence=evidence,
         diffs=tuple(_diff_arms(sample, result)),
+        answers=tuple(judge_answers(run.target_answers.about(sample_id), sample.label_text)),
         seconds=round(sum(step.seconds for step in steps), 6),
         billed_usd=_sum_billed([call for step in steps for call in step.calls]),
     )
@@ -355,6 +359,7 @@ KEPT_FIELDS: Mapping[type[Value], frozenset[str]] = {
     PromptMessage: frozenset({"role"}),
     ArmDiff: frozenset({"before", "after", "field"}),
     DiffPiece: frozenset({"op"}),
+    TargetAnswer: frozenset({"target", "arm", "kind"}),
     ListRow: frozenset(
         {"sample", "label", "outcome", "cause", "rung", "semantic_status", "kept_from", "ended_at"}
     ),

@@ -160,6 +160,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/run/{key}", run_pages.show_run),
     Route("/run/{key}/live", run_pages.show_progress),
     Route("/run/{key}/samples", sample_list.show_samples),
+    Route("/run/{key}/targets", sample_list.show_targets),
     Route("/run/{key}/sample/{id:path}", sample_page.show_sample),
     Route("/run/{key}/note", note_form.keep_note, methods=["POST"]),
     Route("/run/{key}/detection", run_pages.show_detection),

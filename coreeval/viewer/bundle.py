@@ -80,8 +80,8 @@ class BundlePlan:
         page = path.removeprefix(build_run_url(self.key))
         if path == "/" or page == "":
             return "index.html"
-        if page == "/samples":
-            return self._find_list(query)
+        if page in ("/samples", "/targets"):
+            return self._find_list(page[1:], query)
         if page.startswith(("/sample/", "/story/")):
             return self._find_sample(page, query)
         reports = {"/report", "/download/report.json", "/download/items.csv"}
@@ -96,7 +96,7 @@ class BundlePlan:
         file = self.samples.get(sample)
         return file and file + (".html" if kind == "sample" else ".json")
 
-    def _find_list(self, query: str) -> str | None:
+    def _find_list(self, name: str, query: str) -> str | None:
         """Return the file of a list; a list in another order has none."""
         given = parse_qsl(query)
         page = int(dict(given).get("page", "1"))
@@ -104,7 +104,7 @@ class BundlePlan:
         if "sort" in dict(chosen) or page > MOST_LIST_PAGES:
             return None
         of_filter = f"-{_shorten(urlencode(chosen))}" if chosen else ""
-        return f"samples{of_filter}{f'-{page}' if page > 1 else ''}.html"
+        return f"{name}{of_filter}{f'-{page}' if page > 1 else ''}.html"
 
 
 def _shorten(text: str) -> str:
@@ -204,7 +204,8 @@ class BundleWriter:
     def _clean(self, address: str) -> str:
         """Return the address of a page without the list that a sample was opened from."""
         path, _, query = address.partition("#")[0].partition("?")
-        if not path.startswith(build_run_url(self.plan.key) + "/samples"):
+        lists = tuple(build_run_url(self.plan.key) + name for name in ("/samples", "/targets"))
+        if not path.startswith(lists):
             pairs = [pair for pair in parse_qsl(query) if pair[0] == "id"]
             return path + (f"?{urlencode(pairs)}" if pairs else "")
         return path + (f"?{query}" if query else "")

@@ -3,9 +3,9 @@
 The address holds the filter, the order and the page.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlencode
 
 from pydantic import Field, ValidationError
@@ -15,10 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from coreeval.runs.history import redact_row
+from coreeval.runs.target_answers import describe_right
 from coreeval.schema import Value
+from coreeval.tools.stores.run_correctness import ARMS, CORRECTNESS
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_queries import SORTS, ListPlace, SampleFilter, SampleSort
-from coreeval.viewer.catalog import open_requested_run
+from coreeval.viewer.catalog import OpenRun, open_requested_run
 from coreeval.viewer.rendering import render_page, wants_fragment
 
 PAGE_SIZE = 50
@@ -37,6 +39,8 @@ FILTER_FIELDS: Mapping[str, str] = {
     "cause": "cause",
     "text": "text",
     "kept": "kept",
+    "target": "target",
+    **{f"on_{arm}": f"on_{arm}" for arm in ARMS},
 }
 """Maps parameters of an address to fields of the filter."""
 
@@ -156,35 +160,62 @@ def _complain(name: str, value: object, why: str) -> str:
 
 def show_samples(request: Request) -> Response:
     """List samples; htmx gets the list without the page around it."""
+    return _render_list(request, "samples")
+
+
+def show_targets(request: Request) -> Response:
+    """List samples with how each target answered each arm, below the sums of each target."""
+    return _render_list(request, "targets")
+
+
+def _render_list(request: Request, place: Literal["samples", "targets"]) -> Response:
+    """Return a list as the page of a run under this name, or the list alone for htmx."""
     hide, bundle = request.app.state.hide_texts, request.app.state.bundle
     view = ListView.from_query(request.query_params, hide_texts=hide)
+
+    def is_hidden(sample: str) -> bool:
+        return hide or (bundle and not bundle.shows_texts(sample))
+
     with open_requested_run(request) as run:
-        found = run.store.listing.page(
-            view.chosen,
-            sort=view.sort,
-            descending=view.descending,
-            offset=view.offset,
-            limit=PAGE_SIZE,
-            after=view.after,
-            before=view.before,
-        )
-        listed: dict[str, Any] = {
-            "run": run,
-            "view": view,
-            "rows": [
-                redact_row(row) if hide or (bundle and not bundle.shows_texts(row.sample)) else row
-                for row in found.rows
-            ],
-            "total": found.total,
-            "first": found.first,
-            "last": found.last,
-            "pages": max(1, ceil(found.total / PAGE_SIZE)),
-        }
+        listed = read_list(run, view, is_hidden) | {"place": place}
         if wants_fragment(request):
-            return render_page(request, "samples_list.html", **listed)
+            return render_page(request, f"{place}_list.html", **listed)
+        choices = _count_choices(run.store.listing.overview())
+        tally = run.store.target_answers.tally() if place == "targets" else ()
         return render_page(
-            request, "samples.html", **listed, choices=_count_choices(run.store.listing.overview())
+            request,
+            f"{place}.html",
+            **listed,
+            choices=choices,
+            states=CORRECTNESS,
+            tally=tally,
         )
+
+
+def read_list(run: OpenRun, view: ListView, is_hidden: Callable[[str], bool]) -> dict[str, Any]:
+    """Return the samples of a view, and how targets answered them, by name in the templates."""
+    answers = run.store.target_answers
+    found = run.store.listing.page(
+        view.chosen,
+        sort=view.sort,
+        descending=view.descending,
+        offset=view.offset,
+        limit=PAGE_SIZE,
+        after=view.after,
+        before=view.before,
+    )
+    return {
+        "run": run,
+        "view": view,
+        "rows": [redact_row(row) if is_hidden(row.sample) else row for row in found.rows],
+        "answered": answers.by_sample([row.seq for row in found.rows]),
+        "targets": answers.targets(),
+        "describe_right": describe_right,
+        "total": found.total,
+        "first": found.first,
+        "last": found.last,
+        "pages": max(1, ceil(found.total / PAGE_SIZE)),
+    }
 
 
 def _count_choices(overview: Overview) -> dict[str, dict[str, int]]:

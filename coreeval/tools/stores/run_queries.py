@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Engine,
     FromClause,
@@ -24,9 +25,10 @@ from sqlalchemy import (
     select,
 )
 
-from coreeval.schema import ReplacedFact, Result, Sample, Value
+from coreeval.schema import Arm, ReplacedFact, Result, Sample, Value
 from coreeval.tools.files import MOST_INTEGER
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_correctness import ARMS, Correctness, select_answered
 from coreeval.tools.stores.run_overview import Overview, load_overview
 from coreeval.tools.stores.run_search import select_samples_with
 from coreeval.tools.stores.run_tables import SampleResult
@@ -62,6 +64,19 @@ class SampleFilter(Value):
     """A part of an id, of a text in any arm, or of a reason; A to Z match in either case."""
     kept: bool | None = None
     """Whether it was taken from a release; None for both."""
+    target: str | None = None
+    """The target whose answers the next fields are about; None for any one target."""
+    on_original: Correctness | None = None
+    """How the target answered the original text; None for any way, or no answer."""
+    on_semantic: Correctness | None = None
+    on_updated: Correctness | None = None
+    on_control: Correctness | None = None
+
+    @property
+    def answered(self) -> Mapping[Arm, Correctness] | None:
+        """Return how the target's answers are, by arm; None if any sample may be listed."""
+        found = {arm: how for arm in ARMS if (how := getattr(self, f"on_{arm}"))}
+        return None if self.target is None and not found else found
 
 
 ALL_SAMPLES = SampleFilter()
@@ -259,8 +274,16 @@ def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[
         yield listed.usd >= chosen.usd_min
     if chosen.kept is not None:
         yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
+    for found in _searches(chosen, engine):
+        yield listed.seq.in_(found)
+
+
+def _searches(chosen: SampleFilter, engine: Engine) -> Iterator[Select[Any] | CompoundSelect[Any]]:
+    """Yield the queries for the numbers of samples by what other tables hold."""
+    if (answered := chosen.answered) is not None:
+        yield select_answered(answered, chosen.target, engine)
     if chosen.text:
-        yield listed.seq.in_(select_samples_with(chosen.text, engine))
+        yield select_samples_with(chosen.text, engine)
 
 
 def _order(

@@ -30,6 +30,7 @@ from coreeval.tools.stores.batch_writer import Write
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.prepared_statements import LookupStatement
 from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
+from coreeval.tools.stores.run_correctness import TargetAnswers
 from coreeval.tools.stores.run_events import RunEvents
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import (
@@ -115,6 +116,11 @@ class RunStore:
     def listing(self) -> SampleListing:
         """The samples as a list, and the totals of the run."""
         return SampleListing(self._file.engine)
+
+    @property
+    def target_answers(self) -> TargetAnswers:
+        """The answers of targets about each sample, for readers."""
+        return TargetAnswers(self._file.engine)
 
     @property
     def sample_states(self) -> SampleStates:
@@ -335,9 +341,7 @@ class RunStore:
 
     def targets(self) -> set[str]:
         """Return the targets that have given any answers."""
-        return {
-            target for (target,) in self._file.tuples(select(t.predictions.c.target).distinct())
-        }
+        return set(self.target_answers.targets())
 
     def answer_keys(
         self, target: str, source: str, version: str, samples: Sequence[str]

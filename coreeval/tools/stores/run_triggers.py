@@ -1,5 +1,7 @@
 """What run.db keeps up by itself: a narrow row for each sample, and sums of calls, steps, verdicts.
 
+What it keeps of the answers of targets is in `run_correctness`.
+
 Verdicts are those about samples: what a judge said of train items tells nothing of the benchmark.
 
 Triggers do it, in the transaction of whatever changes: who writes a step or a result needs not
@@ -18,6 +20,7 @@ from typing import Final, get_args
 from sqlalchemy import Connection
 
 from coreeval.schema import Flag
+from coreeval.tools.stores import run_correctness
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.places import STORE_VERSIONS
 from coreeval.tools.stores.sqlite import Schema
@@ -216,6 +219,7 @@ _TRIGGERS = {
     "INSERT ON verdicts": _ADD_VERDICT,
     "UPDATE ON verdicts": _DROP_VERDICT + _ADD_VERDICT,
     "DELETE ON verdicts": _DROP_VERDICT,
+    **run_correctness.TRIGGERS,
 }
 _INDEXING_TRIGGERS = _TRIGGERS | {
     "INSERT ON results": _LIST_RESULT + _QUEUE_RESULT,
@@ -228,6 +232,7 @@ _INDEXING_TRIGGERS = _TRIGGERS | {
 
 def _create(connection: Connection) -> None:
     t.metadata.create_all(connection)
+    run_correctness.own_metadata.create_all(connection)
     if can_index():
         for made in (_MAKE_INDEX, _MAKE_UNINDEXED):
             connection.exec_driver_sql(made)
@@ -241,6 +246,7 @@ def _create_postgresql(connection: Connection) -> None:
     from coreeval.tools.stores.postgresql_engine import adapt_tables, create_tables
 
     create_tables(connection, adapt_tables(t.metadata, numbered=[t.results.name]))
+    create_tables(connection, adapt_tables(run_correctness.own_metadata))
     for number, (when, then) in enumerate(_TRIGGERS.items()):
         connection.exec_driver_sql(
             f"CREATE FUNCTION keep_{number}() RETURNS trigger LANGUAGE plpgsql AS "
