@@ -22,6 +22,7 @@ from coreeval.tools.formatting import (
     format_duration,
     format_name,
     format_percent,
+    format_points,
 )
 from coreeval.tools.text import find_unseen
 
@@ -121,6 +122,7 @@ def make_environment() -> Environment:
         "marked": mark_unseen,
         "number": partial(format_count, undefined=UNKNOWN),
         "percent": partial(format_percent, undefined=UNKNOWN),
+        "points": format_points,
         "seconds": partial(format_duration, undefined=UNKNOWN),
         "shown": isolate_text,
         "usd": format_dollars,

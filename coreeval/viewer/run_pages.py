@@ -36,6 +36,7 @@ from coreeval.tools.workspace import RunFiles, command
 from coreeval.viewer.catalog import RunCatalog, find_run_path, open_requested_run
 from coreeval.viewer.downloads import list_report_files
 from coreeval.viewer.rendering import render_page
+from coreeval.viewer.results import read_results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +263,7 @@ def show_run(request: Request) -> Response:
             costs=costs,
             cost=add_costs(costs),
             quality=measure_quality(overview),
+            results=read_results(run.files),
             display=find_run_display(run.store),
             roles=_list_models(run.manifest),
             report_files=list(list_report_files(run.files)),

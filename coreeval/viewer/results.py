@@ -1,0 +1,115 @@
+"""What a run or a release found about its targets: scores on both arms, the loss, the verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.evaluation.grading import SCORING
+from coreeval.evaluation.report.report_file import read_report
+from coreeval.evaluation.scores import RANKED_ARMS, Score
+from coreeval.meanings import COMPARABILITY
+from coreeval.runs.quality import Findings, TargetFindings, read_findings
+from coreeval.schema import TaskKind
+from coreeval.tools.workspace import RunFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetResult:
+    """A target's scores on the samples that the original and the updated arm share."""
+
+    target: str
+    original: Score
+    updated: Score
+    difference: Score | None
+    """Updated minus original, paired by sample; None in a release, which records no difference."""
+    memory: str
+    """The verdict of the decomposition of the drop; empty if there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """The findings about all targets."""
+
+    score: str
+    """The name of the score, by the kind of task; empty if that is not recorded."""
+    targets: tuple[TargetResult, ...]
+    comparability: str
+    """The verdict on both arms; empty if they were not compared."""
+    reasons: tuple[str, ...]
+    """The differences between the arms, in sentences."""
+
+    @property
+    def is_comparable(self) -> bool:
+        """Return whether nothing speaks against comparing scores on both arms."""
+        return self.comparability in ("", "comparable")
+
+    @property
+    def comparability_sentence(self) -> str:
+        """Return what the verdict on both arms says; empty if there is none."""
+        return COMPARABILITY.get(self.comparability, "")
+
+    def find(self, target: str) -> TargetResult | None:
+        """Return the results of a target; None if it was not asked."""
+        return next((one for one in self.targets if one.target == target), None)
+
+
+def read_results(files: RunFiles) -> Results | None:
+    """Return what a run's report says of its targets; None if there is no report.
+
+    Raises:
+        RunCorrupt: the report is damaged, or not in the form that a run writes.
+    """
+    report = read_report(files)
+    if report is None:
+        return None
+    found = read_findings(report, where=files.report_json)
+    kind: TaskKind = report["arms"].get("kind", "labels")
+    losses = {each["target"]: _find_difference(each) for each in report["arms"]["targets"]}
+    return build_results(found, score=SCORING[kind].score.name, losses=losses)
+
+
+def build_results(
+    found: Findings, *, score: str = "", losses: Mapping[str, Score | None] = {}
+) -> Results:
+    """Return findings as results.
+
+    Args:
+        found: The findings of a run or a release.
+        score: The name of the score.
+        losses: The difference between both arms, by target.
+    """
+    return Results(
+        score=score,
+        targets=tuple(_build_target(each, losses.get(each.target)) for each in found.targets),
+        comparability=found.comparability.verdict if found.comparability else "",
+        reasons=tuple(found.comparability.sentences) if found.comparability else (),
+    )
+
+
+def _build_target(found: TargetFindings, difference: Score | None) -> TargetResult:
+    return TargetResult(
+        target=found.target,
+        original=found.original,
+        updated=found.updated,
+        difference=difference,
+        memory=found.drop or "",
+    )
+
+
+def _find_difference(target: Mapping[str, Any]) -> Score | None:
+    for pair in target["all_samples"]["comparisons"]:
+        if (pair["first"]["arm"], pair["second"]["arm"]) == RANKED_ARMS:
+            return Score.model_validate(pair["macro_f1_difference"])
+    return None
+
+
+def find_task_change(tasks: Mapping[str, str]) -> str:
+    """Return a warning if sides are about several tasks, which makes their scores incomparable.
+
+    Args:
+        tasks: The name of the task, by side.
+    """
+    if len(set(tasks.values())) < 2:
+        return ""
+    named = "; ".join(f"{side}: {task}" for side, task in tasks.items())
+    return f"These are different tasks ({named}). Their scores and outcomes do not compare."
