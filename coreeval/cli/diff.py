@@ -116,6 +116,8 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
         page: The page that it was written to.
     """
     yield f"{diff.before} -> {diff.after}"
+    if any(change.name == "task" for change in diff.settings):
+        yield "warning: these are different tasks; their samples and counts do not compare"
     kinds = ("added", "removed", "changed", "kept")
     named = {"samples of the updated arm": diff.samples, "replaced facts": diff.facts}
     counts = [(title, *(getattr(each, kind) for kind in kinds)) for title, each in named.items()]

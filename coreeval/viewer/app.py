@@ -29,7 +29,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coreeval.errors import CoreEvalError, UsageError
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer import compare_page, downloads, note_form, run_pages, sample_list, sample_page
+from coreeval.viewer import (
+    compare_page,
+    downloads,
+    note_form,
+    run_pages,
+    sample_list,
+    sample_page,
+    several_page,
+)
 from coreeval.viewer.bundle import BundlePlan
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.rendering import make_environment, render_page
@@ -157,6 +165,7 @@ def _is_address(name: str) -> bool:
 ROUTES: tuple[Route, ...] = (
     Route("/", run_pages.show_runs),
     Route("/compare", compare_page.show_comparison),
+    Route("/benchmark/{name}", several_page.show_benchmark),
     Route("/run/{key}", run_pages.show_run),
     Route("/run/{key}/live", run_pages.show_progress),
     Route("/run/{key}/samples", sample_list.show_samples),

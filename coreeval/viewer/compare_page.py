@@ -15,6 +15,7 @@ from coreeval.tools.text import DiffPiece, word_diff
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.comparison import (
     DIFFERENCE_KINDS,
+    RELEASE_PREFIX,
     ComparisonSide,
     DifferenceFilter,
     SampleDifference,
@@ -26,13 +27,13 @@ from coreeval.viewer.comparison import (
     load_run_side,
 )
 from coreeval.viewer.rendering import render_page
+from coreeval.viewer.results import find_task_change
+from coreeval.viewer.several_page import MOST_SIDES, list_targets, show_several
 
 PAGE_SIZE = 20
 """The number of samples on a page, each with all its texts."""
 MOST_DIGITS = 10
 """The most digits that a page number may have."""
-RELEASE_PREFIX = "release:"
-"""Prefix of the key of a release, which distinguishes it from a run's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +64,23 @@ class SamplePair:
 
 
 def show_comparison(request: Request) -> Response:
-    """Compare two sides, or show the choice of sides unless the address names both."""
+    """Compare the sides that the address names: `a` and `b`, or each `side` of several.
+
+    With fewer than two, show the choice of sides.
+    """
     catalog: RunCatalog = request.app.state.catalog
     choices = [*catalog.find_runs(), *(RELEASE_PREFIX + key for key in catalog.find_releases())]
     query = request.query_params
-    if not (query.get("a") and query.get("b")):
-        return render_page(request, "compare_choose.html", choices=choices, query=query)
-    before, after = (_find_side(catalog, query[name]) for name in "ab")
-    return _render_comparison(request, before, after, choices)
+    pair = [query.get(name, "") for name in "ab"]
+    keys = pair if all(pair) else list(dict.fromkeys(filter(None, query.getlist("side"))))
+    if len(keys) < 2:
+        return render_page(request, "compare_choose.html", choices=choices, query=query, keys=keys)
+    if len(keys) > MOST_SIDES:
+        raise HTTPException(400, f"At most {MOST_SIDES} can stand side by side; choose fewer.")
+    sides = [_find_side(catalog, key) for key in keys]
+    if len(sides) > 2:
+        return show_several(request, sides)
+    return _render_comparison(request, sides[0], sides[1], choices)
 
 
 def _find_side(catalog: RunCatalog, key: str) -> ComparisonSide:
@@ -110,6 +120,8 @@ def _render_comparison(
             before=before, after=after, by=by, page=number, last=-(-len(chosen) // PAGE_SIZE)
         ),
         outcomes=_list_outcomes(before, after),
+        targets=list_targets([before, after]),
+        task_change=find_task_change([before.task, after.task]),
         meanings=meanings,
     )
 

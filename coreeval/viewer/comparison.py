@@ -8,7 +8,7 @@ All of them are read by what is needed to compare them; a few are read with thei
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import compress
 from pathlib import Path
@@ -18,7 +18,7 @@ from coreeval.config import ROLES, ModelsConfig, load_config
 from coreeval.releases.comparable import ComparableTitle, flatten_values, open_comparable
 from coreeval.releases.diff import NOT_THERE, OutcomeMove
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
-from coreeval.releases.release_manifest import FactRow, ReleaseManifest
+from coreeval.releases.release_manifest import ChangeCounts, FactRow, ReleaseManifest
 from coreeval.runs.history import redact_text
 from coreeval.runs.manifest import Cost, Manifest, read_manifest
 from coreeval.schema import Evidence, ReplacedFact, RoleName, Triple, Value
@@ -27,7 +27,10 @@ from coreeval.tools.stores.run_queries import ComparedSample
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.results import Results, build_results, read_results
 
+RELEASE_PREFIX = "release:"
+"""Prefix of the key of a release, which distinguishes it from a run's."""
 Texts = Mapping[str, str]
 
 
@@ -187,6 +190,11 @@ class ComparisonSide:
     samples: SampleSource = field(compare=False)
     stamp: tuple[int, str] = field(compare=False)
     """Changes if the side changes."""
+    task: str = field(compare=False)
+    results: Results | None = field(compare=False)
+    """The findings about targets; None if there are none yet."""
+    changes: ChangeCounts | None = field(compare=False, default=None)
+    """The changes of a release's updated arm since its parent; None for a run."""
 
     @property
     def is_run(self) -> bool:
@@ -229,7 +237,8 @@ def load_run_side(key: str, path: Path) -> ComparisonSide:
     config = dict(flatten_values("", load_config(files.config).model_dump(mode="json")))
     with RunStore.open(store, now=utc_now) as opened:
         stamp = opened.sample_states.stamp()
-    return _build_side(key, path, manifest, config, build_run_source(store), stamp)
+    side = _build_side(key, path, manifest, config, build_run_source(store), stamp)
+    return replace(side, results=read_results(files))
 
 
 def load_release_side(key: str, path: Path) -> ComparisonSide:
@@ -240,7 +249,9 @@ def load_release_side(key: str, path: Path) -> ComparisonSide:
     """
     manifest = read_release(path).manifest
     stamp = manifest.counts["total"], manifest.created_at
-    return _build_side(key, path, manifest, {}, build_release_source(path), stamp)
+    side = _build_side(key, path, manifest, {}, build_release_source(path), stamp)
+    results = build_results(manifest.findings) if manifest.findings else None
+    return replace(side, results=results, changes=manifest.changelog.samples)
 
 
 def _build_side(
@@ -263,6 +274,8 @@ def _build_side(
         settings={k: v for k, v in settings.items() if k.partition(".")[0] not in _RESULT_SETTINGS},
         samples=samples,
         stamp=stamp,
+        task=manifest.task,
+        results=None,
     )
 
 

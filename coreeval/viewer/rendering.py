@@ -61,6 +61,11 @@ def build_compare_url(a: str, b: str) -> str:
     return "/compare" + _encode_query({"a": a, "b": b})
 
 
+def build_benchmark_url(name: str) -> str:
+    """Return the address of the page of a benchmark's releases."""
+    return "/benchmark/" + quote(name, safe="")
+
+
 def _encode_query(values: dict[str, str]) -> str:
     given = {name: value for name, value in values.items() if value}
     return f"?{urlencode(given)}" if given else ""
@@ -131,6 +136,7 @@ def make_environment() -> Environment:
         "words": format_name,
     }
     environment.globals |= {
+        "benchmark_url": build_benchmark_url,
         "compare_url": build_compare_url,
         "run_url": build_run_url,
         "sample_url": build_sample_url,

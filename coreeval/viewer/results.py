@@ -1,6 +1,6 @@
 """What a run or a release found about its targets: scores on both arms, the loss, the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,13 +103,13 @@ def _find_difference(target: Mapping[str, Any]) -> Score | None:
     return None
 
 
-def find_task_change(tasks: Mapping[str, str]) -> str:
+def find_task_change(tasks: Sequence[str]) -> str:
     """Return a warning if sides are about several tasks, which makes their scores incomparable.
 
     Args:
-        tasks: The name of the task, by side.
+        tasks: The name of each side's task.
     """
-    if len(set(tasks.values())) < 2:
+    if len(set(tasks)) < 2:
         return ""
-    named = "; ".join(f"{side}: {task}" for side, task in tasks.items())
-    return f"These are different tasks ({named}). Their scores and outcomes do not compare."
+    named = ", ".join(dict.fromkeys(tasks))
+    return f"These are different tasks ({named}): their scores and outcomes do not compare."

@@ -55,6 +55,8 @@ class ReleaseEntry:
 
     key: str
     """Its name in URLs; a prefix distinguishes it from a run's."""
+    folder: str
+    """The folder of all releases of its benchmark."""
     manifest: ReleaseManifest | None
     parent: str = ""
     """The key of the release that it is based on; empty if that release is not listed."""
@@ -91,9 +93,9 @@ def _list_releases(catalog: RunCatalog) -> list[ReleaseEntry]:
 
 def _list_release(key: str, path: Path) -> ReleaseEntry:
     try:
-        return ReleaseEntry(key=key, manifest=read_release(path).manifest)
+        return ReleaseEntry(key=key, folder=path.parent.name, manifest=read_release(path).manifest)
     except CoreEvalError as error:
-        return ReleaseEntry(key=key, manifest=None, problem=error.message)
+        return ReleaseEntry(key=key, folder=path.parent.name, manifest=None, problem=error.message)
 
 
 def show_detection(request: Request) -> Response:
