@@ -19,8 +19,10 @@ from coreeval.viewer.results import TargetResult, find_task_change
 
 MOST_SIDES = 12
 """The most columns of a page; a benchmark shows its newest releases."""
-WIDTH, HEIGHT, MARGIN, FOOT = 720, 280, 48, 36
+WIDTH, HEIGHT, MARGIN, FOOT = 720, 280, 70, 36
 """The size of the picture, the space left and right of its points, and that below them."""
+SHIFT, MAX_SHIFT = 9, 24
+"""The space between the points of two targets, and the most from the place of their side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +111,21 @@ def list_targets(sides: Sequence[ComparisonSide]) -> list[str]:
 
 def draw_scores(sides: Sequence[ComparisonSide]) -> list[ScoreLine]:
     """Return a line for each target that has a score in any side."""
+    targets = list_targets(sides)
     lines = [
-        ScoreLine(target=target, points=tuple(_place_points(target, sides)))
-        for target in list_targets(sides)
+        ScoreLine(target=target, points=tuple(_place_points(target, sides, shift)))
+        for target, shift in zip(targets, _shift_targets(len(targets)), strict=True)
     ]
     return [line for line in lines if line.points]
 
 
-def _place_points(target: str, sides: Sequence[ComparisonSide]) -> list[ScorePoint]:
+def _shift_targets(total: int) -> list[float]:
+    """Return how far each target's points stand from their side, so that they do not overlap."""
+    step = min(SHIFT, 2 * MAX_SHIFT / max(total - 1, 1))
+    return [round((number - (total - 1) / 2) * step, 1) for number in range(total)]
+
+
+def _place_points(target: str, sides: Sequence[ComparisonSide], shift: float) -> list[ScorePoint]:
     found = list[ScorePoint]()
     for number, side in enumerate(sides):
         result = side.results.find(target) if side.results else None
@@ -131,7 +140,7 @@ def _place_points(target: str, sides: Sequence[ComparisonSide]) -> list[ScorePoi
                 name: None if score is None else _place_score(score)
                 for name, score in scores.items()
             }
-            x = _place_side(number, len(sides))
+            x = round(_place_side(number, len(sides)) + shift, 1)
             found.append(ScorePoint(x=x, result=result, side=side.title.version, **heights))
     return found
 
