@@ -184,7 +184,7 @@ class TargetAnswers:
         places: list[str] = list(ARMS)
         return sorted(found, key=lambda one: (one.target, places.index(one.source), one.template))
 
-    def by_sample(self, seqs: Sequence[int]) -> dict[int, SampleCorrectness]:
+    def by_sample(self, seqs: Sequence[int]) -> Mapping[int, SampleCorrectness]:
         """Return how samples were answered, by the sample's position in the benchmark."""
         rows = find_correctness(self._engine)
         found = dict[int, dict[str, dict[Arm, Correctness]]]()
@@ -201,10 +201,14 @@ class TargetAnswers:
         rows = find_correctness(self._engine)
         sums = [func.sum(case((_holds(rows, arm, how), 1), else_=0))
                 for arm in ARMS for how in CORRECTNESS]  # fmt: skip
+        turns: tuple[tuple[Correctness, Correctness], ...] = (
+            ("right", "wrong"),
+            ("wrong", "right"),
+        )
         moves = [
             func.sum(case((and_(_holds(rows, "original", a), _holds(rows, "updated", b)), 1),
                           else_=0))
-            for a, b in (("right", "wrong"), ("wrong", "right"))
+            for a, b in turns
         ]  # fmt: skip
         query = select(rows.c.target, *moves, *sums).group_by(rows.c.target)
         with self._engine.connect() as connection:
