@@ -201,15 +201,18 @@ class TargetAnswers:
         rows = find_correctness(self._engine)
         sums = [func.sum(case((_holds(rows, arm, how), 1), else_=0))
                 for arm in ARMS for how in CORRECTNESS]  # fmt: skip
-        turns: tuple[tuple[Correctness, Correctness], ...] = (
+        ends: tuple[tuple[Correctness, Correctness], ...] = (
             ("right", "wrong"),
             ("wrong", "right"),
         )
         moves = [
-            func.sum(case((and_(_holds(rows, "original", a), _holds(rows, "updated", b)), 1),
-                          else_=0))
-            for a, b in turns
-        ]  # fmt: skip
+            func.sum(
+                case(
+                    (and_(_holds(rows, "original", old), _holds(rows, "updated", new)), 1), else_=0
+                )
+            )
+            for old, new in ends
+        ]
         query = select(rows.c.target, *moves, *sums).group_by(rows.c.target)
         with self._engine.connect() as connection:
             return [_build_tally(row) for row in connection.execute(query.order_by(rows.c.target))]
