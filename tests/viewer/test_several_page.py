@@ -73,7 +73,7 @@ def test_a_benchmark_shows_its_releases_in_their_order_with_a_picture(
     html = client.get(links[0]).text
     told = words_of(html)
     assert "2 releases, the oldest first" in told
-    assert re.search(r"Target Arm survival 1\.0 survival 1\.1 ", told)
+    assert re.search(r"Target and arm survival 1\.0 survival 1\.1 ", told)
     assert f"updated: {format_percent(found.updated.estimate)}</title>" in html
     lines = re.findall(r'<polyline[^>]*points="([^"]*)"', html)
     assert [len(line.split()) for line in lines] == [2, 2]
@@ -89,7 +89,7 @@ def test_more_than_two_stand_side_by_side_with_their_scores(
     html = client.get("/compare", params={"side": [first, *RELEASES]}).text
     told = words_of(html)
     run = read_manifest(finished.first / "manifest.json").run
-    assert f"Target Arm {run} survival 1.0 survival 1.1" in told
+    assert f"Target and arm {run} survival 1.0 survival 1.1" in told
     assert told.count(format_percent(found.updated.estimate)) >= 3
     assert f'href="/run/{first}"' in html
     assert DIFFERENT not in told
