@@ -1,40 +1,33 @@
-"""`coreeval gdelt sync|coverage`: the news that a workspace keeps."""
+"""`coreeval gdelt sync`: brings news into the store that a workspace keeps."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from coreeval.cli.gdelt_query import find_store, parse_language, query
+from coreeval.cli.gdelt_coverage import coverage
+from coreeval.cli.gdelt_query import StoreOption, find_store, parse_language, query
 from coreeval.cli.gdelt_text import text
 from coreeval.cli.options import MOST_DAYS_BACK
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, say, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.graph.monitor import Progress
-    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
     from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
 
 
 LAST = "last"
+MOST_UNASKED_MB = 2_000
+"""Most megabytes that are downloaded without asking (own choice: some minutes of a fast line)."""
 gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
 gdelt.command("query")(query)
 gdelt.command("text")(text)
-StoreOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        metavar="DIR",
-        file_okay=False,
-        help="The news store; else gdelt/store in the workspace (COREEVAL_HOME or .coreeval).",
-    ),
-]
+gdelt.command("coverage")(coverage)
 _FEEDS = (
     "What to fetch, joined by commas. A day costs: gkg 420 MB (titles, names, themes), "
     "gkg_translated about as much again, gal about 30 MB (titles and descriptions), events 8 MB "
@@ -93,6 +86,12 @@ def sync(
         ),
     ] = None,
     store: StoreOption = None,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", help=f"Download more than {MOST_UNASKED_MB / 1000:g} GB without being asked."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring news and facts into the store. Ctrl-C stops it cleanly; the same command goes on."""
@@ -109,10 +108,14 @@ def sync(
     if source:
         done = _from_folder(place, source, offered)
     else:
+        start, end = _first_moment(days, since), _parse_day(until, "--until")
+        if start and not (yes or _agrees(start, end, feeds, as_json)):
+            say("nothing was downloaded")  # nobody is asked with --json
+            return
         done = _from_mirror(
             place,
-            _first_moment(days, since),
-            _parse_day(until, "--until"),
+            start,
+            end,
             feeds,
             _Addresses(mirror, wiki, contact or ""),
             offered,
@@ -122,28 +125,34 @@ def sync(
         raise typer.Exit(130 if done.stopped else 1)
 
 
-@gdelt.command("coverage")
-def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
-    """Show which days the store has, and where it has gaps."""
-    from coreeval.tools.clock import utc_now
-    from coreeval.tools.gdelt.index.store_catalog import (
-        StoreLayout,
-        describe_unsearchable,
-        open_catalog,
-    )
-    from coreeval.tools.gdelt.sync.batches import measure_store_coverage
-    from coreeval.tools.gdelt.sync.store_ledger import open_ledger
+def _agrees(start: datetime, end: datetime | None, feeds: str, as_json: bool) -> bool:
+    """Return whether to download; a person is asked if it is much. `--since last` is never asked.
 
-    place = store or find_store()
-    layout = StoreLayout(place)
-    layout.require()
-    with open_ledger(layout.ledger) as ledger:
-        found = measure_store_coverage(ledger, utc_now())
-    with open_catalog(place) as catalog:
-        if unsearchable := describe_unsearchable(catalog):
-            note(unsearchable)
-    document = coverage_document(place, found)
-    show(document, as_json, lambda: "\n".join(coverage_lines(document)))
+    Raises:
+        UsageError: it is much, and nobody can be asked, or there is no such feed.
+    """
+    from coreeval.tools.clock import utc_now
+    from coreeval.tools.gdelt.sync.feeds import MIRRORED, estimate_download_mb, parse_feeds
+
+    chosen, until = parse_feeds(feeds), min(end or utc_now(), utc_now())
+    size_mb = estimate_download_mb(chosen, start, until)
+    if size_mb <= MOST_UNASKED_MB:
+        return True
+    parts = ", ".join(f"{feed} {MIRRORED[feed].day_mb:g}" for feed in chosen)
+    gal_mb, facts_mb = (
+        estimate_download_mb((feed,), start, until) for feed in ("gal", "current_events")
+    )
+    what = f"this downloads about {size_mb / 1000:,.1f} GB: a day of news has, in MB, {parts}"
+    lighter = (
+        f"fewer days; --feeds gal (titles and descriptions, about {gal_mb / 1000:,.1f} GB); "
+        f"--feeds current_events --contact ADDRESS (facts from Wikipedia, about {facts_mb:,.0f} MB)"
+    )
+    if as_json or not sys.stdin.isatty():
+        raise UsageError(
+            what, where="coreeval gdelt sync", hint=f"agree with --yes, or take less: {lighter}"
+        )
+    note(f"{what}\nless is: {lighter}")
+    return typer.confirm("download it?", err=True)
 
 
 class _Addresses(NamedTuple):
@@ -238,11 +247,7 @@ def _parse_day(text: str | None, option: str) -> datetime | None:
         ) from None
 
 
-MOST_DAYS = 45
-"""Most days shown one by one; longer spans are shown by month."""
 MOST_NAMED = 5
-_BAR = 10
-_LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
 _REASONS = {
     "columns": "not the columns of such a file",
     "collection": "no web page",
@@ -255,8 +260,6 @@ _REASONS = {
     "layout": "no page of current events of that day",
     "licence": "its licence is not CC BY-SA",
 }
-_WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
-Json = Mapping[str, Any]
 
 
 def sync_document(done: "SyncResult") -> Document:
@@ -330,117 +333,3 @@ def _skipped_lines(what: str, found: Mapping[str, str]) -> Iterator[str]:
             )
             + ("; …" if len(found) > MOST_NAMED else "")
         )
-
-
-# -- coverage -------------------------------------------------------------------------------------
-
-
-def coverage_document(store: Path, found: "StoreCoverage") -> Document:
-    """Return the output of `coverage --json`."""
-    from coreeval.tools.gdelt.sync.feeds import HOLES
-
-    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
-    return {
-        "store": str(store),
-        "articles": sum(found.days.values()),
-        "days": [{"day": day, "articles": count} for day, count in found.days.items()],
-        "feeds": [_feed_document(feed) for feed in found.feeds],
-        "holes": [
-            {"start": _minute(hole.start), "end": _minute(hole.end), "batches": hole.batches,
-             "reason": hole.reason}
-            for hole in HOLES
-        ],
-        "segments": found.segments,
-        "bytes": size,
-        "ignored": dict(found.ignored),
-    }  # fmt: skip
-
-
-def _feed_document(feed: "FeedCoverage") -> Json:
-    return {
-        "feed": feed.feed,
-        "source": _source(feed.feed),
-        "files": feed.files,
-        "rows": feed.rows,
-        "articles": feed.articles,
-        "bad": dict(feed.bad),
-        "expected": feed.batch_count,
-        "present": feed.present,
-        "days": [asdict(day) for day in feed.days],
-        "gaps": [_gap_document(gap) for gap in feed.gaps],
-    }
-
-
-def _gap_document(gap: "Gap") -> Json:
-    return {
-        "start": _minute(gap.start),
-        "end": _minute(gap.end),
-        "batches": gap.batches,
-        "why": gap.why,
-        "known_hole": gap.hole.reason if gap.hole else None,
-    }
-
-
-def _minute(moment: datetime) -> str:
-    return moment.isoformat(timespec="minutes")
-
-
-def coverage_lines(document: Json) -> Iterator[str]:
-    """Yield a store's coverage as a table, with one line per day or month."""
-    days, size = document["days"], document["bytes"]
-    a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if days else ""
-    yield (
-        f"{document['articles']:,} articles of {len(days):,} days of crawl in"
-        f" {brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
-    )
-    for feed in document["feeds"]:
-        yield ""
-        yield from _feed_lines(feed)
-    yield ""
-    yield "known holes of GDELT's archive, in every store:"
-    for hole in document["holes"]:
-        yield f"  {_format_span(hole)}  {hole['reason']}"
-
-
-def _feed_lines(feed: Json) -> Iterator[str]:
-    bad, unit = sum(feed["bad"].values()), _unit(feed["feed"])
-    named = feed["feed"] + _LICENCES.get(feed["source"], "")
-    yield (
-        f"{named}: {feed['files']:,} files, {feed['rows']:,} rows"
-        + (f", {bad:,} bad" if bad else "")
-        + (f"; {feed['present']:,} of {feed['expected']:,} {unit}" if feed["expected"] else "")
-    )
-    dated = any(row["articles"] for row in feed["days"])  # not so if files of no one batch gave all
-    for name, rows in _group_days(feed["days"]):
-        counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
-        yield f"  {name:<10}  {_share(rows)}{counted}"
-    for gap in feed["gaps"]:
-        absent = "there is none" if unit == "days" and gap["why"] == "missing" else ""
-        why = gap["known_hole"] or absent or _WHY[gap["why"]]
-        yield f"  gap {_format_span(gap)}  {gap['batches']:,} {unit}: {why}"
-
-
-def _unit(feed: str) -> str:
-    return "days" if _source(feed) == "current_events" else "batches"
-
-
-def _source(feed: str) -> str:
-    """Return the source of the evidence that a feed brings."""
-    return feed if feed == "current_events" else "gdelt"
-
-
-def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:
-    length = 10 if len(days) <= MOST_DAYS else 7
-    by_name = groupby(days, key=lambda row: row["day"][:length])
-    return [(name, list(rows)) for name, rows in by_name]
-
-
-def _share(rows: Sequence[Json]) -> str:
-    """Return a bar and the number of batches present out of those expected."""
-    expected, present = (sum(row[key] for row in rows) for key in ("expected", "present"))
-    full = round(_BAR * present / expected) if expected else 0
-    return f"{'#' * full:.<{_BAR}} {present:>5,}/{expected:<5,}"
-
-
-def _format_span(found: Json) -> str:
-    return " to ".join(found[key][:16].replace("T", " ") for key in ("start", "end"))

@@ -1,6 +1,6 @@
 """`coreeval gdelt query`: what the store knows of a name or a topic.
 
-`store_here` returns where the news store is if the command line does not say.
+`find_store` returns where the news store is if the command line does not say.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,29 @@ WHY = {
     "not_covered": "not covered: the store has no article of these days",
 }
 SHOWN_GAPS = 5
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        file_okay=False,
+        help="The news store; else gdelt/store in the workspace (COREEVAL_HOME or .coreeval).",
+    ),
+]
 
 
 def query(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or a topic with --topic.")],
-    start: Annotated[str, typer.Option("--start", metavar="DATE", help="First day, in UTC.")],
-    end: Annotated[str, typer.Option("--end", metavar="DATE", help="First day left out, in UTC.")],
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="DATE", help="First day, in UTC; else the store's first."),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option(
+            "--end", metavar="DATE", help="First day left out, in UTC; else after the store's last."
+        ),
+    ] = None,
     alias: Annotated[
         list[str] | None, typer.Option("--alias", metavar="NAME", help="Another spelling.")
     ] = None,
@@ -56,10 +73,7 @@ def query(
     language: Annotated[
         str, typer.Option("--language", metavar="CODE", help="The language of the news.")
     ] = "en",
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="DIR", file_okay=False, help="The news store."),
-    ] = None,
+    store: StoreOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show dated news about a name, best first, or why there is none."""
@@ -69,7 +83,8 @@ def query(
     from coreeval.tools.gdelt.index.store_catalog import StoreLayout
     from coreeval.tools.gdelt.local import LocalKnowledge
 
-    window, place = _parse_window(start, end), store or find_store()
+    first, last = parse_moment(start, "--start"), parse_moment(end, "--end")
+    place = store or find_store()
     StoreLayout(place).require()
     asked = EntityQuery(
         id="q",
@@ -81,6 +96,7 @@ def query(
     how, only = _parse_precision(min_precision), _parse_source(source)
     code = parse_language(language, "--language")
     with LocalKnowledge(place, news=place, min_precision=how, source=only, language=code) as news:
+        window = _choose_window(first, last, news.span())
         answer = asyncio.run(news.fetch([asked], window, limit))
         coverage = news.coverage(window)
         if news.unsearchable:
@@ -110,22 +126,29 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
     if document["reason"]:
         yield WHY[document["reason"]]
     days = f"{coverage.articles} articles on {coverage.days} days"
-    yield f"the window: {days} ({document['store']})"
+    start, end = (document["window"][key][:10] for key in ("start", "end"))
+    yield f"the window, {start} to {end} (end excluded): {days} ({document['store']})"
     if coverage.gaps:
         more = len(coverage.gaps) - SHOWN_GAPS
         listed = ", ".join(coverage.gaps[:SHOWN_GAPS]) + (f" and {more} more" if more > 0 else "")
         yield f"days without news: {listed}"
 
 
-def _parse_window(start: str, end: str) -> "Window":
+def _choose_window(start: datetime | None, end: datetime | None, held: "Window") -> "Window":
+    """Return the window asked for; a side that was not given is that of the store.
+
+    Raises:
+        UsageError: the window ends before it begins, or lies outside of what the store holds.
+    """
     from coreeval.schema import Window
 
-    first, last = parse_moment(start, "--start"), parse_moment(end, "--end")
+    first, last = start or held.start, end or held.end
     if first >= last:
         raise UsageError(
-            f"the window ends ({end}) before it begins ({start})",
-            where="--end",
-            hint="the end is the first day that is left out",
+            f"the window ends ({last:%Y-%m-%d}) before it begins ({first:%Y-%m-%d})",
+            where="--end" if end else "--start",
+            hint="the end is the first day that is left out; the store has news from "
+            f"{held.start:%Y-%m-%d} to {held.end:%Y-%m-%d}",
         )
     return Window(start=first, end=last)
 
@@ -144,14 +167,16 @@ def parse_language(code: str, option: str) -> str:
         raise UsageError(str(error), where=option) from None
 
 
-def parse_moment(text: str, option: str) -> datetime:
-    """Return the moment that an option names.
+def parse_moment(text: str | None, option: str) -> datetime | None:
+    """Return the moment that an option names; None if it was not given.
 
     Raises:
         UsageError: it is no date.
     """
     from coreeval.config.dates import as_utc
 
+    if text is None:
+        return None
     try:
         return as_utc(datetime.fromisoformat(text))
     except ValueError:

@@ -1,13 +1,16 @@
 """`coreeval gdelt sync` and `coverage`, as people and programs call them."""
 
+import io
 import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from coreeval.cli.gdelt import sync_lines
+from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 from coreeval.tools.gdelt.sync.sync import sync_folder
 from tests.cli.kit import Shell
@@ -63,6 +66,11 @@ def test_coverage_shows_days_and_gaps(shell: Shell, news: Path) -> None:
     (feed,) = document["feeds"]
     assert (feed["expected"], feed["present"], feed["articles"]) == (6, 4, 11)
     assert document["days"] == [{"day": "2026-10-04", "articles": 11}]
+    published = document["published"]
+    assert [row["day"] for row in published] == sorted(row["day"] for row in published)
+    searchable = sum(row["articles"] for row in published)
+    assert 0 < searchable == sum(document["precision"].values())
+    assert f"published: {searchable:,} searchable articles on {len(published)} days" in said.out
     assert document["bytes"] > 0
 
 
@@ -102,6 +110,28 @@ def test_a_sync_that_could_not_fetch_all_is_no_success(shell: Shell) -> None:
     assert f"not fetched         1   gkg {day:%Y-%m-%d} 12:00: HTTP 403" in said.out
     assert "gaps                1   batches" in said.out
     assert "go on: give the same command again" in said.out
+
+
+def test_a_large_download_is_agreed_to_first(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = ("gdelt", "sync", "--mirror", "https://mirror.example", "--store", "s")
+    refused = shell(*ask, "--days", "30", "--json")
+    assert refused.code == 2 and not (shell.folder / "s").exists()
+    assert "downloads about 14.0 GB" in refused.error["message"]
+    assert "--yes" in refused.error["hint"] and "--feeds gal" in refused.error["hint"]
+    begun = UsageError("the download begins")
+    monkeypatch.setattr("coreeval.tools.gdelt.sync.sync.sync_mirror", Mock(side_effect=begun))
+    for agreed in (
+        ("--days", "30", "--feeds", "gal"),
+        ("--days", "30", "--yes"),
+        ("--since", "last"),
+    ):
+        assert shell(*ask, *agreed, "--json").error["message"] == begun.message
+    typed = io.StringIO("n\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", typed)
+    declined = shell(*ask, "--since", "2026-01-01", "--until", "2026-01-31")
+    assert declined.code == 0 and "nothing was downloaded" in declined.out
+    assert "about 0.9 GB" in declined.err
 
 
 WRONG = {
@@ -183,6 +213,16 @@ def test_news_comes_with_its_date_and_its_address(shop: Shell) -> None:
     shown = shop("gdelt", "query", "harvest north rain", "--topic", *JUNE, "--store", "s").out
     assert "2026-06-12  Rain slows the harvest in the north\n" in shown
     assert "Farmers wait for a dry week." in shown
+
+
+def test_a_query_without_dates_asks_the_whole_store(shop: Shell) -> None:
+    said = shop("gdelt", "query", "Ferry Board", "--store", "s")
+    assert said.code == 0 and "2026-06-09  Ferry Board orders ten electric ferries" in said.out
+    assert "the window, 2026-06-09 to 2026-06-13 (end excluded): 3 articles on 3 days" in said.out
+    later = shop("gdelt", "query", "Ferry Board", "--start", "2026-06-10", "--store", "s", "--json")
+    assert [item["url"] for item in later.document["evidence"]] == ["https://b.example/1"]
+    after = shop("gdelt", "query", "Ferry Board", "--start", "2026-07-01", "--store", "s")
+    assert after.code == 2 and "the store has news from 2026-06-09 to 2026-06-13" in after.err
 
 
 def test_no_news_and_no_coverage_are_told_apart(shop: Shell) -> None:

@@ -136,6 +136,15 @@ def measure_coverage(
     )
 
 
+def count_publication_days(articles: ArticleColumns) -> dict[str, int]:
+    """Return the number of articles by day of publication, in all languages."""
+    days, counts = np.unique(articles.published // DAY_S, return_counts=True)
+    return {
+        f"{_from_epoch(day * DAY_S):%Y-%m-%d}": int(count)
+        for day, count in zip(days.tolist(), counts.tolist(), strict=True)
+    }
+
+
 def no_news_error(
     articles: ArticleColumns, worst: int, window: Window, news: str, language: str = ENGLISH
 ) -> KnowledgeError:
@@ -270,6 +279,12 @@ class LocalKnowledge:
         return measure_coverage(
             self._shelf.articles, self._worst, window, self._source, self._language
         )
+
+    def span(self) -> Window:
+        """Return the window from the first to the last article, in whole days."""
+        published = self._shelf.articles.published // DAY_S * DAY_S
+        end = _from_epoch(published.max()) + timedelta(days=1)
+        return Window(start=_from_epoch(published.min()), end=end)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.

@@ -70,8 +70,8 @@ class MirrorFeed:
     folder: str
     suffixes: Suffixes
     """The suffixes of the files of one batch; each is an archive of one file or a gzip file."""
-    a_day: str
-    """The size of one day's download."""
+    day_mb: float
+    """The size of one day's download in megabytes."""
     minutes: int = 1
     """The number of minutes of a batch at which there may be a file."""
     ready_after: timedelta = timedelta(minutes=-11)
@@ -99,23 +99,23 @@ class MirrorFeed:
 
 
 MIRRORED: dict[Feed, MirrorFeed] = {
-    "gkg": MirrorFeed(folder="gdeltv2", suffixes=(".gkg.csv.zip",), a_day="420 MB"),
+    "gkg": MirrorFeed(folder="gdeltv2", suffixes=(".gkg.csv.zip",), day_mb=420),
     "gkg_translated": MirrorFeed(
-        folder="gdeltv2", suffixes=(".translation.gkg.csv.zip",), a_day="about 400 MB"
+        folder="gdeltv2", suffixes=(".translation.gkg.csv.zip",), day_mb=420
     ),
     "gal": MirrorFeed(
         folder="gdeltv3/gal",
         suffixes=(".gal.json.gz",),
-        a_day="about 30 MB",
+        day_mb=30,
         minutes=GAL_MINUTES,
         ready_after=timedelta(minutes=30),
     ),
-    "events": MirrorFeed(folder="gdeltv2", suffixes=(".export.CSV.zip",), a_day="8 MB"),
-    "mentions": MirrorFeed(folder="gdeltv2", suffixes=(".mentions.CSV.zip",), a_day="9 MB"),
+    "events": MirrorFeed(folder="gdeltv2", suffixes=(".export.CSV.zip",), day_mb=8),
+    "mentions": MirrorFeed(folder="gdeltv2", suffixes=(".mentions.CSV.zip",), day_mb=9),
     "current_events": MirrorFeed(
         folder="",
         suffixes=(),
-        a_day="about 0.1 MB",
+        day_mb=0.1,
         ready_after=timedelta(),
         step=timedelta(days=1),
         patience=timedelta(days=2),
@@ -129,6 +129,12 @@ GDELT's mirror."""
 PORTAL_FEEDS: tuple[Feed, ...] = ("current_events",)
 SIGNAL_FEEDS: tuple[Feed, ...] = ("events", "mentions")
 USUAL_FEEDS: tuple[Feed, ...] = ("gkg", "gal", "events", "mentions")
+
+
+def estimate_download_mb(feeds: Sequence[Feed], start: datetime, end: datetime) -> float:
+    """Return about how many megabytes the feeds have between two moments; 0 if none fit between."""
+    days = max(0.0, (end - start) / timedelta(days=1))
+    return days * sum(MIRRORED[feed].day_mb for feed in feeds)
 
 
 def parse_feeds(names: str) -> tuple[Feed, ...]:

@@ -1,0 +1,194 @@
+"""`coreeval gdelt coverage`: what a news store holds, by time of publication and by crawl day."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coreeval.cli.gdelt_query import StoreOption, find_store
+from coreeval.cli.output import AsJson, Document, brief, note, show
+
+if TYPE_CHECKING:
+    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
+
+
+MOST_DAYS = 45
+"""Most days shown one by one; longer spans are shown by month."""
+_BAR = 10
+_LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
+_WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
+Json = Mapping[str, Any]
+
+
+def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
+    """Show which days the store has, and where it has gaps."""
+    from coreeval.tools.clock import utc_now
+    from coreeval.tools.gdelt.index.store_catalog import (
+        StoreLayout,
+        describe_unsearchable,
+        list_parts,
+        open_catalog,
+    )
+    from coreeval.tools.gdelt.sync.batches import measure_store_coverage
+    from coreeval.tools.gdelt.sync.store_ledger import open_ledger
+
+    place = store or find_store()
+    layout = StoreLayout(place)
+    layout.require()
+    with open_ledger(layout.ledger) as ledger:
+        found = measure_store_coverage(ledger, utc_now())
+    with open_catalog(place) as catalog:
+        if unsearchable := describe_unsearchable(catalog):
+            note(unsearchable)
+        searchable = bool(list_parts(catalog))
+    document = {**coverage_document(place, found), **_published(place, searchable)}
+    show(document, as_json, lambda: "\n".join(coverage_lines(document)))
+
+
+def _published(store: Path, searchable: bool) -> Document:
+    """Return what can be searched, by day of publication and by how certain its time is."""
+    from contextlib import closing
+
+    from coreeval.tools.gdelt.index.news_index import NewsIndex
+    from coreeval.tools.gdelt.local import count_publication_days
+
+    if not searchable:
+        return {"published": [], "precision": {}}
+    with closing(NewsIndex(store)) as index:
+        days, precision = count_publication_days(index.articles), index.stats().precision
+    return {
+        "published": [{"day": day, "articles": count} for day, count in days.items()],
+        "precision": dict(precision),
+    }
+
+
+def coverage_document(store: Path, found: "StoreCoverage") -> Document:
+    """Return the output of `coverage --json`."""
+    from coreeval.tools.gdelt.sync.feeds import HOLES
+
+    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
+    return {
+        "store": str(store),
+        "articles": sum(found.days.values()),
+        "days": [{"day": day, "articles": count} for day, count in found.days.items()],
+        "feeds": [_feed_document(feed) for feed in found.feeds],
+        "holes": [
+            {"start": _minute(hole.start), "end": _minute(hole.end), "batches": hole.batches,
+             "reason": hole.reason}
+            for hole in HOLES
+        ],
+        "segments": found.segments,
+        "bytes": size,
+        "ignored": dict(found.ignored),
+    }  # fmt: skip
+
+
+def _feed_document(feed: "FeedCoverage") -> Json:
+    return {
+        "feed": feed.feed,
+        "source": _source(feed.feed),
+        "files": feed.files,
+        "rows": feed.rows,
+        "articles": feed.articles,
+        "bad": dict(feed.bad),
+        "expected": feed.batch_count,
+        "present": feed.present,
+        "days": [asdict(day) for day in feed.days],
+        "gaps": [_gap_document(gap) for gap in feed.gaps],
+    }
+
+
+def _gap_document(gap: "Gap") -> Json:
+    return {
+        "start": _minute(gap.start),
+        "end": _minute(gap.end),
+        "batches": gap.batches,
+        "why": gap.why,
+        "known_hole": gap.hole.reason if gap.hole else None,
+    }
+
+
+def _minute(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")
+
+
+def coverage_lines(document: Json) -> Iterator[str]:
+    """Yield a store's coverage as a table, with one line per day or month."""
+    days, size = document["days"], document["bytes"]
+    a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if days else ""
+    yield (
+        f"{document['articles']:,} articles of {len(days):,} days of crawl in"
+        f" {brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
+    )
+    yield ""
+    yield from _published_lines(document)
+    for feed in document["feeds"]:
+        yield ""
+        yield from _feed_lines(feed)
+    yield ""
+    yield "known holes of GDELT's archive, in every store:"
+    for hole in document["holes"]:
+        yield f"  {_format_span(hole)}  {hole['reason']}"
+
+
+def _published_lines(document: Json) -> Iterator[str]:
+    """Yield when the news was published that a run can be offered."""
+    days = document["published"]
+    if not days:
+        yield "published: nothing that can be searched"
+        return
+    count, first, last = sum(row["articles"] for row in days), days[0]["day"], days[-1]["day"]
+    yield f"published: {count:,} searchable articles on {len(days):,} days, {first} to {last}"
+    grouped = [(name, sum(row["articles"] for row in rows)) for name, rows in _group_days(days)]
+    most = max(articles for _, articles in grouped)
+    for name, articles in grouped:
+        yield f"  {name:<10}  {'#' * max(1, round(_BAR * articles / most)):<{_BAR}}  {articles:>9,}"
+    yield "  time of publication: " + ", ".join(
+        f"{kind} {articles:,}" for kind, articles in document["precision"].items()
+    )
+
+
+def _feed_lines(feed: Json) -> Iterator[str]:
+    bad, unit = sum(feed["bad"].values()), _unit(feed["feed"])
+    named = feed["feed"] + _LICENCES.get(feed["source"], "")
+    yield (
+        f"{named}: {feed['files']:,} files, {feed['rows']:,} rows"
+        + (f", {bad:,} bad" if bad else "")
+        + (f"; {feed['present']:,} of {feed['expected']:,} {unit}" if feed["expected"] else "")
+    )
+    dated = any(row["articles"] for row in feed["days"])  # not so if files of no one batch gave all
+    for name, rows in _group_days(feed["days"]):
+        counted = f"  {sum(row['articles'] for row in rows):>9,} rows" if dated else ""
+        yield f"  {name:<10}  {_share(rows)}{counted}"
+    for gap in feed["gaps"]:
+        absent = "there is none" if unit == "days" and gap["why"] == "missing" else ""
+        why = gap["known_hole"] or absent or _WHY[gap["why"]]
+        yield f"  gap {_format_span(gap)}  {gap['batches']:,} {unit}: {why}"
+
+
+def _unit(feed: str) -> str:
+    return "days" if _source(feed) == "current_events" else "batches"
+
+
+def _source(feed: str) -> str:
+    """Return the source of the evidence that a feed brings."""
+    return feed if feed == "current_events" else "gdelt"
+
+
+def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:
+    length = 10 if len(days) <= MOST_DAYS else 7
+    by_name = groupby(days, key=lambda row: row["day"][:length])
+    return [(name, list(rows)) for name, rows in by_name]
+
+
+def _share(rows: Sequence[Json]) -> str:
+    """Return a bar and the number of batches present out of those expected."""
+    expected, present = (sum(row[key] for row in rows) for key in ("expected", "present"))
+    full = round(_BAR * present / expected) if expected else 0
+    return f"{'#' * full:.<{_BAR}} {present:>5,}/{expected:<5,}"
+
+
+def _format_span(found: Json) -> str:
+    return " to ".join(found[key][:16].replace("T", " ") for key in ("start", "end"))
