@@ -33,7 +33,6 @@ COMMANDS = (
 )  # fmt: skip
 """Commands and command groups in the order of the help; each has a module in `coreeval.cli`."""
 HOMES = {
-    "init": "demo",
     "push": "export",
     "resume": "refresh",
     "retry": "refresh",

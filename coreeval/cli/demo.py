@@ -1,15 +1,14 @@
-"""`coreeval demo`: the main job on bundled data, offline. `coreeval init`: a commented config."""
+"""`coreeval demo`: the main job on bundled data, offline."""
 
 import json
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coreeval.cli.output import AsJson, Document, brief, command, show
-from coreeval.errors import RunError, UsageError
+from coreeval.errors import RunError
 from coreeval.evaluation.detectors import SUMMARIES
 from coreeval.graph.bundled import RecordedKind
 from coreeval.tools.clock import utc_now
@@ -148,30 +147,3 @@ def _find_example(run: "RunSummary") -> str:
     with RunStore.open(run.run_dir / "run.db", now=utc_now) as store:
         ended = list(store.sample_results(["accepted"])) or list(store.sample_results())
         return max(ended, key=lambda one: one.result.attempts).sample.id
-
-
-NAME = "coreeval.yaml"
-
-
-def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", file_okay=False, help="Where to write it.")
-    ] = Path(),
-    as_json: AsJson = False,
-) -> None:
-    """Write a commented config to start from."""
-    path = folder / NAME
-    template = resources.files("coreeval.cli").joinpath("coreeval.yaml")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8") as file:  # follows no link, not even a dangling one
-            file.write(template.read_text(encoding="utf-8"))
-    except FileExistsError:
-        raise UsageError(
-            "there is a config here already", where=str(path), hint="edit it, or name another DIR"
-        ) from None
-    show(
-        {"config": str(path)},
-        as_json,
-        lambda: f"wrote {path}\nnext: put your paths in, then: {command('validate', path)}",
-    )

@@ -237,7 +237,7 @@ def _object(text: str) -> dict[str, object] | str:
 
 def _keys(path: Path) -> list[str]:
     """Return the keys of a file's first objects, in order of first appearance."""
-    objects = list(islice(_objects(path), PEEKED))
+    objects = list(islice(read_objects(path), PEEKED))
     if objects:
         return list(dict.fromkeys(key for found in objects for key in found))
     if not any(line.raw.strip() for line in read_lines(path)):
@@ -249,7 +249,8 @@ def _keys(path: Path) -> list[str]:
     )
 
 
-def _objects(path: Path) -> Iterator[dict[str, object]]:
+def read_objects(path: Path) -> Iterator[dict[str, object]]:
+    """Yield the JSON objects of a JSON Lines file; other lines are skipped."""
     found = (_object(line.raw) for line in read_lines(path) if line.valid)
     return (value for value in found if isinstance(value, dict))
 

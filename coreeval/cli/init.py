@@ -1,0 +1,298 @@
+"""`coreeval init`: a commented config to start from, and with `--data` the task of a table."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import ValidationError
+
+from coreeval.cli.output import AsJson, brief, command, show
+from coreeval.errors import UsageError
+from coreeval.tools.clock import utc_now
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.benchmarks.table_guess import TableGuess
+
+
+CONFIG, TASK = "coreeval.yaml", "task.yaml"
+FIRST_DAYS = 30
+"""The days of news of a first window."""
+_OWN_TARGET = '    - {model: "offline:classifier"}'
+MOST_SHOWN = 6
+"""Most labels that are listed on the terminal."""
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", file_okay=False, help="Where to write it.")
+    ] = Path(),
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="A labelled CSV, TSV or JSON Lines file."),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="COLUMN", help="With --data: a column of text; repeatable."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="COLUMN", help="With --data: the column of the label."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="VALUE=NAME,…",
+            help="With --data: names of labels that are numbers, such as 0=negative,1=positive.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="PROVIDER:NAME", help="The model that plays the roles and is tested."
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="With --model: its OpenAI-compatible API."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented config; with --data FILE, for a table."""
+    if data is None and (text or label or labels):
+        raise UsageError("--text, --label and --labels need --data FILE", where="coreeval init")
+    if base_url and model is None:
+        raise UsageError("--base-url needs --model PROVIDER:NAME", where="coreeval init")
+    lines, told, task = dict[str, str](), list[str](), None
+    if data:
+        found = _guess(data, text or (), label)
+        task = _task_text(data, found, _parse_names(found, labels))
+        lines, told = _data_lines(data, found, folder), list(_guess_lines(data, found))
+    if model:
+        lines |= _model_lines(model, base_url)
+    path = folder / CONFIG
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_taken(folder / TASK if task else path)
+    _write_new(path, _replace_lines(_template(), lines))
+    if task:
+        _write_new(folder / TASK, task)
+    told += _next_lines(folder, bool(task))
+    show(
+        {"config": str(path), "task": str(folder / TASK) if task else None},
+        as_json,
+        lambda: "\n".join(told),
+    )
+
+
+def _template() -> str:
+    """Return the commented config, with a window that starts some days ago."""
+    text = resources.files("coreeval.cli").joinpath(CONFIG).read_text(encoding="utf-8")
+    start = utc_now() - timedelta(days=FIRST_DAYS)
+    return text.replace("{start: 2026-01-01,", f"{{start: {start:%Y-%m-%d},")
+
+
+def _replace_lines(config: str, lines: Mapping[str, str]) -> str:
+    """Return the config with other lines in place of those that start in these ways."""
+    for start, line in lines.items():
+        found = re.search(rf"(?m)^{re.escape(start)}.*$", config)
+        assert found, f"the template has a line {start!r}"
+        config = config[: found.start()] + line + config[found.end() :]
+    return config
+
+
+def _quote(value: object) -> str:
+    """Return a value in YAML, of which JSON is a part."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _flow(values: Mapping[str, str]) -> str:
+    """Return a mapping in YAML, on one line."""
+    return "{" + ", ".join(f"{key}: {_quote(value)}" for key, value in values.items()) + "}"
+
+
+def _model_lines(model: str, base_url: str | None) -> dict[str, str]:
+    """Return the lines of a model that plays all roles and is tested.
+
+    Raises:
+        UsageError: there is no such provider, or the address cannot be used.
+    """
+    from coreeval.config import ModelConfig
+
+    values = {"model": model} | ({"base_url": base_url} if base_url else {})
+    try:
+        ModelConfig.model_validate(values)
+    except ValidationError as error:
+        told = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(told, where="--model, --base-url") from None
+    return {
+        "  default: offline": f"  default: {_flow(values)}",
+        "  targets:": "  targets:",
+        _OWN_TARGET: f"    - {_flow(values)}   # cutoff: 2026-03-01 says what it cannot know",
+    }
+
+
+# -- a table of one's own -------------------------------------------------------------------------
+
+
+def _guess(data: Path, texts: Sequence[str], label: str | None) -> "TableGuess":
+    from coreeval.evaluation.benchmarks.table_guess import guess_table
+
+    return guess_table(data, texts=texts, label=label)
+
+
+def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
+    """Return the name of each value of the label.
+
+    Raises:
+        UsageError: labels are numbers without names, or a name is of no value.
+    """
+    pairs = [pair.partition("=") for pair in stated.split(",")] if stated else []
+    names = {value.strip(): name.strip() for value, _, name in pairs}
+    if unknown := [value for value in names if value not in found.labels]:
+        raise UsageError(
+            f"the column {found.label!r} has no value {unknown[0]!r}",
+            where="--labels",
+            hint=f"its values are {', '.join(found.labels)}",
+        )
+    unnamed = [value for value in found.labels if _is_number(value) and not names.get(value)]
+    if unnamed:
+        example = ",".join(f"{value}=NAME" for value in found.labels)
+        raise UsageError(
+            f"the labels of the column {found.label!r} are numbers: say what they mean",
+            where="coreeval init",
+            hint=f"--labels {example}",
+        )
+    return {value: names.get(value) or value for value in found.labels}
+
+
+def _is_number(value: str) -> bool:
+    return re.fullmatch(r"-?\d+(?:\.0+)?", value) is not None
+
+
+def _field_names(found: "TableGuess") -> dict[str, str]:
+    """Return the file's columns by the names of the task's fields."""
+    from coreeval.tasks.task_file import RESERVED_NAMES
+
+    named = dict[str, str]()
+    for number, column in enumerate(found.texts, start=1):
+        usable = column.isidentifier() and column.isascii() and column not in RESERVED_NAMES
+        named[column if usable else f"text{number if len(found.texts) > 1 else ''}"] = column
+    return named
+
+
+def _slug(data: Path) -> str:
+    """Return a file's name as a name of a task and a run."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", data.stem).strip("-._") or "benchmark"
+
+
+def _data_lines(data: Path, found: "TableGuess", folder: Path) -> dict[str, str]:
+    """Return the lines of a table; it has no train split, on which a target could be fitted."""
+    columns = {ours: theirs for ours, theirs in _field_names(found).items() if ours != theirs}
+    if found.label != "label":
+        columns["label"] = found.label
+    path = data.resolve()
+    if path.is_relative_to(folder.resolve()):
+        path = path.relative_to(folder.resolve())
+    lines = {
+        "name: ": f"name: {_quote(_slug(data))}",
+        "task: ": f"task: {TASK}",
+        "  format: ": f"  format: {found.format}",
+        "  path: ": f"  path: {_quote(str(path))}",
+        _OWN_TARGET: '    # - {model: "openai:gpt-x"}',
+        "  targets:": "  targets: []            # the models under test, as in the next lines",
+    }
+    if columns:
+        lines["  # columns: "] = f"  columns: {_flow(columns)}   # our name -> the file's column"
+    return lines
+
+
+def _task_text(data: Path, found: "TableGuess", names: Mapping[str, str]) -> str:
+    """Return the task file of a table.
+
+    Raises:
+        UsageError: a label's name cannot be used.
+    """
+    import yaml
+
+    from coreeval.tasks.task_file import TaskFile, parse_task_file
+
+    text = "\n".join(_task_lines(data, found, names)) + "\n"
+    parsed = parse_task_file(yaml.safe_load(text))
+    if not isinstance(parsed, TaskFile):
+        raise UsageError(parsed[0].message, where=str(data), hint=parsed[0].hint)
+    return text
+
+
+def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> Iterator[str]:
+    fields, kind = tuple(_field_names(found)), "tweet" if found.tweets else "text"
+    what = found.label.replace("_", " ").replace("$", "$$")
+    about = f"The {what} of a {kind} of {data.name}."
+    ask = "Which label fits" if what in ("label", "labels") else f"What is the {what} of"
+    shown = "\n".join(f"{name}: ${name}" if len(fields) > 1 else f"${name}" for name in fields)
+    templates = (
+        f"{shown}\n\n{ask} this {kind}? Answer with one of these labels: $labels.",
+        f"Label the {kind} with one of $labels and nothing else.\n\n{shown}",
+    )
+    yield "# What each role knows about the benchmark (docs/tasks.md). The clearer the meanings,"
+    yield "# the better judges agree with the labels: say when a text has each of them."
+    yield f"name: {_quote(_slug(data))}"
+    yield f"description: {_quote(about)}"
+    yield f"fields: {_quote(list(fields))}"
+    yield f"text_kind: {'tweet' if found.tweets else 'sentence'}"
+    yield "labels:"
+    for number, (value, name) in enumerate(names.items()):
+        own = int(float(value)) if all(map(_is_number, names)) else number
+        meaning = _quote(f"the {what} is {name.replace('_', ' ')}")
+        yield f"  - {{id: {own}, name: {_quote(name)}, meaning: {meaning}}}"
+    yield f"question: {_quote(f'{ask} this {kind}?')}"
+    yield "templates:"
+    yield from (f"  - {_quote(template)}" for template in templates)
+
+
+def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
+    shown = [f"{value} ({count:,})" for value, count in list(found.labels.items())[:MOST_SHOWN]]
+    more = f" and {len(found.labels) - MOST_SHOWN} more" * (len(found.labels) > MOST_SHOWN)
+    yield f"{brief(data)}: {found.rows:,} rows"
+    yield f"  text:   {', '.join(found.texts)}"
+    yield f"  label:  {found.label}: {', '.join(shown)}{more}"
+    yield "  is a column wrong? delete both files, and give --text COLUMN and --label COLUMN"
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def _refuse_taken(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        raise _taken(path)
+
+
+def _taken(path: Path) -> UsageError:
+    what = "config" if path.name == CONFIG else "task file"
+    return UsageError(
+        f"there is a {what} here already", where=str(path), hint="edit it, or name another DIR"
+    )
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:  # follows no link, not even a dangling one
+            file.write(text)
+    except FileExistsError:
+        raise _taken(path) from None
+
+
+def _next_lines(folder: Path, has_task: bool) -> Iterator[str]:
+    yield f"wrote {folder / CONFIG}"
+    if has_task:
+        yield f"wrote {folder / TASK}: read it, and say what each label means"
+    else:
+        yield "put the path of your benchmark in"
+    go = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])} && "
+    yield f"next: {go}coreeval gdelt sync --days 3 --feeds gal   # news, about 90 MB"
+    yield f"then: {command('validate', CONFIG)}"

@@ -1,0 +1,105 @@
+"""`coreeval init --data`: a config and a task file for a table, which validate accepts."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.cli.init import CONFIG, TASK
+from coreeval.config import load_config
+from coreeval.tasks import load_task
+from tests.cli.kit import DEMO, Shell
+
+MODEL = ("--model", "openai:qwen3", "--base-url", "http://127.0.0.1:8000/v1")
+ROWS = [
+    ("7", "So glad the ferry sails again! #happy", "joy"),
+    ("8", 'They "forgot" the bill, again', "anger"),
+    ("9", "No tickets left @user", "anger"),
+]
+
+
+def csv_text(*names: str) -> str:
+    """Return a table with these columns: an id, the text, the label."""
+    cells = [names, *ROWS]
+    return "\n".join(",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in cells)
+
+
+def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
+    shell.write("my tweets.csv", csv_text("id", "The tweet", "emotion"))
+    said = shell("init", "new", "--data", "my tweets.csv", *MODEL)
+    assert said.code == 0
+    assert "text:   The tweet" in said.out and "emotion: anger (2), joy (1)" in said.out
+    assert "next: cd new && coreeval gdelt sync" in said.out
+    config = load_config(shell.folder / "new" / CONFIG)
+    task = load_task(config.task)
+    assert (task.name, task.fields, task.text_kind) == ("my-tweets", ("text",), "tweet")
+    assert [label.name for label in task.labels] == ["anger", "joy"]
+    assert task.question == "What is the emotion of this tweet?"
+    assert config.models.default.model == config.models.targets[0].model == "openai:qwen3"
+    checks = shell(
+        "validate", f"new/{CONFIG}", "--set", f"knowledge.path={json.dumps(str(DEMO / 'news'))}",
+        "--set", "knowledge.window={start: 2025-08-01, end: 2026-10-01}", "--json",
+    ).document["checks"]  # fmt: skip
+    held = {check["name"]: check for check in checks}
+    assert held["benchmark"]["found"][0] == "3 samples, 0 bad rows"
+    assert held["task and window"]["ok"] and held["news"]["ok"]
+
+
+def test_labels_that_are_numbers_are_named(shell: Shell) -> None:
+    rows = [{"headline": f"Shares rose {n} %", "direction": n % 2, "n": n} for n in range(9)]
+    shell.write("data.jsonl", "\n".join(map(json.dumps, rows)))
+    refused = shell("init", "--data", "data.jsonl", "--json")
+    assert refused.code == 2 and not (shell.folder / CONFIG).exists()
+    assert "--labels 0=NAME,1=NAME" in refused.error["hint"]
+    said = shell("init", "--data", "data.jsonl", "--labels", "0=down,1=up", "--json")
+    assert said.document == {"config": CONFIG, "task": TASK}
+    task = load_task(str(shell.folder / TASK))
+    assert [(label.id, label.name) for label in task.labels] == [(0, "down"), (1, "up")]
+    assert task.fields == ("headline",)
+    written = yaml.safe_load((shell.folder / CONFIG).read_text("utf-8"))
+    assert written["dataset"]["columns"] == {"label": "direction"}
+    assert written["models"] == {"default": "offline", "targets": []}
+
+
+def test_columns_may_be_named(shell: Shell) -> None:
+    rows = "\n".join(f"one {n}\ttwo {n}\t{'yes' if n % 2 else 'no'}\tlong {n}" for n in range(8))
+    shell.write("pairs.tsv", f"a\tb\tsame\tnote\n{rows}\n")
+    said = shell("init", "--data", "pairs.tsv", "--text", "a", "--text", "b", "--label", "same")
+    assert said.code == 0
+    task = load_task(str(shell.folder / TASK))
+    assert task.fields == ("a", "b") and "a: $a\nb: $b" in task.templates[0]
+
+
+WRONG = {
+    "there is no such file": ("--data", "gone.csv"),
+    "need --data": ("--label", "emotion"),
+    "needs --model": ("--base-url", "http://127.0.0.1:8000/v1"),
+    "is not looked into": ("--data", "t.parquet"),
+    "not clear which column": ("--data", "t.csv"),
+    "no column 'mood'": ("--data", "t.csv", "--label", "mood"),
+    "has 3 values; labels are": ("--data", "three.csv", "--label", "id"),
+    "no value 'calm'": ("--data", "t.csv", "--label", "mark", "--labels", "calm=x"),
+    "the label is the only column": ("--data", "one.csv"),
+    "the file has no rows": ("--data", "none.csv"),
+    "'unclear' is what a judge says": ("--data", "bad.csv"),
+    "task file here already": ("--data", "good.csv"),
+}
+
+
+@pytest.mark.parametrize(("message", "options"), WRONG.items(), ids=WRONG)
+def test_what_cannot_be_used_is_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, message: str, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("coreeval.evaluation.benchmarks.table_guess.MOST_LABELS", 2)
+    shell.write("t.parquet", "PAR1")
+    shell.write("t.csv", csv_text("id", "body", "mark"))
+    shell.write("three.csv", csv_text("id", "body", "mark"))
+    shell.write("one.csv", "label\na\nb\n")
+    shell.write("none.csv", "text,label\n")
+    shell.write("bad.csv", "text,label\na,unclear\nb,clear\n")
+    shell.write("good.csv", "text,label\na,no\nb,yes\n")
+    taken = shell.write(TASK, "mine")
+    said = shell("init", *options, "--json")
+    assert said.code == 2 and message in said.error["message"] + said.error["hint"]
+    assert Path(taken).read_text("utf-8") == "mine" and not (shell.folder / CONFIG).exists()
