@@ -223,7 +223,7 @@ def merge_results(
     for query in ordered:
         found = retrieval.by_query.get(query.id, ())
         fresh = [item for item in found if is_free(item)]
-        near = [item for item in fresh if _is_near(query, item)]
+        near = [item for item in fresh if has_most_words(query, item)]
         known = {item.id for item in near}
         close.append(near)
         loose.append([item for item in fresh if item.id not in known])
@@ -235,7 +235,7 @@ def merge_results(
     return {item: best.get(item, "structure") for item in islice(_drop_repeats(turns), limit)}
 
 
-def _is_near(query: EntityQuery, item: Evidence) -> bool:
+def has_most_words(query: EntityQuery, item: Evidence) -> bool:
     """Return whether an item has a query's name, or most words of its topic."""
     asked = find_content_stems(query.text, item.language)
     if query.rung in ("named", "alias") or not asked:

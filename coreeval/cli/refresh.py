@@ -8,6 +8,7 @@ import typer
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.batch_output import batch_document, batch_lines
+from coreeval.cli.no_result import explain_no_result
 from coreeval.cli.options import (
     LARGEST_COUNT,
     BudgetOption,
@@ -96,7 +97,7 @@ def refresh(
                 overrides=overrides,
                 parent=release,
                 stale_after=stale_after,
-                around=RunHooks(watch=watch, waits=wait),
+                around=RunHooks(watch=watch, waits=wait, remark=note),
             )
 
     _finish(with_trusted_endpoints(trust_endpoints, begin), as_json)
@@ -220,6 +221,7 @@ def summary_document(done: "RunSummary") -> Document:
         "estimate": _estimate_error(manifest),
         "comparability": _comparability(done),
         "offline_roles": list_offline_roles(manifest),
+        "remark": explain_no_result(done.run_dir, manifest),
         "batches": batch_document(_read_batches(done)),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
@@ -251,6 +253,8 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.failed:
         yield f"again:   {command('retry', run)}"
     yield from offline_lines(list_offline_roles(manifest))
+    if remark := explain_no_result(run, manifest):
+        yield remark
 
 
 def _comparability(done: "RunSummary") -> Document | None:

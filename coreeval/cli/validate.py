@@ -67,8 +67,13 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
         yield _failed("task and window", error)
         return
     yield _check("task and window", lambda: _window(setup))
-    yield _check("benchmark", lambda: _benchmark(setup))
-    yield _check("news", lambda: _news(setup, path))
+    needed = [
+        _check("benchmark", lambda: _benchmark(setup)),
+        _check("news", lambda: _news(setup, path)),
+    ]
+    if all(check["ok"] for check in needed):
+        needed.append(_check("samples with news", lambda: _outlook(setup, path)))
+    yield from (check for check in needed if check["found"] or not check["ok"])
     yield _check("models", lambda: _models(setup, path))
     some = (
         _check("sample limit", lambda: describe_sample_limit(config)),
@@ -162,6 +167,17 @@ def _news(setup: "Setup", config: Path) -> list[str]:
     return found
 
 
+def _outlook(setup: "Setup", config: Path) -> list[str]:
+    from contextlib import closing
+
+    from coreeval.graph.inputs import open_news
+    from coreeval.graph.news_outlook import find_outlook_lines
+    from coreeval.tools.workspace import workspace_for
+
+    with closing(open_news(setup, workspace_for(config.resolve().parent))) as news:
+        return find_outlook_lines(setup, news)
+
+
 def _endpoints(config: "Config", path: Path) -> list[str]:
     """Return which variables a run would send where, and whether that was approved."""
     from coreeval.tools.endpoints import is_agreed, run_pairs
@@ -180,6 +196,7 @@ _NOT_TRUSTED = "not sent yet; a run asks first, or takes --trust-endpoints"
 
 def _models(setup: "Setup", config: Path) -> list[str]:
     from coreeval.config import ROLES
+    from coreeval.graph.news_outlook import OFFLINE_REMARK, WARNING, is_demonstration
     from coreeval.graph.setup import check_models
     from coreeval.tools.workspace import workspace_for
 
@@ -190,7 +207,9 @@ def _models(setup: "Setup", config: Path) -> list[str]:
         players.setdefault(models.for_role(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     judges = [f"judge of defences: {judge.model}" for judge in setup.config.detect.judges]
-    return [*roles, *(f"target: {target.model}" for target in models.targets), *judges]
+    targets = [f"target: {target.model}" for target in models.targets]
+    demonstration = [f"{WARNING}{OFFLINE_REMARK}"] if is_demonstration(setup.config) else []
+    return [*roles, *targets, *judges, *demonstration]
 
 
 def _prices(config: "Config") -> list[str]:
@@ -258,8 +277,12 @@ def _words(document: Document, run: str) -> Iterator[str]:
         error = check["error"]
         for line in (*check["found"], *(_error_lines(error) if error else ())):
             yield "    " + line.replace("\n", "\n    ")
+    warned = sum(
+        line.startswith("warning: ") for each in document["checks"] for line in each["found"]
+    )
     if document["ok"]:
-        yield f"everything holds; next: {run}"
+        held = f"it can run; warnings: {warned}" if warned else "everything holds"
+        yield f"{held}; next: {run}"
     else:
         yield "not ready: see the lines marked NOT"
 

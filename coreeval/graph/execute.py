@@ -1,7 +1,7 @@
 """Executes a run: builds its context, runs the graph, and leaves the manifest as the run stands."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -45,6 +45,8 @@ class RunHooks:
     """Whether to wait for batches; if not, a run whose questions wait for them ends."""
     first_look_s: float = 5.0
     """Seconds until the first look at batches that are waited for; later ones are rarer."""
+    remark: Callable[[str], None] | None = None
+    """Receives what to know of the news and of offline roles before a new run starts."""
     live: bool = False
     """Whether to ask what is left without batches, even if the config says otherwise."""
 

@@ -20,6 +20,7 @@ from coreeval.graph.execute import (
     open_store,
 )
 from coreeval.graph.inputs import describe_news, open_news
+from coreeval.graph.news_outlook import list_remarks
 from coreeval.graph.refresh import describe_control
 from coreeval.graph.run_detectors import check_detectors
 from coreeval.graph.run_origin import (
@@ -115,6 +116,9 @@ def refresh(
     source = describe_source(path, overrides)
     before = find_followed_release(lineage, setup, workspace) if lineage else None
     manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
+    if around.remark:
+        for remark in list_remarks(setup, workspace, limit):
+            around.remark(remark)
     with lock_run(files):
         _refuse_taken(files)
         _keep_config(files, loaded)

@@ -1,6 +1,7 @@
 """A run as its user sees it: what is printed, what is refused, how it goes on."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 import yaml
 from filelock import FileLock
 
+from coreeval.cli.no_result import explain_no_result
+from coreeval.runs.manifest import read_manifest
 from tests.cli.kit import DEMO, Shell
 
 PROGRAM = Path(sys.executable).parent / "coreeval"
@@ -39,12 +42,44 @@ def test_words_and_document_agree(shell: Shell) -> None:
     assert said.out.startswith("complete: 2 samples\n")
     assert "coreeval trace r\n" in said.out
     assert "offline: every role played by rules" in said.out
+    before, _, after = said.err.partition("plan\n")
+    assert "the offline roles are a demonstration: of 300 real tweets they rewrote 7" in before
+    assert "of 2 samples mention something that this news is about" in before and after
     again = shell("refresh", config, "--limit", "2", "--run-dir", "s", "--json")
     assert again.code == 0
     counts = again.document["counts"]
     assert counts.pop("total") == 2 == sum(counts.values())
     for name in ("dataset", "report"):
         assert Path(again.document[name]).exists()
+
+
+ENDED = {
+    "no_knowledge": r"fitted it \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
+    "rejected_facts": "coreeval prompts try",
+    "label_unrecoverable": "what each label means",
+    "unsafe": "docs/safety.md",
+    "failed": "coreeval retry RUN",
+}
+
+
+def test_a_run_that_accepted_nothing_says_why(finished: Path) -> None:
+    manifest = read_manifest(finished / "manifest.json")
+
+    def explain(**counts: int) -> str | None:
+        total = {"total": sum(counts.values())}
+        changed = manifest.model_copy(update={"counts": total | counts})
+        return explain_no_result(finished, changed)
+
+    for ended, told in ENDED.items():
+        said = explain(**{ended: 3, "rejected_form": 1}, accepted=0)
+        assert said and said.startswith(
+            f"nothing was accepted: 3 of 4 samples ended with {ended}, "
+        )
+        assert re.search(told, said) and said.endswith(f" --outcome {ended}")
+    assert explain(no_knowledge=3, accepted=1) is None
+    assert explain() is None
+    stopped = manifest.model_copy(update={"status": "interrupted", "counts": {"failed": 1}})
+    assert explain_no_result(finished, stopped) is None
 
 
 def test_a_directory_takes_one_run(shell: Shell, copied: Path) -> None:

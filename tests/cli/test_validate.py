@@ -1,6 +1,7 @@
 """`coreeval validate` lists everything at once and spends nothing."""
 
 import json
+import re
 
 import pytest
 
@@ -12,8 +13,28 @@ def test_a_good_config_says_what_comes_next(shell: Shell) -> None:
     assert said.code == 0
     assert [line for line in said.out.splitlines() if line.startswith("NOT")] == []
     assert "24 samples, 0 bad rows" in said.out
-    assert said.out.endswith("everything holds; next: coreeval refresh trial.yaml\n")
+    assert "warning: the offline roles are a demonstration: of 300 real tweets they" in said.out
+    assert re.search(
+        r"\n    1\d of 24 samples mention something that this news is about \(", said.out
+    )
+    assert said.out.endswith("it can run; warnings: 1; next: coreeval refresh trial.yaml\n")
     assert not (shell.folder / ".coreeval" / "calls.db").exists()
+
+
+def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    changes = {"models.default": "openai:gpt-x", "detect.evaluate": False}
+    held = shell("validate", shell.config(changes))
+    assert held.out.endswith("everything holds; next: coreeval refresh trial.yaml\n")
+    window = {"start": "2025-08-01", "end": "2025-08-12"}
+    thin = shell("validate", shell.config(changes | {"knowledge.window": window})).out
+    assert re.search(
+        r"warning: [1-9] of 24 samples mention something that this news is about", thin
+    )
+    assert "warning: 4 articles can serve at most 8 samples (knowledge.reuse: 2)" in thin
+    assert "warning: there is news on 3 of the window's 11 days" in thin
+    more = "bring in more: coreeval gdelt sync --since 2025-08-01 --until 2025-08-12 --feeds gal"
+    assert more in thin and "it can run; warnings: 3; next: " in thin
 
 
 def test_several_mistakes_are_found_in_one_go(shell: Shell) -> None:

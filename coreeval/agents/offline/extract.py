@@ -135,16 +135,19 @@ _DATE = re.compile(
 class SpacyExtractor:
     """Reads one sample without any call to a model over the network."""
 
-    def __init__(self, task: Task, names: Sequence[NamedEntity] = ()) -> None:
+    def __init__(
+        self, task: Task, names: Sequence[NamedEntity] = (), *, spacy: bool = True
+    ) -> None:
         self._task = task
-        self._recogniser = EntityRecogniser(names)
+        self._recogniser = EntityRecogniser(names) if spacy else None
         self._carriers = load_label_patterns(task)
 
     async def __call__(self, sample: Sample) -> Extraction:
-        """Return the sample's entities, locked spans and news queries."""
-        return await asyncio.to_thread(self._read, sample)
+        """Return the sample's entities, locked spans and news queries; see `read`."""
+        return await asyncio.to_thread(self.read, sample)
 
-    def _read(self, sample: Sample) -> Extraction:
+    def read(self, sample: Sample) -> Extraction:
+        """Return the sample's entities, locked spans and news queries."""
         fields = {name: sample.fields[name] for name in self._task.fields}
         entities = [one for name, text in fields.items() for one in self._entities(text, name)]
         topics = _find_topics(fields)
@@ -162,7 +165,7 @@ class SpacyExtractor:
 
     def _entities(self, text: str, field: str) -> Iterator[Entity]:
         """Yield the names, the hashtags with a topic, the amounts and the dates of a field."""
-        known = self._recogniser.find(text)
+        known = self._recogniser.find(text) if self._recogniser else []
         for found in [*known, *_find_capitalised_runs(text, known)]:
             yield Entity(
                 span=found.text, field=field, kind="named", type=found.type, query_name=found.text

@@ -145,14 +145,25 @@ def count_publication_days(articles: ArticleColumns) -> dict[str, int]:
     }
 
 
+def count_less_certain(
+    articles: ArticleColumns, worst: int, window: Window, language: str = ENGLISH
+) -> dict[Precision, int]:
+    """Return how many more articles each lower precision would offer in a window, if any."""
+    known = len(select_times(articles, worst, window, language=language))
+    found = {
+        PRECISIONS[less]: len(select_times(articles, less, window, language=language)) - known
+        for less in range(worst + 1, len(PRECISIONS))
+    }
+    return {precision: count for precision, count in found.items() if count}
+
+
 def no_news_error(
     articles: ArticleColumns, worst: int, window: Window, news: str, language: str = ENGLISH
 ) -> KnowledgeError:
     """Return the error for a window without articles: what is covered, and what may help."""
     less_certain = [
-        f"with min_precision {PRECISIONS[less]} there would be {count:,}"
-        for less in range(worst + 1, len(PRECISIONS))
-        if (count := len(select_times(articles, less, window, language=language)))
+        f"with min_precision {precision} there would be {count:,}"
+        for precision, count in count_less_certain(articles, worst, window, language).items()
     ]
     known = select_times(articles, worst, language=language)
     covers = (
@@ -285,6 +296,10 @@ class LocalKnowledge:
         published = self._shelf.articles.published // DAY_S * DAY_S
         end = _from_epoch(published.max()) + timedelta(days=1)
         return Window(start=_from_epoch(published.min()), end=end)
+
+    def count_less_certain(self, window: Window) -> dict[Precision, int]:
+        """Return how many more articles each lower precision would offer in a window, if any."""
+        return count_less_certain(self._shelf.articles, self._worst, window, self._language)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.

@@ -1,0 +1,46 @@
+"""Why a run that is complete accepted no sample, and what to do about it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.cli.output import command
+from coreeval.meanings import OUTCOMES
+
+if TYPE_CHECKING:
+    from coreeval.runs.manifest import Manifest
+
+
+_WRITE_BETTER = "a more capable model may do better: try a few samples with coreeval prompts try"
+_TO_DO = {
+    "no_knowledge": "bring in more news (coreeval gdelt sync), or widen knowledge.window",
+    "rejected_facts": _WRITE_BETTER,
+    "rejected_label": _WRITE_BETTER,
+    "rejected_form": _WRITE_BETTER,
+    "label_unrecoverable": "say more clearly in the task file what each label means, or name a "
+    "more capable models.label_judge",
+    "unsafe": "see what the config's safety allows (docs/safety.md)",
+    "failed": "see to the cause, then give coreeval retry RUN",
+}
+
+
+def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
+    """Return why no sample was accepted, and what to do; None if some were, or the run goes on."""
+    counts = {name: count for name in OUTCOMES if (count := manifest.counts.get(name, 0))}
+    if manifest.status != "complete" or not counts or "accepted" in counts:
+        return None
+    ended = max(counts, key=lambda name: counts[name])
+    held = f" ({_describe_news(manifest)})" if ended == "no_knowledge" else ""
+    return (
+        f"nothing was accepted: {counts[ended]} of {manifest.counts['total']} samples ended with "
+        f"{ended}, {OUTCOMES[ended]}{held}\n"
+        f"  to do: {_TO_DO[ended]}\n"
+        f"  look:  {command('trace', run, '--outcome', ended)}"
+    )
+
+
+def _describe_news(manifest: "Manifest") -> str:
+    window, known = manifest.window, manifest.knowledge.coverage
+    span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+    if known.articles is None:
+        return f"from {span}"
+    return f"{span} has {known.articles:,} articles on {known.days} days"

@@ -1,0 +1,191 @@
+"""What a run may expect of its news, before anything is spent: how much there is, and for whom.
+
+A few samples are read by rules, as the offline extractor reads them without spaCy, and what they
+mention is looked up in the local news. A model finds more to look for, and not all news that is
+found fits its sample, so the share is a hint, not a forecast.
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import time, timedelta
+from itertools import islice
+
+from coreeval.agents.offline.extract import SpacyExtractor
+from coreeval.agents.queries import has_most_words, plan_queries
+from coreeval.config import Config
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.graph.inputs import NewsSources, open_news
+from coreeval.graph.setup import Setup
+from coreeval.languages import ENGLISH
+from coreeval.schema import Coverage, Precision, Sample, Window
+from coreeval.tools.formatting import format_percent
+from coreeval.tools.gdelt.local import LocalKnowledge
+from coreeval.tools.workspace import Workspace
+
+MOST_READ = 2_000
+"""The first samples of a benchmark, from which some are drawn."""
+LOOKED_UP = 50
+"""The number of samples drawn (own choice: their look-up takes half a second)."""
+MOST_CHARACTERS = 2_000
+"""The characters of a text that are read."""
+PER_QUERY = 8
+FEW = 0.5
+"""The share of samples with news, and of days with news, below which a warning is given (own
+choice)."""
+WARNING = "warning: "
+"""The start of a line that is a warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewsOutlook:
+    """What local news holds for a benchmark."""
+
+    window: Window
+    coverage: Coverage
+    samples: int
+    """The samples that were read, of which some were drawn."""
+    looked_up: int
+    """The samples drawn; 0 if they are not in English, which is all that the rules know."""
+    found: int
+    """Those of them that mention something that the news of the window is about."""
+    reuse: int | None
+    """The most samples that one event may serve; None for no limit."""
+    less_certain: dict[Precision, int]
+    """How many more articles lower values of `knowledge.min_precision` would offer."""
+
+    @property
+    def days(self) -> int:
+        """Return the days of the window."""
+        return math.ceil((self.window.end - self.window.start) / timedelta(days=1))
+
+    @property
+    def capacity(self) -> int | None:
+        """Return the most samples that the news can serve; None for no limit."""
+        return None if self.reuse is None else self.reuse * (self.coverage.articles or 0)
+
+
+def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = None) -> NewsOutlook:
+    """Return what the local news holds for the first samples of the benchmark.
+
+    Args:
+        setup: The setup of the run.
+        local: Its local news.
+        limit: The most samples that the run takes.
+
+    Raises:
+        DatasetError: the benchmark cannot be read.
+    """
+    rows = iter_benchmark(setup.config.dataset, setup.task)
+    good = (row for row in rows if isinstance(row, Sample))
+    samples = list(islice(good, min(limit or MOST_READ, MOST_READ)))
+    english = setup.task.language == ENGLISH
+    few = min(LOOKED_UP, len(samples)) if english else 0
+    drawn = random.Random(setup.config.run.seed).sample(samples, few)
+    return NewsOutlook(
+        window=setup.window,
+        coverage=local.coverage(setup.window),
+        samples=len(samples),
+        looked_up=len(drawn),
+        found=asyncio.run(_count_found(setup, local, drawn)) if drawn else 0,
+        reuse=setup.config.knowledge.reuse,
+        less_certain=local.count_less_certain(setup.window),
+    )
+
+
+async def _count_found(setup: Setup, local: LocalKnowledge, drawn: list[Sample]) -> int:
+    """Return the number of samples of which a name, or most words of a topic, are in the news."""
+    extractor = SpacyExtractor(setup.task, spacy=False)
+    asked = [
+        query.model_copy(update={"id": f"{place}/{query.id}"})
+        for place, sample in enumerate(drawn)
+        for query in plan_queries(extractor.read(_cut(sample)), setup.task)
+    ]
+    answer = await local.fetch(asked, setup.window, PER_QUERY)
+    return len(
+        {
+            query.id.partition("/")[0]
+            for query in asked
+            if any(has_most_words(query, item) for item in answer.by_query.get(query.id, ()))
+        }
+    )
+
+
+def _cut(sample: Sample) -> Sample:
+    """Return a sample with the beginnings of its texts, as contexts may be long."""
+    fields = {name: text[:MOST_CHARACTERS] for name, text in sample.fields.items()}
+    return sample.model_copy(update={"fields": fields})
+
+
+def outlook_lines(outlook: NewsOutlook) -> Iterator[str]:
+    """Yield what the look-up found, and warnings of thin news; they start with `WARNING`."""
+    found, looked_up, coverage = outlook.found, outlook.looked_up, outlook.coverage
+    articles, capacity = coverage.articles or 0, outlook.capacity
+    few = found < FEW * looked_up
+    thin = capacity is not None and capacity < outlook.samples
+    if looked_up:
+        yield (
+            f"{WARNING * few}{found} of {looked_up} samples mention something that this news is "
+            f"about ({format_percent(found / looked_up)}, looked up by rules; news that is found "
+            "need not fit)"
+        )
+    if thin:
+        yield (
+            f"{WARNING}{articles:,} articles can serve at most {capacity:,} samples "
+            f"(knowledge.reuse: {outlook.reuse}), and there are {_describe_samples(outlook)}"
+        )
+    if (few or thin) and coverage.days < FEW * outlook.days:
+        yield f"{WARNING}there is news on {coverage.days} of the window's {outlook.days} days"
+    if few or thin:
+        yield f"to do: {'; or '.join(_ways_to_more(outlook))}"
+
+
+def _describe_samples(outlook: NewsOutlook) -> str:
+    more = " or more" * (outlook.samples == MOST_READ)
+    return f"{outlook.samples:,}{more}"
+
+
+def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
+    for precision, articles in outlook.less_certain.items():
+        if articles > (outlook.coverage.articles or 0):
+            yield (
+                f"set knowledge.min_precision: {precision} ({articles:,} more articles, whose time "
+                "of publication is less certain)"
+            )
+    start, end = outlook.window.start, outlook.window.end
+    until = f" --until {end:%Y-%m-%d}" * (end.time() == time())  # a day, not the present moment
+    yield f"bring in more: coreeval gdelt sync --since {start:%Y-%m-%d}{until} --feeds gal"
+    yield "choose a knowledge.window that has news: coreeval gdelt coverage"
+
+
+OFFLINE_REMARK = (
+    "the offline roles are a demonstration: of 300 real tweets they rewrote 7 (docs/offline.md); "
+    "for a benchmark of your own name a model under models.default"
+)
+
+
+def is_demonstration(config: Config) -> bool:
+    """Return whether rules choose the news and write the texts."""
+    return bool({"replacer", "composer"} & set(config.models.rule_based_roles))
+
+
+def list_remarks(setup: Setup, workspace: Workspace, limit: int | None = None) -> list[str]:
+    """Return what somebody should know before a run starts: of its news, and of offline roles.
+
+    Raises:
+        KnowledgeError: there is no news.
+        DatasetError: the benchmark cannot be read.
+    """
+    remarks = [OFFLINE_REMARK] if is_demonstration(setup.config) else []
+    with closing(open_news(setup, workspace)) as news:
+        return [*remarks, *find_outlook_lines(setup, news, limit)]
+
+
+def find_outlook_lines(setup: Setup, news: NewsSources, limit: int | None = None) -> list[str]:
+    """Return the lines on local news; none if news is asked for over the network as well."""
+    if news.local is None or news.remote:
+        return []
+    return list(outlook_lines(measure_outlook(setup, news.local, limit)))
