@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_DAYS = 45
 """Most days shown one by one; longer spans are shown by month."""
 _BAR = 10
+_LARGE = 1e5
+"""Fewest bytes a day of which the size is shown by day."""
 _LICENCES = {"current_events": " (Wikipedia, CC BY-SA 4.0)"}
 _WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
 Json = Mapping[str, Any]
@@ -117,7 +119,7 @@ def _minute(moment: datetime) -> str:
 def coverage_lines(document: Json) -> Iterator[str]:
     """Yield a store's coverage as a table, with one line per day or month."""
     days, size = document["days"], document["bytes"]
-    a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if days else ""
+    a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if size >= _LARGE * len(days) > 0 else ""
     yield (
         f"{document['articles']:,} articles of {len(days):,} days of crawl in"
         f" {brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"

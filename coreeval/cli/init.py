@@ -1,18 +1,18 @@
 """`coreeval init`: a commented config to start from, and with `--data` the task of a table."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
 
-from coreeval.cli.output import AsJson, brief, command, show
+from coreeval.cli.output import AsJson, brief, command, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
@@ -82,7 +82,7 @@ def init(
     _write_new(path, _replace_lines(_template(), lines))
     if task:
         _write_new(folder / TASK, task)
-    told += _next_lines(folder, bool(task))
+    told += _next_lines(folder, bool(task), bool(model))
     show(
         {"config": str(path), "task": str(folder / TASK) if task else None},
         as_json,
@@ -107,8 +107,13 @@ def _replace_lines(config: str, lines: Mapping[str, str]) -> str:
 
 
 def _quote(value: object) -> str:
-    """Return a value in YAML, of which JSON is a part."""
-    return json.dumps(value, ensure_ascii=False)
+    """Return a value in YAML, on one line."""
+    import yaml
+
+    wide = 10**9
+    return yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=wide).strip()[
+        1:-1
+    ]
 
 
 def _flow(values: Mapping[str, str]) -> str:
@@ -231,7 +236,7 @@ def _task_text(data: Path, found: "TableGuess", names: Mapping[str, str]) -> str
 
 def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> Iterator[str]:
     fields, kind = tuple(_field_names(found)), "tweet" if found.tweets else "text"
-    what = found.label.replace("_", " ").replace("$", "$$")
+    what = " ".join(re.findall(r"[^\W_]+", found.label)) or "label"
     about = f"The {what} of a {kind} of {data.name}."
     ask = "Which label fits" if what in ("label", "labels") else f"What is the {what} of"
     shown = "\n".join(f"{name}: ${name}" if len(fields) > 1 else f"${name}" for name in fields)
@@ -252,15 +257,16 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
         yield f"  - {{id: {own}, name: {_quote(name)}, meaning: {meaning}}}"
     yield f"question: {_quote(f'{ask} this {kind}?')}"
     yield "templates:"
-    yield from (f"  - {_quote(template)}" for template in templates)
+    yield from ("  - |-\n" + indent(template, "    ") for template in templates)
 
 
 def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
-    shown = [f"{value} ({count:,})" for value, count in list(found.labels.items())[:MOST_SHOWN]]
+    listed = list(found.labels.items())[:MOST_SHOWN]
+    shown = [f"{one_line(value)} ({count:,})" for value, count in listed]
     more = f" and {len(found.labels) - MOST_SHOWN} more" * (len(found.labels) > MOST_SHOWN)
     yield f"{brief(data)}: {found.rows:,} rows"
-    yield f"  text:   {', '.join(found.texts)}"
-    yield f"  label:  {found.label}: {', '.join(shown)}{more}"
+    yield f"  text:   {', '.join(map(one_line, found.texts))}"
+    yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
     yield "  is a column wrong? delete both files, and give --text COLUMN and --label COLUMN"
 
 
@@ -287,12 +293,14 @@ def _write_new(path: Path, text: str) -> None:
         raise _taken(path) from None
 
 
-def _next_lines(folder: Path, has_task: bool) -> Iterator[str]:
+def _next_lines(folder: Path, has_task: bool, has_model: bool) -> Iterator[str]:
     yield f"wrote {folder / CONFIG}"
     if has_task:
         yield f"wrote {folder / TASK}: read it, and say what each label means"
     else:
         yield "put the path of your benchmark in"
+    if not has_model:
+        yield "rules play the roles, which is a demonstration; --model PROVIDER:NAME names a model"
     go = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])} && "
     yield f"next: {go}coreeval gdelt sync --days 3 --feeds gal   # news, about 90 MB"
     yield f"then: {command('validate', CONFIG)}"

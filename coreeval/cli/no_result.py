@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _WRITE_BETTER = "a more capable model may do better: try a few samples with coreeval prompts try"
 _TO_DO = {
-    "no_knowledge": "bring in more news (coreeval gdelt sync), or widen knowledge.window",
+    "no_knowledge": "bring in more news (coreeval gdelt sync), widen knowledge.window, or name a "
+    "more capable model, which finds more that fits",
     "rejected_facts": _WRITE_BETTER,
     "rejected_label": _WRITE_BETTER,
     "rejected_form": _WRITE_BETTER,

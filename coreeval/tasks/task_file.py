@@ -359,11 +359,10 @@ def _format_problem(problem: TaskProblem) -> str:
 
 
 def _collect_notes(file: TaskFile) -> list[str]:
-    notes = [
-        f"note: lines.{role} is absent: the {role} gets the general line for tasks of one's own"
-        for role in ROLES
-        if role not in file.lines
-    ]
+    general = ", ".join(role for role in ROLES if role not in file.lines)
+    notes = list[str]()
+    if general:
+        notes.append(f"note: lines: {general} get the general line for a task of your own")
     shown = kind_of(file).gold_variable
     notes += [
         f"note: templates.{number} does not show ${shown}: it should spell the {shown} out"

@@ -31,6 +31,7 @@ def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
     assert said.code == 0
     assert "text:   The tweet" in said.out and "emotion: anger (2), joy (1)" in said.out
     assert "next: cd new && coreeval gdelt sync" in said.out
+    assert "demonstration" not in said.out
     config = load_config(shell.folder / "new" / CONFIG)
     task = load_task(config.task)
     assert (task.name, task.fields, task.text_kind) == ("my-tweets", ("text",), "tweet")
@@ -66,9 +67,22 @@ def test_columns_may_be_named(shell: Shell) -> None:
     rows = "\n".join(f"one {n}\ttwo {n}\t{'yes' if n % 2 else 'no'}\tlong {n}" for n in range(8))
     shell.write("pairs.tsv", f"a\tb\tsame\tnote\n{rows}\n")
     said = shell("init", "--data", "pairs.tsv", "--text", "a", "--text", "b", "--label", "same")
-    assert said.code == 0
+    assert said.code == 0 and "rules play the roles, which is a demonstration" in said.out
     task = load_task(str(shell.folder / TASK))
     assert task.fields == ("a", "b") and "a: $a\nb: $b" in task.templates[0]
+
+
+def test_odd_names_stay_what_they_are(shell: Shell) -> None:
+    names = ["yes: 'no' # \u2028 {x}", 'a "b" \U0001f600 $labels', "null"]
+    rows = [{"the\ntext": f"Row {n}.", "what $ is it?": names[n % 3]} for n in range(9)]
+    shell.write("odd.jsonl", "\n".join(map(json.dumps, rows)))
+    said = shell("init", "--data", "odd.jsonl", "--label", "what $ is it?")
+    assert said.code == 0 and "the text" in said.out
+    task = load_task(str(shell.folder / TASK))
+    assert {label.name for label in task.labels} == set(names)
+    assert task.question == "What is the what is it of this text?"
+    config = load_config(shell.folder / CONFIG)
+    assert config.dataset.columns == {"text": "the\ntext", "label": "what $ is it?"}
 
 
 WRONG = {
