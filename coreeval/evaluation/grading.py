@@ -18,7 +18,7 @@ from coreeval.tasks.kinds.answer import split_answers
 from coreeval.tasks.kinds.summary import SUMMARY
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.metrics.short_answers import Grade
+    from coreeval.evaluation.metrics.short_answers import Accepted, Grade
 
 Grader = Callable[[Sample, str], "Grade"]
 ShapeOf = Callable[[Sample], OutputSchema[TargetAnswer]]
@@ -71,18 +71,23 @@ def _free_shapes(*, short: bool) -> Callable[[Task], ShapeOf]:
     return lambda task: lambda sample: shape
 
 
-def _grade_short(sample: Sample, answer: str) -> "Grade":
-    from coreeval.evaluation.metrics.short_answers import Accepted, grade_short_answer
+def read_accepted(fields: Mapping[str, str], answer_type: str) -> "Accepted":
+    """Return the accepted answers to a question, by its fields and the name of its label."""
+    from coreeval.evaluation.metrics.short_answers import Accepted
 
-    fields = sample.fields
-    due = Accepted(
+    return Accepted(
         answers=split_answers(fields),
-        type=sample.label_text,  # type: ignore[arg-type]  # checked when the benchmark is read
+        type=answer_type,  # type: ignore[arg-type]  # checked when the benchmark is read
         unit=fields.get("unit", ""),
         tolerance=fields.get("tolerance", ""),
         question=fields.get("question", ""),
     )
-    return grade_short_answer(answer, due)
+
+
+def _grade_short(sample: Sample, answer: str) -> "Grade":
+    from coreeval.evaluation.metrics.short_answers import grade_short_answer
+
+    return grade_short_answer(answer, read_accepted(sample.fields, sample.label_text))
 
 
 def _grade_summary(sample: Sample, answer: str) -> "Grade":

@@ -1,12 +1,13 @@
 """Reads the sheets that came back, scores them, and stores the result with the run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from coreeval.errors import RunError, UsageError
+from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
 from coreeval.evaluation.annotation.rating_scores import score_ratings
 from coreeval.evaluation.annotation.rating_study import KEY_FILE, StudyKey, read_key
 from coreeval.evaluation.annotation.ratings import Annotation, RatingCollection, collect_ratings
@@ -61,13 +62,21 @@ def score_sheets(
     """
     sheets = _list_sheets(given)
     known = read_key(key or _find_key(sheets))
-    collected = collect_ratings(read_sheets(sheets), [each.item for each in known.items])
-    _refuse_empty_sheets(collected, known, sheets)
     target = out or RunFiles(resolve_run(place)).annotation
     material = open_material(place)
+    design = STUDIES[material.task.kind]
+    rows = list(read_sheets(sheets, design.columns))
     texts = _texts(material, known, originals)
-    at = now().isoformat(timespec="seconds")
-    found = score_ratings(collected, known, texts, run=_run_name(place), at=at)
+    collected = collect_ratings(rows, list(texts), design=design, texts=texts)
+    _refuse_empty_sheets(collected, known, sheets)
+    found = score_ratings(
+        collected,
+        known,
+        {item: join_fields(text.fields) for item, text in texts.items()},
+        run=_run_name(place),
+        at=now().isoformat(timespec="seconds"),
+        design=design,
+    )
     before = _read_study(target)
     _write(target, found)
     replaced = before if before != found.study else None
@@ -142,13 +151,13 @@ def _refuse_empty_sheets(
     raise UsageError("there is no rating in the sheets", where=where, hint="fill them in first")
 
 
-def _texts(material: Material, key: StudyKey, originals: Path | None) -> Mapping[str, str]:
+def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[str, RatedText]:
     """Return the text of each item; raise UsageError if it is not the text that was rated."""
     wanted = {each.sample for each in key.items}
     known = {
         sample: texts for sample, texts in iter_arm_texts(material, originals) if sample in wanted
     }
-    found: dict[str, str] = {}
+    found: dict[str, RatedText] = {}
     for each in key.items:
         fields = known.get(each.sample, {}).get(each.arm)
         if fields is None or hash_texts(fields) != each.text_sha256:
@@ -159,5 +168,5 @@ def _texts(material: Material, key: StudyKey, originals: Path | None) -> Mapping
                 hint=f"give the {key.made_of.kind} that was rated: "
                 f"{key.made_of.name} {key.made_of.version}",
             )
-        found[each.item] = join_fields(fields)
+        found[each.item] = RatedText(fields, each.label)
     return found

@@ -11,12 +11,10 @@ from string import Template
 from typing import Final, Protocol
 
 from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.annotation.criteria import STUDIES, StudyDesign
 from coreeval.evaluation.annotation.rating_study import (
-    CRITERIA,
-    INSTRUCTIONS,
     KEY_FILE,
     RATED_ARMS,
-    SOURCE,
     KeyItem,
     NewsExcerpt,
     RatedArm,
@@ -28,12 +26,13 @@ from coreeval.evaluation.annotation.rating_study import (
     shuffle_for_rater,
     write_key,
 )
+from coreeval.evaluation.annotation.sheet_page import write_sheet_page
 from coreeval.evaluation.annotation.sheets import (
     SheetForm,
     SheetItem,
     make_sheet_item,
     write_sheet_csv,
-    write_sheet_page,
+    write_sheet_xlsx,
 )
 from coreeval.releases.exports.material import ExportSample, Material, open_material
 from coreeval.releases.folders import create_export_folder
@@ -148,19 +147,21 @@ DEFAULT_SEED: Final = 7
 class SheetWriter(Protocol):
     """Function that writes one rater's sheet."""
 
-    def __call__(self, path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+    def __call__(
+        self,
+        path: Path,
+        items: Sequence[SheetItem],
+        *,
+        study: str,
+        rater: str,
+        design: StudyDesign,
+    ) -> None:
         """Write the sheet."""
-
-
-def _write_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
-    from coreeval.evaluation.annotation.sheets import write_sheet_xlsx
-
-    write_sheet_xlsx(path, items, study=study, rater=rater)
 
 
 _WRITERS: Final[dict[SheetForm, tuple[str, SheetWriter]]] = {
     "csv": (".csv", write_sheet_csv),
-    "xlsx": (".xlsx", _write_xlsx),
+    "xlsx": (".xlsx", write_sheet_xlsx),
     "page": (".html", write_sheet_page),
 }
 
@@ -230,7 +231,8 @@ def export_sheets(
     names = tuple(f"rater-{number}" for number in range(1, raters + 1))
     key = _build_key(material, study, items, names, seed=seed, asked=samples)
     with create_export_folder(out) as draft:
-        files = _write_files(draft, key, [make_sheet_item(each) for each in items], form)
+        shown = [make_sheet_item(each) for each in items]
+        files = _write_files(draft, key, shown, form, STUDIES[material.task.kind])
     return SheetExport(out=out, key=key, files=tuple(out / each for each in files), pool=len(pool))
 
 
@@ -249,7 +251,7 @@ def _build_key(
         seed=seed,
         asked=asked,
         raters=raters,
-        scale=SOURCE,
+        scale=STUDIES[material.task.kind].source,
         items=tuple(
             KeyItem(
                 item=each.item,
@@ -264,7 +266,11 @@ def _build_key(
 
 
 def _write_files(
-    draft: Path, key: StudyKey, items: Sequence[SheetItem], form: SheetForm
+    draft: Path,
+    key: StudyKey,
+    items: Sequence[SheetItem],
+    form: SheetForm,
+    design: StudyDesign,
 ) -> list[str]:
     """Write all files into a folder and return their paths relative to it."""
     suffix, write = _WRITERS[form]
@@ -272,8 +278,8 @@ def _write_files(
     folder.mkdir()
     for rater in key.raters:
         own = shuffle_for_rater(rater, items, seed=key.seed)
-        write(folder / f"{rater}{suffix}", own, study=key.study, rater=rater)
-    (folder / "guideline.md").write_text(_guideline(), encoding="utf-8")
+        write(folder / f"{rater}{suffix}", own, study=key.study, rater=rater, design=design)
+    (folder / "guideline.md").write_text(_guideline(design), encoding="utf-8")
     write_key(draft / KEY_FILE, key)
     return [
         *(f"{SHEET_FOLDER}/{rater}{suffix}" for rater in key.raters),
@@ -281,9 +287,10 @@ def _write_files(
     ]
 
 
-def _guideline() -> str:
-    lines = ["# How to rate", "", *(f"- {line}" for line in INSTRUCTIONS)]
-    for each in CRITERIA:
-        anchors = (f"- **{value}**: {meaning}" for value, meaning in each.anchors.items())
-        lines += ["", f"## {each.name.capitalize()}", "", each.asks, "", *anchors]
-    return "\n".join([*lines, "", SOURCE, ""])
+def _guideline(design: StudyDesign) -> str:
+    lines = ["# How to rate", "", *(f"- {line}" for line in design.instructions)]
+    for each in design.criteria:
+        anchors = [f"- **{value}**: {meaning}" for value, meaning in each.shown_anchors.items()]
+        lines += ["", f"## {each.name.capitalize()}", "", each.asks]
+        lines += ["", *anchors] if anchors else []
+    return "\n".join([*lines, "", design.source, ""])

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
-from coreeval.evaluation.annotation.rating_study import CRITERIA, read_key
+from coreeval.evaluation.annotation.criteria import LABEL_STUDY
+from coreeval.evaluation.annotation.rating_study import read_key
 from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.releases.annotation_scores import score_sheets
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, export_sheets
@@ -26,7 +27,7 @@ from tests.support.results import replace_result
 
 ALIKE = (1, 1, 1, 1, 1, 0)
 """Labels of the six samples: five joyful ones can be compared, the angry one with none."""
-BEST = {each.name: each.values[-1] for each in CRITERIA}
+BEST = {each.name: each.values[-1] for each in LABEL_STUDY.criteria}
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from coreeval.evaluation.annotation.sheets import read_sheets, write_sheet_page
+from coreeval.evaluation.annotation.criteria import STUDIES, RatedText
+from coreeval.evaluation.annotation.sheet_page import write_sheet_page
+from coreeval.evaluation.annotation.sheets import read_sheets
+from coreeval.schema import TaskKind
+from tests.evaluation.annotation.test_kinds import CHOICE, NUMBER, sheet_item
 from tests.evaluation.annotation.test_sheets import ITEMS
 from tests.viewer.kit import NARROW, WIDE, Reader
 
@@ -82,3 +86,30 @@ def test_a_browser_that_keeps_nothing_says_so(reader: Reader) -> None:
     expect(page.get_by_role("alert")).to_contain_text("does not keep what you rate")
     page.keyboard.press("3")
     expect(page.get_by_role("radio", name="3 Correct")).to_be_checked()
+
+
+def test_a_rater_picks_options_and_writes_answers(reader: Reader, tmp_path: Path) -> None:
+    """Keys are for ratings and letters, and are typed where an answer is written."""
+    texts: dict[TaskKind, RatedText] = {"choice": CHOICE, "answer": NUMBER}
+    for kind, text in texts.items():
+        design, path = STUDIES[kind], tmp_path / f"{kind}.html"
+        write_sheet_page(path, [sheet_item(text)], study=kind, rater="ann", design=design)
+    page = reader.open("/choice.html")
+    expect(page.get_by_text("2 is B")).to_be_visible()
+    for key in "3312":
+        page.keyboard.press(key)
+    expect(page.get_by_role("radio", name="B Ada Roe")).to_be_checked()
+    expect(page.get_by_role("status")).to_have_text("1 of 1 done")
+    page.get_by_role("button", name="clear answer").click()
+    page.keyboard.press("0")
+    expect(page.get_by_role("radio", name="none")).to_be_checked()
+    page = reader.open("/answer.html")
+    box = page.get_by_role("textbox", name="What is the answer?")
+    box.press_sequentially("n 12 km ")
+    page.reload()
+    expect(box).to_have_value("n 12 km")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download my ratings").click()
+    download.value.save_as(tmp_path / "back.csv")
+    [row] = read_sheets([tmp_path / "back.csv"], STUDIES["answer"].columns)
+    assert row.cells["answer"] == "n 12 km"

@@ -47,10 +47,11 @@ function textParts(item) {
   ]);
 }
 
-function labelParts(item) {
+function goldParts(item) {
+  if (!sheet.gold) return [];
   const line = make("p");
-  line.append(make("span", item.label, { className: "label" }), `: ${item.meaning}`);
-  return [make("h3", `Label that is given. ${item.question}`), line];
+  line.append(make("span", item.label, { className: "label" }), item.meaning ? `: ${item.meaning}` : "");
+  return [make("h3", `${sheet.gold}. ${item.question}`), line];
 }
 
 function newsParts(item) {
@@ -66,7 +67,7 @@ function newsParts(item) {
   return [make("h3", "News on what it may be about"), list];
 }
 
-function choice(item, criterion, value) {
+function choice(item, criterion, value, meaning) {
   const line = make("label", "", { className: "choice" });
   const box = make("input", "", { type: "radio", name: criterion.name, value: String(value) });
   box.checked = saidOf(item)[criterion.name] === value;
@@ -75,9 +76,32 @@ function choice(item, criterion, value) {
     keep();
     mark();
   });
-  line.append(box, make("b", String(value)), make("span", criterion.anchors[value]));
+  line.append(box, make("b", String(value)), make("span", meaning));
   return line;
 }
+
+function words(item, criterion) {
+  const box = make("input", "", { type: "text", name: criterion.name, value: saidOf(item)[criterion.name] ?? "" });
+  box.maxLength = 2000;
+  box.setAttribute("aria-label", criterion.asks);
+  box.addEventListener("input", () => {
+    if (box.value.trim()) saidOf(item)[criterion.name] = box.value.trim();
+    else delete saidOf(item)[criterion.name];
+    keep();
+    mark();
+  });
+  return [box];
+}
+
+const inputs = {
+  scale: (item, criterion) =>
+    criterion.values.map((value) => choice(item, criterion, value, criterion.anchors[value])),
+  option: (item, criterion) => [
+    ...item.options.map((letter) => choice(item, criterion, letter, item.fields[letter])),
+    choice(item, criterion, sheet.none, ""),
+  ],
+  text: words,
+};
 
 function question(item, criterion) {
   const part = make("fieldset");
@@ -87,11 +111,14 @@ function question(item, criterion) {
   const clear = make("button", `clear ${criterion.name}`, { type: "button", className: "clear" });
   clear.addEventListener("click", () => {
     delete saidOf(item)[criterion.name];
-    for (const box of part.querySelectorAll("input")) box.checked = false;
+    for (const box of part.querySelectorAll("input")) {
+      if (box.type === "text") box.value = "";
+      else box.checked = false;
+    }
     keep();
     mark();
   });
-  part.append(legend, ...criterion.values.map((value) => choice(item, criterion, value)), clear);
+  part.append(legend, ...inputs[criterion.form](item, criterion), clear);
   return part;
 }
 
@@ -116,7 +143,7 @@ function show(at) {
   find("text").replaceChildren(
     make("h2", `Text ${kept.at + 1} of ${sheet.items.length} (${item.item})`),
     ...textParts(item),
-    ...labelParts(item),
+    ...goldParts(item),
     ...newsParts(item),
     questions,
     ...noteParts(item),
@@ -194,7 +221,9 @@ function rate(value) {
   const parts = [...document.querySelectorAll("fieldset")];
   const here = document.activeElement?.closest("fieldset");
   const part = here || parts.find((one) => !one.classList.contains("done"));
-  const box = part?.querySelector(`input[value="${value}"]`);
+  const boxes = [...(part?.querySelectorAll("input[type=radio]") ?? [])];
+  const letter = value === "0" ? sheet.none : sheet.letters[value - 1];
+  const box = boxes.find((one) => one.value === value || one.value === letter);
   if (!box) return;
   box.click();
   const after = parts.slice(parts.indexOf(part) + 1).find((one) => !one.classList.contains("done"));
@@ -205,7 +234,7 @@ const does = { n: () => go(kept.at + 1), p: () => go(kept.at - 1), u: nextOpen }
 
 document.addEventListener("keydown", (event) => {
   const modified = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
-  const typing = event.target instanceof Element && event.target.closest("textarea");
+  const typing = event.target instanceof Element && event.target.closest("textarea, input[type=text]");
   if (modified || typing || !find("keys").checked) return;
   if (/^[0-9]$/.test(event.key)) rate(event.key);
   else does[event.key]?.();

@@ -12,14 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.annotation.rating_study import (
-    CRITERIA,
-    RATED_ARMS,
-    Criterion,
-    KeyItem,
-    Level,
-    StudyKey,
+from coreeval.evaluation.annotation.compared_ratings import (
+    ComparedRatings,
+    Ratings,
+    compare_ratings,
+    list_given,
 )
+from coreeval.evaluation.annotation.criteria import LABEL_STUDY, Criterion, Level, StudyDesign
+from coreeval.evaluation.annotation.rating_study import RATED_ARMS, KeyItem, StudyKey
 from coreeval.evaluation.annotation.ratings import (
     Annotation,
     CriterionResult,
@@ -34,8 +34,6 @@ from coreeval.evaluation.label_scores import expand_interval
 from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import Array, bootstrap_sums, wilson_interval
 
-Ratings = Mapping[str, Mapping[str, int]]
-"""The ratings by one criterion: item -> rater -> value."""
 Statistic = Callable[[Array], Array]
 """Maps sums of shape (draws, columns) to one value per draw; nan if undefined."""
 _SETTLED: Final = 1e-12
@@ -180,6 +178,7 @@ def score_ratings(
     *,
     run: str,
     at: str,
+    design: StudyDesign = LABEL_STUDY,
     draws: int = DRAWS,
 ) -> Annotation:
     """Return the results of a rating study.
@@ -190,6 +189,7 @@ def score_ratings(
         texts: The texts by item, as the raters saw them.
         run: Name of the run.
         at: Time of scoring, ISO.
+        design: What the raters were asked.
         draws: Number of bootstrap draws; the bootstrap starts from the key's seed.
     """
     return Annotation(
@@ -200,8 +200,8 @@ def score_ratings(
         scale=key.scale,
         items=len(key.items),
         raters=tuple(_score_rater(name, collected) for name in collected.raters),
-        criteria=tuple(_score_criterion(each, collected, key, draws) for each in CRITERIA),
-        disagreements=tuple(_list_disagreements(collected, key, texts)),
+        criteria=tuple(_score_criterion(each, collected, key, draws) for each in design.criteria),
+        disagreements=tuple(_list_disagreements(collected, key, texts, design)),
         remarks=collected.remarks,
         problems=collected.problems,
         ratings=tuple(_make_item_ratings(each, collected) for each in key.items),
@@ -222,7 +222,7 @@ def _score_rater(name: str, collected: RatingCollection) -> Rater:
 
 
 def _make_item_ratings(one: KeyItem, collected: RatingCollection) -> ItemRatings:
-    ratings = {name: dict(items[one.item]) for name, items in collected.ratings.items()}
+    ratings = {name: list_given(name, one.item, collected) for name in collected.ratings}
     shown = one.model_dump(include={"item", "sample", "arm", "label"})
     return ItemRatings(**shown, ratings=ratings)
 
@@ -231,14 +231,17 @@ def _score_criterion(
     criterion: Criterion, collected: RatingCollection, key: StudyKey, draws: int
 ) -> CriterionResult:
     ratings = collected.ratings[criterion.name]
-    by_arm = {
-        arm: {each.item: ratings[each.item] for each in key.items if each.arm == arm}
-        for arm in RATED_ARMS
-    }
+    of_arm = {arm: [each.item for each in key.items if each.arm == arm] for arm in RATED_ARMS}
     told = Counter(chain.from_iterable(by.values() for by in ratings.values()))
     raters = len(collected.raters)
-    means = {arm: _score_mean(some, criterion) for arm, some in by_arm.items() if some}
-    every = _measure_reliability(criterion, ratings, raters, key.seed, draws)
+    means = {
+        arm: _score_mean({item: ratings[item] for item in items}, criterion)
+        for arm, items in of_arm.items()
+        if items
+    }
+    compared = compare_ratings(criterion, collected)
+    every = _measure_reliability(criterion, compared, raters, key.seed, draws)
+    updated = compared.select(of_arm["updated"])
     return CriterionResult(
         criterion=criterion.name,
         level=criterion.level,
@@ -248,10 +251,8 @@ def _score_criterion(
         arms=means,
         difference=_difference(means.get("updated", NO_SCORE), means.get("original", NO_SCORE)),
         reliability=every,
-        of_updated=_measure_reliability(criterion, by_arm["updated"], raters, key.seed, draws),
-        notes=tuple(
-            _notes(told, raters, every, count_uncommon(count_values(ratings, criterion.values)))
-        ),
+        of_updated=_measure_reliability(criterion, updated, raters, key.seed, draws),
+        notes=tuple(_notes(compared, raters, every)),
     )
 
 
@@ -294,22 +295,24 @@ def _difference(first: Score, second: Score) -> RatingDifference:
 
 
 def _measure_reliability(
-    criterion: Criterion, ratings: Ratings, raters: int, seed: int, draws: int
+    criterion: Criterion, compared: ComparedRatings, raters: int, seed: int, draws: int
 ) -> Reliability:
+    ratings, values = compared.categories, compared.values
     items = sum(bool(by) for by in ratings.values())
     if raters < 2:
         return Reliability(items=items, agreement=NO_SCORE, kappa=NO_SCORE, alpha=NO_SCORE)
-    values = criterion.values
+    said = sorted({each for by in compared.pairs.values() for each in by.values()})
     return Reliability(
         items=items,
-        agreement=measure_agreement(ratings, values),
+        agreement=measure_agreement(compared.pairs, said),
         kappa=measure_fleiss_kappa(ratings, values, raters=raters, seed=seed, draws=draws),
         alpha=measure_krippendorff_alpha(ratings, values, criterion.level, seed=seed, draws=draws),
     )
 
 
-def _notes(told: Counter[int], raters: int, found: Reliability, rare: int) -> Iterator[str]:
-    """Yield notes for readers of kappa and alpha; `rare` items differ from the commonest value."""
+def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterator[str]:
+    """Yield notes for readers of kappa and alpha."""
+    told = Counter(chain.from_iterable(by.values() for by in compared.categories.values()))
     if not told:
         yield "nobody has rated it"
     elif raters < 2:
@@ -318,13 +321,19 @@ def _notes(told: Counter[int], raters: int, found: Reliability, rare: int) -> It
         yield "no text was rated by two raters: there is no agreement"
     else:
         value, count = told.most_common(1)[0]
-        yield from _note_skew(value, count / told.total(), found, rare)
+        rare = count_uncommon(count_values(compared.categories, compared.values))
+        name = compared.names.get(value, str(value))
+        yield from _note_skew(name, count / told.total(), found, rare)
 
 
-def _note_skew(value: int, share: float, found: Reliability, rare: int) -> Iterator[str]:
-    """Yield notes on how a prevalent value affects kappa and alpha."""
+def _note_skew(value: str, share: float, found: Reliability, rare: int) -> Iterator[str]:
+    """Yield notes on how a prevalent value affects kappa and alpha.
+
+    `rare` texts have another rating than it.
+    """
     if share == 1:
-        yield f"all ratings are {value}: the raters agree, and kappa and alpha are not defined"
+        agree = "the raters agree, and " if found.agreement.estimate == 1 else ""
+        yield f"all ratings are {value}: {agree}kappa and alpha are not defined"
         return
     if share >= SKEW_SHARE:
         yield (
@@ -338,20 +347,25 @@ def _note_skew(value: int, share: float, found: Reliability, rare: int) -> Itera
 
 
 def _list_disagreements(
-    collected: RatingCollection, key: StudyKey, texts: Mapping[str, str]
+    collected: RatingCollection, key: StudyKey, texts: Mapping[str, str], design: StudyDesign
 ) -> Iterator[Disagreement]:
-    spans = {each.name: each.values[-1] - each.values[0] for each in CRITERIA}
+    compared = {each.name: compare_ratings(each, collected).pairs for each in design.criteria}
     found = [
-        (spread / spans[name], one, name)
+        (spread, one, criterion.name)
         for one in key.items
-        for name, items in collected.ratings.items()
-        if (spread := _range(list(items[one.item].values())))
+        for criterion in design.criteria
+        if (spread := _find_spread(criterion, [*compared[criterion.name][one.item].values()]))
     ]
     for _, one, name in sorted(found, key=lambda each: -each[0]):
         shown = one.model_dump(include={"item", "sample", "arm", "label"})
-        ratings = dict(collected.ratings[name][one.item])
+        ratings = list_given(name, one.item, collected)
         yield Disagreement(**shown, criterion=name, ratings=ratings, text=texts[one.item])
 
 
-def _range(values: Sequence[int]) -> int:
-    return max(values) - min(values) if values else 0
+def _find_spread(criterion: Criterion, given: Sequence[int]) -> float:
+    """Return how far ratings of an item are apart: 0 if they are the same, 1 at most."""
+    if len({*given}) < 2:
+        return 0.0
+    values = criterion.values
+    scaled = criterion.form == "scale"
+    return (max(given) - min(given)) / (values[-1] - values[0]) if scaled else 1.0

@@ -3,18 +3,21 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.annotation.rating_study import (
-    CRITERIA,
-    MOST_RATERS,
+from coreeval.evaluation.annotation.criteria import (
+    FORMS,
+    LABEL_STUDY,
     Criterion,
     CriterionName,
+    GivenAnswer,
     Level,
-    RatedArm,
-    StudySource,
+    RatedText,
+    StudyDesign,
 )
+from coreeval.evaluation.annotation.rating_study import MOST_RATERS, RatedArm, StudySource
 from coreeval.evaluation.scores import Score
 from coreeval.schema import Value
 
@@ -66,6 +69,10 @@ class RatingCollection:
 
     ratings: Mapping[CriterionName, Mapping[str, Mapping[str, int]]]
     """criterion -> item -> rater -> value, with every item of the key in its order."""
+    answers: Mapping[CriterionName, Mapping[str, Mapping[str, GivenAnswer]]]
+    """The same for criteria that are not scales: what each rater gave."""
+    texts: Mapping[str, RatedText]
+    """The texts by item, where a criterion is not a scale."""
     raters: tuple[str, ...]
     """The raters with at least one rating that counts."""
     problems: tuple[RatingProblem, ...]
@@ -76,20 +83,30 @@ class RatingCollection:
 class _RatingCell:
     """All ratings of one item by one rater on one criterion, from any sheet."""
 
-    values: list[int] = field(default_factory=list)
+    given: list[GivenAnswer] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
+    agrees: bool = True
+    """Whether all of them say the same."""
 
 
 _About = tuple[CriterionName, str, str]
 """Criterion, item and rater."""
 
 
-def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCollection:
+def collect_ratings(
+    rows: Iterable[SheetRow],
+    items: Sequence[str],
+    *,
+    design: StudyDesign = LABEL_STUDY,
+    texts: Mapping[str, RatedText] = MappingProxyType({}),
+) -> RatingCollection:
     """Collect the ratings from the rows of all sheets.
 
     Args:
         rows: The rows of all sheets.
         items: The items of the study, as listed in the key.
+        design: What the raters were asked.
+        texts: The texts by item; needed if a criterion is not a scale.
 
     Raises:
         UsageError: the sheets name more than `MOST_RATERS` raters.
@@ -112,15 +129,27 @@ def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCol
             )
         if row.note:
             remarks.append(Remark(item=row.item, rater=row.rater, note=row.note))
-        for criterion in CRITERIA:
-            problems += _take_rating(row, criterion, said[criterion.name, row.item, row.rater])
+        text = texts.get(row.item, RatedText({}, ""))
+        for criterion in design.criteria:
+            cell = said[criterion.name, row.item, row.rater]
+            problems += _take_rating(row, criterion, text, cell)
     problems += _find_repeats(said)
-    counting = {about: cell.values[0] for about, cell in said.items() if len({*cell.values}) == 1}
+    counting = {about: cell.given[0] for about, cell in said.items() if cell.given and cell.agrees}
     heard = {rater for _, _, rater in counting}
     raters = tuple(rater for rater in seen if rater in heard)
-    problems += _find_missing(said, items, raters, seen)
+    problems += _find_missing(said, items, raters, seen, design)
+    ratings = _group_by_criterion(counting, items, design)
+    worded = {each.name for each in design.criteria if each.form != "scale"}
     return RatingCollection(
-        ratings=_group_by_criterion(counting, items),
+        ratings={
+            name: {
+                item: {rater: given.value for rater, given in by.items()}
+                for item, by in found.items()
+            }
+            for name, found in ratings.items()
+        },
+        answers={name: found for name, found in ratings.items() if name in worded},
+        texts=texts,
         raters=raters,
         problems=tuple(problems),
         remarks=tuple(remarks),
@@ -136,14 +165,18 @@ def _find_row_problem(row: SheetRow, known: Collection[str]) -> RatingProblem | 
     return None
 
 
-def _take_rating(row: SheetRow, criterion: Criterion, into: _RatingCell) -> Iterator[RatingProblem]:
+def _take_rating(
+    row: SheetRow, criterion: Criterion, text: RatedText, into: _RatingCell
+) -> Iterator[RatingProblem]:
     """Add a row's rating to its cell; yield a problem if it is not a valid rating."""
     said = row.cells.get(criterion.name, "").strip()
     if not said:
         return
-    value = _parse_rating(said)
-    if value in criterion.values:
-        into.values.append(value)
+    form = FORMS[criterion.form]
+    given = form.read(criterion, text, said)
+    if given is not None:
+        into.agrees &= not into.given or form.is_same(text, into.given[0], given)
+        into.given.append(given)
         into.places.append(row.where)
         return
     yield RatingProblem(
@@ -156,24 +189,17 @@ def _take_rating(row: SheetRow, criterion: Criterion, into: _RatingCell) -> Iter
     )
 
 
-def _parse_rating(said: str) -> int:
-    """Parse a whole number, also written as 3.0; return -1 for anything else."""
-    whole, _, rest = said.replace(",", ".").partition(".")
-    short = len(whole) < 4 and whole.isascii() and whole.isdigit()
-    return int(whole) if short and not rest.strip("0") else -1
-
-
 def _find_repeats(said: Mapping[_About, _RatingCell]) -> Iterator[RatingProblem]:
     for (criterion, item, rater), cell in said.items():
-        if len(cell.values) < 2:
+        if len(cell.given) < 2:
             continue
         yield RatingProblem(
-            kind="double" if len({*cell.values}) == 1 else "contradiction",
+            kind="double" if cell.agrees else "contradiction",
             rater=rater,
             item=item,
             criterion=criterion,
             where="; ".join(cell.places),
-            said=", ".join(map(str, cell.values)),
+            said=", ".join(given.words or str(given.value) for given in cell.given),
         )
 
 
@@ -182,27 +208,28 @@ def _find_missing(
     items: Sequence[str],
     raters: Sequence[str],
     seen: Iterable[str],
+    design: StudyDesign,
 ) -> Iterator[RatingProblem]:
     """Yield the ratings that are missing; a rater without any rating is reported once."""
     yield from (RatingProblem(kind="empty", rater=rater) for rater in seen if rater not in raters)
     for rater in raters:
         for item in items:
-            for criterion in CRITERIA:
+            for criterion in design.criteria:
                 cell = said.get((criterion.name, item, rater))
-                if cell is None or not cell.values:
+                if cell is None or not cell.given:
                     yield RatingProblem(
                         kind="missing", rater=rater, item=item, criterion=criterion.name
                     )
 
 
 def _group_by_criterion(
-    counting: Mapping[_About, int], items: Sequence[str]
-) -> Mapping[CriterionName, Mapping[str, Mapping[str, int]]]:
-    found: dict[CriterionName, dict[str, dict[str, int]]] = {
-        criterion.name: {item: {} for item in items} for criterion in CRITERIA
+    counting: Mapping[_About, GivenAnswer], items: Sequence[str], design: StudyDesign
+) -> Mapping[CriterionName, Mapping[str, Mapping[str, GivenAnswer]]]:
+    found: dict[CriterionName, dict[str, dict[str, GivenAnswer]]] = {
+        criterion.name: {item: {} for item in items} for criterion in design.criteria
     }
-    for (criterion, item, rater), value in counting.items():
-        found[criterion][item][rater] = value
+    for (criterion, item, rater), given in counting.items():
+        found[criterion][item][rater] = given
     return found
 
 
@@ -265,8 +292,8 @@ class ItemRatings(Value):
     sample: str
     arm: RatedArm
     label: str
-    ratings: dict[CriterionName, dict[str, int]]
-    """By criterion, then by rater."""
+    ratings: dict[CriterionName, dict[str, int | str]]
+    """By criterion, then by rater; a letter or an answer as it was given."""
 
 
 class Disagreement(Value):
@@ -277,7 +304,8 @@ class Disagreement(Value):
     arm: RatedArm
     label: str
     criterion: CriterionName
-    ratings: dict[str, int]
+    ratings: dict[str, int | str]
+    """By rater, as given."""
     text: str
 
 

@@ -1,30 +1,28 @@
-"""The sheets of raters: what each of them is shown, written in three forms and read back.
+"""The sheets of raters: what each of them is shown, as CSV and workbooks, and read back.
 
-In a workbook ratings are chosen from lists, and the guideline is its second page. The page works
-from a folder: nothing is fetched, nothing is sent.
+In a workbook ratings are chosen from lists, and the guideline is its second page.
 """
 
-import hashlib
-import json
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 from zipfile import ZipFile
 
 from coreeval.errors import CoreEvalError, UsageError
-from coreeval.evaluation.annotation.rating_study import (
-    CRITERIA,
-    INSTRUCTIONS,
-    SOURCE,
-    NewsExcerpt,
-    StudyItem,
+from coreeval.evaluation.annotation.criteria import (
+    LABEL_STUDY,
+    NO_OPTION,
+    STUDIES,
+    Criterion,
+    CriterionForm,
+    StudyDesign,
 )
+from coreeval.evaluation.annotation.rating_study import NewsExcerpt, StudyItem
 from coreeval.evaluation.annotation.ratings import SheetRow
 from coreeval.tasks.kinds import find_kind
+from coreeval.tasks.kinds.choice import option_fields
 from coreeval.tools.archives import check_packing
 from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
@@ -35,7 +33,6 @@ from coreeval.tools.text import (
     sheet_error,
     unescape,
     unescape_formula,
-    visible_value,
 )
 
 if TYPE_CHECKING:
@@ -46,11 +43,12 @@ if TYPE_CHECKING:
 SheetForm = Literal["csv", "xlsx", "page"]
 NumberedRow = tuple[int, list[str]]
 """The line number on which a row begins, and its cells."""
-RATING_COLUMNS: Final = tuple(each.name for each in CRITERIA)
 SHOWN_COLUMNS: Final = ("item", "rater", "text", "asks", "label", "news")
-COLUMNS: Final = (*SHOWN_COLUMNS, *RATING_COLUMNS, "note")
-_READ: Final = ("item", "rater", *RATING_COLUMNS)
-"""The columns that are read back, and `note` if present; the others may be removed."""
+
+
+def list_columns(design: StudyDesign) -> list[str]:
+    """Return the columns of a sheet."""
+    return [*SHOWN_COLUMNS, *design.columns, "note"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +61,8 @@ class SheetItem:
     label: str
     meaning: str
     evidence: tuple[NewsExcerpt, ...]
+    options: tuple[str, ...] = ()
+    """The fields with its options."""
 
 
 def make_sheet_item(drawn: StudyItem) -> SheetItem:
@@ -75,13 +75,15 @@ def make_sheet_item(drawn: StudyItem) -> SheetItem:
     texts = candidate.texts[drawn.arm]
     kind = find_kind(texts, candidate.label)
     shown = kind.display.rated(texts, candidate.label)
+    gold = kind.gold(texts, candidate.label) if STUDIES[kind.name].gold_title else ""
     return SheetItem(
         item=drawn.item,
         fields={name: _join_lines(text) for name, text in shown.items()},
         question=candidate.question,
-        label=_join_lines(kind.gold(texts, candidate.label)),
-        meaning=candidate.meaning,
+        label=_join_lines(gold),
+        meaning=candidate.meaning if gold == candidate.label else "",
         evidence=candidate.evidence,
+        options=tuple(option_fields(list(shown))),
     )
 
 
@@ -89,32 +91,43 @@ def _join_lines(text: str) -> str:
     return " ".join(unescape(text).split())
 
 
-def make_cells(each: SheetItem, rater: str) -> list[str]:
+def make_cells(each: SheetItem, rater: str, design: StudyDesign) -> list[str]:
     """Return the row of an item, with the ratings left empty."""
     news = "\n".join(
         " ".join(filter(None, (one.published_at[:10], one.domain, one.snippet, one.url)))
         for one in each.evidence
     )
-    told = f"{each.label}: {each.meaning}"
+    told = f"{each.label}: {each.meaning}" if each.meaning else each.label
     text = join_fields(each.fields)
-    return [each.item, rater, text, each.question, told, news, *[""] * (len(RATING_COLUMNS) + 1)]
+    return [each.item, rater, text, each.question, told, news, *[""] * (len(design.columns) + 1)]
 
 
-def write_sheet_csv(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+def write_sheet_csv(
+    path: Path,
+    items: Sequence[SheetItem],
+    *,
+    study: str,
+    rater: str,
+    design: StudyDesign = LABEL_STUDY,
+) -> None:
     """Write a sheet as CSV."""
     del study  # every item's name begins with it
-    rows = (make_cells(each, rater) for each in items)
-    path.write_text(format_sheet(COLUMNS, rows), encoding="utf-8", newline="")
+    rows = (make_cells(each, rater, design) for each in items)
+    path.write_text(format_sheet(list_columns(design), rows), encoding="utf-8", newline="")
 
 
-def read_sheets(paths: Sequence[Path]) -> Iterator[SheetRow]:
+def read_sheets(
+    paths: Sequence[Path], criteria: Sequence[str] = LABEL_STUDY.columns
+) -> Iterator[SheetRow]:
     """Yield the rows of filled-in sheets.
+
+    Columns other than `item`, `rater`, the criteria and `note` may be missing.
 
     Raises:
         UsageError: a file is not a sheet.
     """
     for path in paths:
-        yield from _read_rows(path, READERS[_check_suffix(path)](path))
+        yield from _read_rows(path, READERS[_check_suffix(path)](path), criteria)
 
 
 def _check_suffix(path: Path) -> str:
@@ -128,9 +141,11 @@ def _check_suffix(path: Path) -> str:
     return suffix
 
 
-def _read_rows(path: Path, rows: Iterator[NumberedRow]) -> Iterator[SheetRow]:
+def _read_rows(
+    path: Path, rows: Iterator[NumberedRow], criteria: Sequence[str]
+) -> Iterator[SheetRow]:
     _, header = next(rows, (1, []))
-    places = find_columns(path, header, _READ)
+    places = find_columns(path, header, ("item", "rater", *criteria))
     names = [name.strip().casefold() for name in header]
     places |= {"note": names.index("note")} if "note" in names else {}
     for line, cells in rows:
@@ -143,7 +158,7 @@ def _read_rows(path: Path, rows: Iterator[NumberedRow]) -> Iterator[SheetRow]:
                 where=f"{path.name}, line {line}",
                 item=said["item"].strip(),
                 rater=said["rater"].strip(),
-                cells={name: said[name] for name in RATING_COLUMNS},
+                cells={name: said[name] for name in criteria},
                 note=said.get("note", "").strip(),
             )
 
@@ -184,7 +199,14 @@ _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML 1.0 does not allow (section 2.2)."""
 
 
-def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+def write_sheet_xlsx(
+    path: Path,
+    items: Sequence[SheetItem],
+    *,
+    study: str,
+    rater: str,
+    design: StudyDesign = LABEL_STUDY,
+) -> None:
     """Write a sheet as a workbook.
 
     Raises:
@@ -192,15 +214,20 @@ def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rate
     """
     with require_extra("sheets", "an XLSX sheet", where=str(path), otherwise="write CSV"):
         from openpyxl import Workbook
+        from openpyxl.utils import get_column_letter
 
     book = Workbook()
     book.remove(book.worksheets[0])
     page = book.create_sheet(RATINGS_SHEET)
-    for row in (list(COLUMNS), *(make_cells(each, rater) for each in items)):
+    columns = list_columns(design)
+    for row in (columns, *(make_cells(each, rater, design) for each in items)):
         page.append([_fitting(cell, row[0]) for cell in row])
-    _format_cells(page)
-    _add_choices(page, len(items) + 1)
-    _write_guideline(book.create_sheet("guideline"), study)
+    _format_cells(page, columns)
+    options = max((each.options for each in items), key=len, default=())
+    for criterion in design.criteria:
+        letter = get_column_letter(columns.index(criterion.name) + 1)
+        _add_choices(page, criterion, options, f"{letter}2:{letter}{len(items) + 1}")
+    _write_guideline(book.create_sheet("guideline"), study, design)
     book.save(path)
 
 
@@ -216,7 +243,7 @@ def _fitting(text: str, item: str) -> str:
     return text
 
 
-def _format_cells(page: "Worksheet") -> None:
+def _format_cells(page: "Worksheet", columns: Sequence[str]) -> None:
     """Format every cell as plain, wrapped text and freeze the first row."""
     from openpyxl.styles import Alignment, Font
     from openpyxl.utils import get_column_letter
@@ -228,25 +255,37 @@ def _format_cells(page: "Worksheet") -> None:
             cell.alignment = Alignment(wrap_text=True, vertical="top")
     for cell in page[1]:
         cell.font = Font(bold=True)
-    for column, name in enumerate(COLUMNS, start=1):
+    for column, name in enumerate(columns, start=1):
         page.column_dimensions[get_column_letter(column)].width = WIDTHS.get(name, 12)
     page.freeze_panes = "C2"
 
 
-def _add_choices(page: "Worksheet", last: int) -> None:
-    """Add a drop-down list of values to each rating cell, with a prompt that explains them."""
-    from openpyxl.utils import get_column_letter
+def _add_choices(
+    page: "Worksheet", criterion: Criterion, options: Sequence[str], cells: str
+) -> None:
+    """Add a drop-down list of values to rating cells, with a prompt that explains them.
+
+    An answer in words has no list.
+    """
     from openpyxl.worksheet.datavalidation import DataValidation
 
-    for criterion in CRITERIA:
-        values = ",".join(map(str, criterion.values))
-        choice = DataValidation(type="list", formula1=f'"{values}"', allow_blank=True)
-        choice.promptTitle, choice.prompt = criterion.name, _prompt(criterion.anchors)
-        choice.errorTitle, choice.error = criterion.name, f"one of {values}, or empty"
-        choice.showInputMessage = choice.showErrorMessage = True
-        page.add_data_validation(choice)
-        letter = get_column_letter(COLUMNS.index(criterion.name) + 1)
-        choice.add(f"{letter}2:{letter}{last}")
+    values = ",".join(map(str, _OFFERED[criterion.form](criterion, options)))
+    if not values:
+        return
+    choice = DataValidation(type="list", formula1=f'"{values}"', allow_blank=True)
+    told = _prompt(criterion.anchors) if criterion.form == "scale" else criterion.asks
+    choice.promptTitle, choice.prompt = criterion.name, told
+    choice.errorTitle, choice.error = criterion.name, f"one of {values}, or empty"
+    choice.showInputMessage = choice.showErrorMessage = True
+    page.add_data_validation(choice)
+    choice.add(cells)
+
+
+_OFFERED: Final[dict[CriterionForm, Callable[[Criterion, Sequence[str]], Sequence[object]]]] = {
+    "scale": lambda criterion, options: criterion.values,
+    "option": lambda criterion, options: (*options, NO_OPTION),
+    "text": lambda criterion, options: (),
+}
 
 
 def _prompt(anchors: dict[int, str]) -> str:
@@ -254,20 +293,20 @@ def _prompt(anchors: dict[int, str]) -> str:
     return "\n".join(f"{value}: {meaning}" for value, meaning in anchors.items())[:255]
 
 
-def _write_guideline(page: "Worksheet", study: str) -> None:
+def _write_guideline(page: "Worksheet", study: str, design: StudyDesign) -> None:
     from openpyxl.styles import Alignment, Font
 
     page.append([f"Study {study}"])
-    for line in INSTRUCTIONS:
+    for line in design.instructions:
         page.append([line])
-    for criterion in CRITERIA:
+    for criterion in design.criteria:
         page.append([])
         page.append([f"{criterion.name}: {criterion.asks}"])
         page.cell(page.max_row, 1).font = Font(bold=True)
-        for value, meaning in criterion.anchors.items():
+        for value, meaning in criterion.shown_anchors.items():
             page.append([f"{value}: {meaning}"])
     page.append([])
-    page.append([SOURCE])
+    page.append([design.source])
     page.column_dimensions["A"].width = 100
     for row in page.iter_rows():
         row[0].alignment = Alignment(wrap_text=True, vertical="top")
@@ -313,56 +352,3 @@ def _refuse_bomb(path: Path, file: BinaryIO) -> None:
     size = sum(member.file_size for member in members)
     if size > MOST_BYTES:
         raise sheet_error(path, f"it unpacks to {size:,} bytes", _AS_WRITTEN)
-
-
-def write_sheet_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
-    """Write a sheet as a page that stores the ratings in the browser and downloads them as CSV."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
-    )
-    style, script = _read_asset("page.css"), _read_asset("page.js")
-    page = environment.from_string(_read_asset("page.html.jinja")).render(
-        study=study,
-        rater=rater,
-        items=items,
-        instructions=INSTRUCTIONS,
-        source=SOURCE,
-        style=style,
-        style_hash=_hash_source(style),
-        script=script,
-        script_hash=_hash_source(script),
-        data=_script_data(items, study, rater),
-    )
-    path.write_text(page, encoding="utf-8", newline="")
-
-
-def _read_asset(name: str) -> str:
-    return resources.files("coreeval.evaluation.annotation").joinpath(name).read_text("utf-8")
-
-
-def _hash_source(text: str) -> str:
-    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _script_data(items: Sequence[SheetItem], study: str, rater: str) -> str:
-    """Return the data for the page's script, in ASCII and without any `<` that ends its element."""
-    told = {
-        "study": study,
-        "rater": rater,
-        "criteria": [{**each.model_dump(), "values": each.values} for each in CRITERIA],
-        "items": [_item_data(each) for each in items],
-    }
-    return json.dumps(told).replace("<", "\\u003c")
-
-
-def _item_data(each: SheetItem) -> dict[str, object]:
-    return {
-        "item": each.item,
-        "fields": dict(each.fields),
-        "question": each.question,
-        "label": each.label,
-        "meaning": each.meaning,
-        "evidence": [one.model_dump() for one in each.evidence],
-    }

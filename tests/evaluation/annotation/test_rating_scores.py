@@ -10,8 +10,9 @@ import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa  # type: ignore[import-untyped]
 
 from coreeval.errors import UsageError
+from coreeval.evaluation.annotation.compared_ratings import Ratings
+from coreeval.evaluation.annotation.criteria import LABEL_STUDY, CriterionName, Level
 from coreeval.evaluation.annotation.rating_scores import (
-    Ratings,
     count_values,
     measure_agreement,
     measure_fleiss_kappa,
@@ -19,11 +20,8 @@ from coreeval.evaluation.annotation.rating_scores import (
     score_ratings,
 )
 from coreeval.evaluation.annotation.rating_study import (
-    CRITERIA,
     MOST_RATERS,
-    CriterionName,
     KeyItem,
-    Level,
     RatedArm,
     StudyKey,
     StudySource,
@@ -188,7 +186,7 @@ ARMS: tuple[RatedArm, ...] = ("original", "updated", "original", "updated")
 
 
 def row(item: str, rater: str, *given: object, where: str = "a.csv, line 2") -> SheetRow:
-    pairs = zip(CRITERIA, given, strict=False)
+    pairs = zip(LABEL_STUDY.criteria, given, strict=False)
     cells = {str(each.name): str(value) for each, value in pairs}
     return SheetRow(where=where, item=item, rater=rater, cells=cells)
 

@@ -14,15 +14,15 @@ from openpyxl.chart import BarChart
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.annotation import sheets
+from coreeval.evaluation.annotation.criteria import LABEL_STUDY
 from coreeval.evaluation.annotation.rating_study import NewsExcerpt
 from coreeval.evaluation.annotation.ratings import SheetRow
+from coreeval.evaluation.annotation.sheet_page import write_sheet_page
 from coreeval.evaluation.annotation.sheets import (
-    COLUMNS,
-    RATING_COLUMNS,
     SheetItem,
+    list_columns,
     read_sheets,
     write_sheet_csv,
-    write_sheet_page,
     write_sheet_xlsx,
 )
 
@@ -63,10 +63,11 @@ def fill_csv(path: Path, separator: str = ",", encoding: str = "utf-8-sig") -> N
 def fill_xlsx(path: Path) -> None:
     book = load_workbook(path)
     page = book["ratings"]
+    columns = list_columns(LABEL_STUDY)
     for number, given in enumerate(GIVEN, start=2):
-        for name, value in zip(RATING_COLUMNS, given, strict=True):
-            page.cell(number, COLUMNS.index(name) + 1).value = int(value) if value else None
-        page.cell(number, len(COLUMNS)).value = "-note"
+        for name, value in zip(LABEL_STUDY.columns, given, strict=True):
+            page.cell(number, columns.index(name) + 1).value = int(value) if value else None
+        page.cell(number, len(columns)).value = "-note"
     book.save(path)
 
 

@@ -1,0 +1,300 @@
+"""What raters are asked about the texts of each kind of task: one entry a kind.
+
+Most criteria are scales, each value of which has its meaning. The gold of a choice or of a short
+answer is not shown: raters answer the question themselves, and their answers are graded as those of
+targets are. Answers count 1 if they are right and 0 if not.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+from coreeval.evaluation.grading import read_accepted
+from coreeval.schema import TaskKind, Value
+from coreeval.tasks.kinds import Texts
+from coreeval.tasks.kinds.choice import option_fields
+
+Level = Literal["nominal", "ordinal"]
+CriterionName = Literal[
+    "fluency", "coherence", "factuality", "accuracy", "answer", "support", "coverage"
+]
+CriterionForm = Literal["scale", "option", "text"]
+
+
+class Criterion(Value):
+    """A question that is asked about each text."""
+
+    name: CriterionName
+    asks: str
+    anchors: dict[int, str]
+    """The meaning of each value, the worst first."""
+    level: Level
+    """The distance of two values: always the same, or by the number of ratings between them."""
+    form: CriterionForm = "scale"
+    """What a rater gives: a value, the letter of an option, or an answer in words."""
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the values of ratings, worst first."""
+        return tuple(self.anchors)
+
+    @property
+    def shown_anchors(self) -> dict[int, str]:
+        """Return the meanings that raters are told: those of a scale."""
+        return self.anchors if self.form == "scale" else {}
+
+
+class RatedText(NamedTuple):
+    """A text as it is rated: the fields of its arm, and the name of its sample's label."""
+
+    fields: Texts
+    label: str
+
+
+class GivenAnswer(NamedTuple):
+    """What a rater gives by one criterion."""
+
+    value: int
+    """A value of the scale; of an answer 1 if it is right, else 0."""
+    words: str = ""
+    """The letter, or the answer as it was written; empty for a scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerForm:
+    """How what raters give is read and compared."""
+
+    read: Callable[[Criterion, RatedText, str], GivenAnswer | None]
+    """Returns the rating that a cell holds; None if it holds none."""
+    is_same: Callable[[RatedText, GivenAnswer, GivenAnswer], bool]
+    """Returns whether two ratings of one item say the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyDesign:
+    """What raters are asked about the texts of a kind."""
+
+    criteria: tuple[Criterion, ...]
+    instructions: tuple[str, ...]
+    source: str
+    """The source of the criteria and their values."""
+    gold_title: str = ""
+    """The title of the gold that stands beside a text; empty if raters must not see it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the criteria, which are columns of a sheet."""
+        return tuple(each.name for each in self.criteria)
+
+
+NO_OPTION: Final = "none"
+"""What a rater gives if no option is right, or several are."""
+_LONGEST_ANSWER: Final = 2_000
+"""The most characters of an answer, as of an accepted one."""
+_LETTER: Final = re.compile(r"\(?([A-Za-z])[).:]?")
+
+
+def _read_value(criterion: Criterion, text: RatedText, said: str) -> GivenAnswer | None:
+    """Return a whole number, also written as 3.0, if it is a value of the criterion."""
+    whole, _, rest = said.replace(",", ".").partition(".")
+    short = len(whole) < 4 and whole.isascii() and whole.isdigit() and not rest.strip("0")
+    return GivenAnswer(int(whole)) if short and int(whole) in criterion.values else None
+
+
+def _read_letter(criterion: Criterion, text: RatedText, said: str) -> GivenAnswer | None:
+    found = _LETTER.fullmatch(said)
+    letter = found[1].upper() if found else said.casefold()
+    if letter not in (*option_fields(list(text.fields)), NO_OPTION):
+        return None
+    return GivenAnswer(int(letter == text.label), letter)
+
+
+def _read_words(criterion: Criterion, text: RatedText, said: str) -> GivenAnswer | None:
+    if len(said) > _LONGEST_ANSWER:
+        return None
+    return GivenAnswer(int(_is_accepted(text, said)), said)
+
+
+def _is_accepted(text: RatedText, said: str, instead: str | None = None) -> bool:
+    """Return whether an answer is an accepted one, or the same as another one given instead."""
+    from coreeval.evaluation.metrics.short_answers import grade_short_answer
+
+    due = read_accepted(text.fields, text.label)
+    due = due if instead is None else replace(due, answers=[instead])
+    return grade_short_answer(said, due).right
+
+
+def _same_words(text: RatedText, one: GivenAnswer, other: GivenAnswer) -> bool:
+    if one.value or other.value:
+        return one.value == other.value
+    return one.words == other.words or _is_accepted(text, one.words, instead=other.words)
+
+
+FORMS: Final[Mapping[CriterionForm, AnswerForm]] = {
+    "scale": AnswerForm(read=_read_value, is_same=lambda text, one, other: one == other),
+    "option": AnswerForm(read=_read_letter, is_same=lambda text, one, other: one == other),
+    "text": AnswerForm(read=_read_words, is_same=_same_words),
+}
+
+
+_FLUENCY: Final = Criterion(
+    name="fluency",
+    asks="Is the language in order: grammar, spelling, ease?",
+    anchors={
+        1: "Many mistakes; they make it hard to read.",
+        2: "A few mistakes that hold a reader up; what is meant stays clear.",
+        3: "Correct and natural; reads easily.",
+    },
+    level="ordinal",
+)
+_COHERENCE: Final = Criterion(
+    name="coherence",
+    asks="Does it hang together and say clearly what it means?",
+    anchors={
+        1: "No thread; hard to tell what it is about.",
+        2: "There is a thread, but parts are loose, roundabout or vague.",
+        3: "One clear thread, said directly.",
+    },
+    level="ordinal",
+)
+_FACTUALITY: Final = Criterion(
+    name="factuality",
+    asks="Is what it states as fact right?",
+    anchors={
+        0: "Something that matters is wrong or misleading.",
+        1: "All of it is right, or it states nothing that could be wrong.",
+    },
+    level="nominal",
+)
+_FACTS_STATED: Final = _FACTUALITY.model_copy(
+    update={"asks": "Is what question and context state as fact right?"}
+)
+_ACCURACY: Final = Criterion(
+    name="accuracy",
+    asks="Does the label that is given fit the text?",
+    anchors={
+        0: "The label does not fit, or misleads.",
+        1: "The label fits.",
+    },
+    level="nominal",
+)
+_ANSWER: Final = partial(
+    Criterion,
+    name="answer",
+    anchors={0: "The answer is not the gold.", 1: "The answer is the gold."},
+    level="nominal",
+)
+_SUPPORT: Final = Criterion(
+    name="support",
+    asks="Does the document say all that the summary says?",
+    anchors={
+        1: "Something that matters is not in the document, or it says otherwise.",
+        2: "The document says what matters; a detail is not in it.",
+        3: "The document says all of it.",
+    },
+    level="ordinal",
+)
+_COVERAGE: Final = Criterion(
+    name="coverage",
+    asks="Does the summary say what matters most in the document?",
+    anchors={
+        1: "What matters most is missing.",
+        2: "Part of it is missing, or details take its place.",
+        3: "It says what matters most, and little else.",
+    },
+    level="ordinal",
+)
+SOURCE: Final = (
+    "CoreEval paper, Appendix D, Table 13, in other words. Fluency and coherence go from 1 to 3 as "
+    "in that table; section 3.6 of the paper writes 0 to 2."
+)
+_BY_ITSELF: Final = (
+    "Rate every text by itself. Texts of several origins are mixed; do not try to tell them apart."
+)
+_NEWS: Final = (
+    "The excerpts are news on what a text may be about. A text may use them, say something else, "
+    "or be older than they are: that alone is no fault. Look up what they do not settle."
+)
+_ALONE: Final = "Rate alone. Leave a rating empty if you cannot decide, and say why in the note."
+_QUESTION_SOURCE: Final = (
+    "Fluency, coherence and factuality: CoreEval paper, Appendix D, Table 13, in other words. "
+    "Answer: 1 if the rater, who is not shown the gold, gives it, else 0."
+)
+LABEL_STUDY: Final = StudyDesign(
+    criteria=(_FLUENCY, _COHERENCE, _FACTUALITY, _ACCURACY),
+    instructions=(
+        _BY_ITSELF,
+        "Take a text as what it is: in a tweet, slang, tags, emoji and @user are no mistakes, nor "
+        "are spaces before signs where a benchmark writes them so.",
+        _NEWS,
+        "Feelings, opinions and the author's private life cannot be checked: they are no wrong "
+        "facts.",
+        _ALONE,
+    ),
+    source=SOURCE,
+    gold_title="Label that is given",
+)
+STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
+    "labels": LABEL_STUDY,
+    "choice": StudyDesign(
+        criteria=(
+            _FLUENCY,
+            _COHERENCE,
+            _FACTS_STATED,
+            _ANSWER(
+                asks=f"Which option is right? Its letter, or {NO_OPTION} if none is, or several.",
+                form="option",
+            ),
+        ),
+        instructions=(
+            _BY_ITSELF,
+            _NEWS,
+            "Answer the question by its context if there is one, else by the news and by what you "
+            "look up. Wrong options are meant to be wrong: they are no wrong facts.",
+            _ALONE,
+        ),
+        source=_QUESTION_SOURCE,
+    ),
+    "answer": StudyDesign(
+        criteria=(
+            _FLUENCY,
+            _COHERENCE,
+            _FACTS_STATED,
+            _ANSWER(
+                asks="What is the answer? A name, a number, a date or a few words.", form="text"
+            ),
+        ),
+        instructions=(
+            _BY_ITSELF,
+            _NEWS,
+            "Answer the question by its context if there is one, else by the news and by what you "
+            "look up. Write the answer alone.",
+            _ALONE,
+        ),
+        source=_QUESTION_SOURCE,
+    ),
+    "summary": StudyDesign(
+        criteria=(
+            _FLUENCY.model_copy(
+                update={"asks": "Is the summary's language in order: grammar, spelling, ease?"}
+            ),
+            _COHERENCE.model_copy(
+                update={"asks": "Does the summary hang together and say clearly what it means?"}
+            ),
+            _SUPPORT,
+            _COVERAGE,
+        ),
+        instructions=(
+            _BY_ITSELF,
+            "Rate the summary, by the document alone: what the document does not say is not "
+            "supported, be it true or not.",
+            "The excerpts are news on what a document may be about; you need not read them.",
+            _ALONE,
+        ),
+        source="Fluency, coherence, consistency (here support) and relevance (here coverage) as "
+        "in SummEval (Fabbri et al. 2021), in other words and from 1 to 3.",
+        gold_title="Summary that is given",
+    ),
+}
