@@ -121,6 +121,7 @@ def _candidate(
         question=Template(task.question).safe_substitute(target=task.target or ""),
         texts=texts,
         evidence=evidence,
+        group=None if STUDIES[task.kind].by_label else "",
     )
 
 

@@ -32,27 +32,30 @@ MakeItems = Callable[..., tuple[Lab, ItemAnswers]]
 def make(tmp_path: Path) -> Iterator[MakeItems]:
     """Return what makes a workspace with a benchmark of a kind."""
     server = BatchServer(lambda _: "{}")
-
-    def make_lab(kind: str, **run: object) -> tuple[Lab, ItemAnswers]:
-        answers = ItemAnswers(SCRIPTS[kind])
-        server.answers = answers
-        write_news(tmp_path / "news")
-        rows = "\n".join(json.dumps(row) for row in answers.script.rows)
-        (tmp_path / "data").mkdir()
-        (tmp_path / "data" / "test.jsonl").write_text(rows)
-        (tmp_path / "task.yaml").write_text(yaml.safe_dump(dict(answers.script.task)))
-        lab = Lab(folder=tmp_path, server=server, answers=answers)  # type: ignore[arg-type]
-        lab.write(
-            name=answers.script.task["name"],
-            task="task.yaml",
-            dataset={"format": "jsonl", "path": "data", "split": "test"},
-            knowledge={"path": "news", "text": "description", "window": WINDOW, "reuse": None},
-            run={"concurrency": 2} | run,
-        )
-        return lab, answers
-
     with server.in_thread():
-        yield make_lab
+        yield lambda kind, **run: make_item_lab(tmp_path, server, kind, **run)
+
+
+def make_item_lab(
+    folder: Path, server: BatchServer, kind: str, **run: object
+) -> tuple[Lab, ItemAnswers]:
+    """Write a benchmark of a kind, its news and its config into a folder."""
+    answers = ItemAnswers(SCRIPTS[kind])
+    server.answers = answers
+    write_news(folder / "news")
+    rows = "\n".join(json.dumps(row) for row in answers.script.rows)
+    (folder / "data").mkdir()
+    (folder / "data" / "test.jsonl").write_text(rows)
+    (folder / "task.yaml").write_text(yaml.safe_dump(dict(answers.script.task)))
+    lab = Lab(folder=folder, server=server, answers=answers)  # type: ignore[arg-type]
+    lab.write(
+        name=answers.script.task["name"],
+        task="task.yaml",
+        dataset={"format": "jsonl", "path": "data", "split": "test"},
+        knowledge={"path": "news", "text": "description", "window": WINDOW, "reuse": None},
+        run={"concurrency": 2} | run,
+    )
+    return lab, answers
 
 
 @pytest.mark.parametrize("pipeline", ["full", "lean"])
@@ -220,7 +223,7 @@ def test_batches_give_what_is_given_live(
     assert set(provider.paid.values()) == {1}
 
 
-@pytest.mark.parametrize("kind", ["choice", "summary"])
+@pytest.mark.parametrize("kind", ["choice", "answer", "summary"])
 def test_workers_give_what_one_process_gives(make: MakeItems, kind: str) -> None:
     lab, _ = make(kind, workers=2)
     lab.refresh(limit=None)

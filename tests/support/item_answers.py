@@ -17,9 +17,9 @@ NEWS = (
 """A firm, a city and a figure for each event."""
 
 
-def write_news(folder: Path) -> None:
-    """Write an article list with two reports of each event."""
-    folder.mkdir()
+def write_news(folder: Path, month: str = "2026-06") -> None:
+    """Write an article list with two reports of each event, of the second week of a month."""
+    folder.mkdir(exist_ok=True)
     lines = []
     for firm, city, ships in NEWS:
         told = (
@@ -38,15 +38,17 @@ def write_news(folder: Path) -> None:
             host = f"paper{number}.example"
             lines.append(
                 {
-                    "date": f"2026-06-{10 + number}T12:00:00Z",
-                    "url": f"https://{host}/{firm.lower()}",
+                    "date": f"{month}-{10 + number}T12:00:00Z",
+                    "url": f"https://{host}/{month}/{firm.lower()}",
                     "domain": host,
                     "title": title,
                     "desc": text,
                     "lang": "en",
                 }
             )
-    (folder / "20260611000000.gal.json").write_text("\n".join(map(json.dumps, lines)))
+    (folder / f"{month.replace('-', '')}11000000.gal.json").write_text(
+        "\n".join(map(json.dumps, lines))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

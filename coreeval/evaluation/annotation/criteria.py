@@ -82,6 +82,9 @@ class StudyDesign:
     """The source of the criteria and their values."""
     gold_title: str = ""
     """The title of the gold that stands beside a text; empty if raters must not see it."""
+    by_label: bool = True
+    """Whether arms are compared on samples of the same labels; the letter of a choice says only
+    where the right option stands."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -256,6 +259,7 @@ STUDIES: Final[Mapping[TaskKind, StudyDesign]] = {
             _ALONE,
         ),
         source=_QUESTION_SOURCE,
+        by_label=False,
     ),
     "answer": StudyDesign(
         criteria=(

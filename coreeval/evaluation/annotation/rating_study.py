@@ -51,6 +51,8 @@ class RatingCandidate:
     texts: dict[RatedArm, dict[str, str]]
     """Its texts, by arm and field."""
     evidence: tuple[NewsExcerpt, ...]
+    group: str | None = None
+    """The samples that it is compared with; by default those of its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +95,7 @@ def _make_blocks(
     """
     left = rng.sample(candidates, len(candidates))
     for arms in (RATED_ARMS, ("original", "updated")):
-        for pool in _group_by_label(each for each in left if _has_arms(each, arms)):
+        for pool in _split_into_groups(each for each in left if _has_arms(each, arms)):
             whole = pool[: len(pool) - len(pool) % len(arms)]
             used = {each.sample for each in whole}
             left = [each for each in left if each.sample not in used]
@@ -101,12 +103,12 @@ def _make_blocks(
                 yield list(zip(rng.sample(arms, len(arms)), whole[start:], strict=False))
 
 
-def _group_by_label(candidates: Iterable[RatingCandidate]) -> list[list[RatingCandidate]]:
-    """Return the samples grouped by label, with the labels sorted."""
+def _split_into_groups(candidates: Iterable[RatingCandidate]) -> list[list[RatingCandidate]]:
+    """Return the samples by group, with the groups sorted."""
     found = defaultdict[str, list[RatingCandidate]](list)
     for each in candidates:
-        found[each.label].append(each)
-    return [found[label] for label in sorted(found)]
+        found[each.label if each.group is None else each.group].append(each)
+    return [found[group] for group in sorted(found)]
 
 
 def _has_arms(candidate: RatingCandidate, arms: Sequence[RatedArm]) -> bool:
