@@ -20,10 +20,12 @@ from coreeval.agents.text.short_answers import (
     StatedValue,
     count_units,
     has_answer,
+    is_other_unit,
     is_same_answer,
     is_same_value,
     is_same_wording,
     read_margin,
+    read_scale,
     read_value,
 )
 from coreeval.agents.text.support import Support
@@ -77,11 +79,12 @@ def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str
     if sample.label_text == "yes_no":
         return said.split()[0].strip(".,;:!").casefold() == accepted[0].casefold()
     if sample.label_text == "number" and read_value(said, language) is not None:
-        tolerance = fields.get("tolerance", "")
+        tolerance, unit = fields.get("tolerance", ""), fields.get("unit", "")
         golds = [each for each in accepted if read_value(each, language) is not None]
         if golds:
             return any(
-                is_same_value(each, said, tolerance=tolerance, language=language) for each in golds
+                is_same_value(each, said, tolerance=tolerance, unit=unit, language=language)
+                for each in golds
             )
     return any(is_same_answer(each, said, language) for each in accepted)
 
@@ -112,11 +115,26 @@ def check_answer_form(item: WrittenItem) -> Iterator[Defect]:
     kind, language = item.sample.label_text, item.task.language
     if kind == "number" and not find_numbers(gold, language):
         yield form_defect("answer_type", f"the answer {gold!r} must be a number, as {old!r} is")
+    yield from _check_unit(item)
     if kind == "yes_no" and gold.casefold() not in _YES_NO:
         yield form_defect("answer_type", f"the answer {gold!r} must be yes or no")
     before = count_units(old)
     if count_units(gold) > max(_LONGER * before, _FREE_WORDS + before):
         yield form_defect("answer_length", f"the answer {gold!r} is much longer than {old!r}")
+
+
+def _check_unit(item: WrittenItem) -> Iterator[Defect]:
+    """Yield a defect for a number of another unit or scale than the item's, which is kept."""
+    unit = item.fields.get("unit", "")
+    for each in split_answers(item.fields) if unit and PROGRAM not in item.fields else ():
+        value = read_value(each, item.task.language)
+        if value is None:
+            continue
+        other_scale = value.is_scaled and read_scale(unit) not in (0, read_scale(each))
+        if other_scale or is_other_unit(unit, value.rest):
+            yield form_defect(
+                "answer_type", f"the answer {each!r} must be in the unit of the item, {unit!r}"
+            )
 
 
 def check_accepted_answers(item: WrittenItem) -> Iterator[Defect]:
@@ -129,9 +147,9 @@ def check_accepted_answers(item: WrittenItem) -> Iterator[Defect]:
     if item.sample.label_text != "number" or PROGRAM in item.fields:
         return
     tolerance, language = item.fields.get("tolerance", ""), item.task.language
-    gold, *others = accepted
+    unit, (gold, *others) = item.fields.get("unit", ""), accepted
     for each in others:
-        if not is_same_value(gold, each, tolerance=tolerance, language=language):
+        if not is_same_value(gold, each, tolerance=tolerance, unit=unit, language=language):
             yield label_defect("answers", f"{each!r} is another number than the gold {gold!r}")
 
 

@@ -15,6 +15,7 @@ from math import prod
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import join_numbers, keep_results, normalise
 from coreeval.languages import ENGLISH
+from coreeval.tools.units import MEASURES
 
 _FACTORS: dict[str, tuple[str, str]] = {
     "kilometre": ("length", "1000"), "mile": ("length", "1609.344"), "metre": ("length", "1"),
@@ -28,28 +29,9 @@ _FACTORS: dict[str, tuple[str, str]] = {
     "celsius": ("temperature", "1"), "fahrenheit": ("temperature", "1"),
 }  # fmt: skip
 """Each unit's dimension, and its size in the base unit of that dimension."""
-_UNIT_SPELLINGS: dict[str, str] = {
-    "square kilometre": r"square kilomet(?:er|re)s?|sq\.? ?km|km2|km\u00b2",
-    "square mile": r"square miles?|sq\.? ?mi",
-    "kilometre": r"kilomet(?:er|re)s?|kms?",
-    "centimetre": r"centimet(?:er|re)s?|cm",
-    "millimetre": r"millimet(?:er|re)s?|mm",
-    "mile": r"miles?",
-    "metre": r"met(?:er|re)s?",
-    "foot": r"feet|foot|ft",
-    "inch": r"inch(?:es)?",
-    "yard": r"yards?",
-    "kilogram": r"kilograms?|kilos?|kgs?",
-    "gram": r"grams?",
-    "pound": r"pounds?|lbs?",
-    "tonne": r"tonnes?",
-    "ounce": r"ounces?|oz",
-    "hectare": r"hectares?|ha",
-    "acre": r"acres?",
-    "litre": r"lit(?:er|re)s?",
-    "gallon": r"gallons?",
-    "celsius": r"(?:\u00b0|degrees?|deg) ?(?:celsius|centigrade|c)|celsius|c",
-    "fahrenheit": r"(?:\u00b0|degrees?|deg) ?(?:fahrenheit|f)|fahrenheit|f",
+_UNIT_SPELLINGS = MEASURES | {
+    "celsius": f"{MEASURES['celsius']}|c",
+    "fahrenheit": f"{MEASURES['fahrenheit']}|f",
 }
 _UNIT = re.compile(
     r"[ -]?(?:" + "|".join(f"({pattern})" for pattern in _UNIT_SPELLINGS.values()) + r")(?!\w)",

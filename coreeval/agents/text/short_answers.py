@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from coreeval.agents.text.numbers import find_numbers
+from coreeval.agents.text.numbers import SCALES, find_numbers
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import (
     has_span,
@@ -15,6 +15,7 @@ from coreeval.agents.text.words import (
     stem,
 )
 from coreeval.languages import ENGLISH
+from coreeval.tools.units import find_units, read_unit_at
 
 _SAME: Final = 0.6
 """The F1 of words from which an answer with more or fewer words is the same: it may add a title or
@@ -125,6 +126,10 @@ class StatedValue:
         """Return whether nothing stands beside the number but a unit of one word."""
         return len(self.rest.split()) <= 1
 
+    def times(self, scale: int) -> "StatedValue":
+        """Return the value with its readings multiplied."""
+        return replace(self, readings=frozenset(one * scale for one in self.readings))
+
 
 def read_value(text: str, language: str = ENGLISH) -> StatedValue | None:
     """Return the number of a short answer; None if it has none, or several."""
@@ -149,6 +154,18 @@ def read_value(text: str, language: str = ENGLISH) -> StatedValue | None:
     )
 
 
+def is_other_unit(unit: str, rest: str) -> bool:
+    """Return whether what stands beside a number begins with another unit than the one given."""
+    named = read_unit_at(rest, 0)[0]
+    return bool(named and unit.strip() and named not in find_units(unit))
+
+
+def read_scale(unit: str) -> int:
+    """Return the scale that a unit names, such as 1,000,000 of `$ million`; 0 if it names none."""
+    words = re.findall(r"[^\W\d_]+", unit.casefold())
+    return next((SCALES[word] for each in words if (word := each.removesuffix("s")) in SCALES), 0)
+
+
 def _is_negative(before: str, after: str) -> bool:
     sign = before.rstrip(" $\u20ac\u00a3")
     minus = sign.endswith("-") and not sign[:-1][-1:].isalnum()
@@ -156,15 +173,26 @@ def _is_negative(before: str, after: str) -> bool:
     return minus or in_brackets or bool(re.search(r"\bminus ?$", before, re.IGNORECASE))
 
 
-def is_same_value(gold: str, said: str, *, tolerance: str = "", language: str = ENGLISH) -> bool:
+def is_same_value(
+    gold: str, said: str, *, tolerance: str = "", unit: str = "", language: str = ENGLISH
+) -> bool:
     """Return whether a number is the gold, within a tolerance such as `0.5` or `1%`.
 
-    Beside a percentage, a bare number may be the percentage or its ratio. A scale may be said by
-    one of them alone, and a fall may be a negative number.
+    Beside a percentage, a bare number may be the percentage or its ratio. A fall may be a negative
+    number. If the unit of the gold names a scale, as `billion dollars` does, bare numbers are of
+    that scale; else a scale may be said by one of them alone.
     """
     due, given = read_value(gold, language), read_value(said, language)
-    if due is None or given is None:
+    if due is None or given is None or is_other_unit(f"{unit} {due.rest}", given.rest):
         return False
+    scale = read_scale(unit)
+    if scale and not due.is_scaled:
+        due = due.times(scale)
+        tolerance = tolerance if tolerance.endswith("%") else str(Decimal(tolerance or 0) * scale)
+    if scale and not given.is_scaled:
+        given = replace(given, readings=given.readings | given.times(scale).readings)
+    if scale:
+        due, given = replace(due, is_scaled=True), replace(given, is_scaled=True)
     if due.is_negative != given.is_negative and not _FALLS.search(f"{gold} {said}"):
         return False
     return any(

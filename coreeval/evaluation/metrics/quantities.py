@@ -15,6 +15,7 @@ from typing import Final
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_digits
 from coreeval.evaluation.numleak.parsing.dates import find_written_dates
 from coreeval.evaluation.numleak.parsing.quantities import plain_number, says_fall
+from coreeval.tools.units import find_units, is_measured, read_unit_at
 
 LONGEST_TEXT: Final = 8000
 """The characters read from the end of a text: some 2,000 tokens."""
@@ -100,7 +101,8 @@ class Quantity:
     value: float
     """With its sign, as written: neither scale nor per cent is folded into it."""
     unit: str = ""
-    """`percent`, a currency, a span of time, or empty; that of an item may be any word."""
+    """`percent`, a currency, a span of time, a measure such as `kilometre per hour`, or empty; that
+    of an item may be any word."""
     scale: float = 0.0
     """What its scale multiplies with; 0 if it names none."""
     falls: bool = False
@@ -157,7 +159,7 @@ def read_quantity(text: str) -> Quantity | None:
 
 def read_unit(text: str) -> Quantity:
     """Return what a unit such as `%`, `$ million` or `thousand shares` says of a number 1."""
-    unit, scale = "", 0.0
+    unit, scale = next(filter(is_measured, sorted(find_units(text))), ""), 0.0
     words = re.sub(r"[()\[\],]", " ", text.casefold()).split()
     parts = [part for word in words for part in _split_money(word)]
     pairs = [" ".join(two) for two in pairwise(words)]
@@ -211,17 +213,24 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
     unit = _unit_of(found)
     if (found["unit"] or "").lower() in _BASIS_POINTS and not found["money"]:
         value /= 100
-    plain = not (sign or found["money"] or found["scale"] or found["unit"])
+    measure, end = ("", found.end()) if unit else _read_measure(text, found.end())
+    plain = not (sign or found["money"] or found["scale"] or found["unit"] or measure)
     return Quantity(
         value=-value if negative else value,
-        unit=unit,
+        unit=unit or measure,
         scale=_SCALES.get((found["scale"] or "").lower(), 0.0),
         is_aside=bracketed and not is_value,
         step=_step_of(found["digits"]),
         is_year=plain and _YEAR.fullmatch(found["digits"]) is not None,
         start=found.start(),
-        end=found.end(),
+        end=end,
     )
+
+
+def _read_measure(text: str, position: int) -> tuple[str, int]:
+    """Return the measure such as km/h behind a number, and where it ends."""
+    name, end = read_unit_at(text, position)
+    return (name, end) if is_measured(name) else ("", position)
 
 
 def _introduces(text: str, at: int) -> bool:

@@ -100,6 +100,47 @@ def test_the_unit_of_an_answer_may_belong_to_its_number(gold: str, defects: list
 
 
 @pytest.mark.parametrize(
+    ("unit", "gold", "defects"),
+    [
+        ("kilometres", "95", []),
+        ("kilometres", "95 km", []),
+        ("kilometres", "95 km/h", ["answer_type"]),
+        ("km/h", "95 kilometres per hour", []),
+        ("", "95 km/h", []),
+        ("billion dollars", "$55 billion", []),
+        ("billion dollars", "55 million", ["answer_type"]),
+        ("dollars", "55 million", []),
+        ("ships", "95 ships", []),
+        ("ships", "95 km", ["answer_type"]),
+    ],
+)
+def test_an_answer_has_the_unit_that_is_kept(unit: str, gold: str, defects: list[str]) -> None:
+    item = written(CLOSED, answer("12", "number", unit=unit), {"answers": gold})
+    assert found(check_answer_form, item) == defects
+
+
+@pytest.mark.parametrize(
+    ("unit", "gold", "said", "right"),
+    [
+        ("billion dollars", "55", "55 million", False),
+        ("billion dollars", "55", "55 billion", True),
+        ("billion dollars", "55", "$55,000,000,000", True),
+        ("billion dollars", "55", "54.8", True),
+        ("billion dollars", "55", "54 billion dollars", False),
+        ("billion dollars", "55 billion", "55", True),
+        ("billion dollars", "55", "55 billion euros", False),
+        ("$ in millions", "55", "55 million", True),
+        ("kilometres", "55", "55 km/h", False),
+        ("", "55", "55 million", True),
+    ],
+)
+def test_a_number_is_accepted_in_its_unit(unit: str, gold: str, said: str, right: bool) -> None:
+    sample = answer(gold, "number", unit=unit, tolerance="0.5")
+    task = adapt_task(CLOSED, sample.fields)
+    assert is_accepted(task, sample, sample.fields, said) is right
+
+
+@pytest.mark.parametrize(
     ("kind", "gold", "defects"),
     [
         ("text", "Norvik", []),
