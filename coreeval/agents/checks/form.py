@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from coreeval.agents.checks.context import CheckContext
 from coreeval.agents.defects import form_defect
@@ -19,6 +20,7 @@ from coreeval.agents.text.language_checks import PROFANITY as PROFANITY_CHECK
 from coreeval.agents.text.lexicon import PROFANITY
 from coreeval.agents.text.vocabulary import FEWEST_WORDS, recognise_language
 from coreeval.agents.text.words import (
+    MOST_QUOTATIONS,
     count_marker,
     count_words,
     find_content_words,
@@ -183,10 +185,12 @@ def check_headline_run(case: CheckContext) -> Iterator[Defect]:
     Names, figures and quotations do not count.
     """
     for name, _, new in case.pairs():
-        kept = [*case.locked_spans(name), *find_quotations(new)]
+        quotations = dict.fromkeys(find_quotations(new))
+        kept = [*case.locked_spans(name), *islice(quotations, MOST_QUOTATIONS)]
+        own = mask_spans(new, kept)
         names = set(split_words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
         for item in case.request.evidence:
-            run = voice.find_shared_run(mask_spans(new, kept), item.title)
+            run = voice.find_shared_run(own, item.title)
             fixed = [word for word in run if word in names or word[0].isdigit()]
             if len(run) - len(fixed) > case.limits.headline_run:
                 yield form_defect(

@@ -346,6 +346,11 @@ def remove_marks(text: str) -> str:
     return _EMOJI.sub(" . ", plain)
 
 
+MOST_QUOTATIONS = 200
+"""The most quotations of a text that are each looked for in others (own choice: an article of 2,000
+words has some 40)."""
+
+
 def find_quotations(text: str) -> list[str]:
     """Return the text inside quotation marks, without the marks.
 

@@ -1,13 +1,15 @@
 """Checks of a composed text."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 
-from coreeval.agents.checks import check_composition, clean_extraction, composition
+from coreeval.agents.checks import check_composition, clean_extraction, composition, form
 from coreeval.agents.checks.composition import Check
 from coreeval.agents.checks.context import UNRESTRAINED, CheckContext, Restraint
 from coreeval.agents.safety import build_takedown
+from coreeval.agents.text.words import MOST_QUOTATIONS
 from coreeval.schema import (
     Defect,
     Deletion,
@@ -97,6 +99,29 @@ def test_one_fault_is_found_by_its_own_check(new: str, found: list[str]) -> None
 )
 def test_what_the_evidence_or_the_tolerance_covers_passes(new: str) -> None:
     assert check(new) == []
+
+
+def test_quotations_without_end_are_one_defect_and_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them would be looked for in every text."""
+    masked = list[int]()
+
+    def count(text: str, spans: Iterable[str]) -> str:
+        masked.append(len([*spans]))
+        return text
+
+    monkeypatch.setattr(form, "mask_spans", count)
+    many = " ".join(f'"w{number}"' for number in range(MOST_QUOTATIONS + 1))
+    one = sample(ORIGINAL)
+    evidence = (news(TITLE), news("Ford opens a plant"))
+    given = request(one, plan=PLAN, evidence=evidence, extraction=Extraction())
+    case = CheckContext(
+        task=TWEETS, request=given, fields={"text": f"{GOOD} {many}"}, window=WINDOW
+    )
+    (defect,) = composition.check_quotations(case)
+    assert "has 201 quotations" in defect.message
+    assert list(form.check_headline_run(case)) == [] and masked == [MOST_QUOTATIONS]
 
 
 def test_what_is_added_without_evidence_is_a_matter_of_facts() -> None:
