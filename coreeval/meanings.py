@@ -1,14 +1,16 @@
-"""What the words of a run mean, for people: outcomes, states, steps and rungs."""
+"""What the words of a run mean, for people: outcomes, states, steps, rungs and checks."""
+
+import re
 
 OUTCOMES: dict[str, str] = {
     "accepted": "rewritten with recent facts, checked and judged",
-    "rejected_facts": "the news did not carry all that was written",
+    "rejected_facts": "the news did not support all that was written",
     "rejected_label": "the new text no longer had its label",
     "rejected_form": "wrong length, too close to its sources, or a word that must stay was lost",
     "label_unrecoverable": "a judge who was not told the label gave the original another one",
     "unsafe": "too sensitive to rewrite",
     "no_knowledge": "no recent news fitted it",
-    "failed": "a step or a model call failed; it can be retried",
+    "failed": "a step or a model call failed",
     "pending": "not finished yet",
 }
 STATES: dict[str, str] = {
@@ -47,3 +49,98 @@ COMPARABILITY: dict[str, str] = {
     "cannot_tell": "Whether the updated arm is comparable with the original cannot be told yet.",
 }
 """What each verdict on both arms says."""
+CHECKS: dict[str, str] = {
+    "address": "a link that the original lacks",
+    "answer_length": "the answer is too long",
+    "answer_missing": "the answer is not in its context",
+    "answer_told": "the text gives the answer away",
+    "answer_type": "the answer is of another type",
+    "answer_words": "words of the answer are not in the news",
+    "answers": "the accepted answers do not fit",
+    "before": "a change replaces nothing that the text says",
+    "catch_all": "an option that stands for several others",
+    "conduct": "conduct of a person without support",
+    "copied_headline": "a headline is copied",
+    "copied_original": "the original is copied",
+    "dates": "a date without support",
+    "delete": "a deleted passage does not occur in the text",
+    "differs": "the text is its original",
+    "document_length": "the document is too long or too short",
+    "emoji": "another number of emoji",
+    "evidence_id": "the news that is cited was not offered",
+    "facts_attribution": "judge of facts: said by somebody else",
+    "facts_date": "judge of facts: another date",
+    "facts_identity": "judge of facts: about somebody or something else",
+    "facts_memory": "judge of facts: from memory, not from the news",
+    "facts_modality": "judge of facts: more certain than the news",
+    "facts_number": "judge of facts: another number",
+    "facts_person": "judge of facts: harm to a real person",
+    "facts_relation": "judge of facts: another relation",
+    "facts_stale": "judge of facts: no longer so",
+    "facts_unjudged": "judge of facts: nothing was judged",
+    "facts_unsupported": "judge of facts: not supported by the news",
+    "field": "a change names no field of the sample",
+    "fields": "fields are missing or added",
+    "figures": "more figures than its author would write",
+    "fluency": "less natural than the original",
+    "habits": "habits of the author are lost",
+    "harm": "harm to a real person",
+    "headline_run": "many words of a headline in its order",
+    "headline_style": "the style of a headline",
+    "hashtags": "another number of hashtags",
+    "hidden_signs": "invisible characters",
+    "instructions": "instructions to a reader or a model",
+    "label": "judge of labels: another label",
+    "label_told": "the text tells its label",
+    "language": "another language",
+    "leftover": "a replaced name was left in the text",
+    "length": "much longer or shorter than the original",
+    "length_cue": "the length of an option gives it away",
+    "line_breaks": "line breaks that the original lacks",
+    "lock": "words that must stay are lost",
+    "markers": "signs of the label are lost",
+    "marks": "punctuation that the original lacks",
+    "mentions": "other @names than the original",
+    "modality": "more certain than the news",
+    "names": "a name without support",
+    "needs_no_passage": "answered without the passage",
+    "negation": "a negation was added or lost",
+    "numbers": "a number without support",
+    "old_answer": "the old answer still holds",
+    "options": "the options do not fit",
+    "person": "a real person in a sensitive matter",
+    "persons": "a person without support",
+    "plan_content": "the plan has nothing to write",
+    "profanity": "coarse words were added",
+    "program": "the calculation does not work",
+    "quotation": "a quotation was changed or made up",
+    "quote": "the passage that is cited is not in the news",
+    "relation": "a relation that the news does not state",
+    "right_option": "the right option is not right",
+    "second_right": "a second option is right",
+    "statement_index": "a change cites no statement of the plan",
+    "statement_numbers": "a statement's number is not in its news",
+    "statement_words": "a statement's words are not in its news",
+    "summary_length": "the summary is too long",
+    "summary_names": "a name of the summary is not in its document",
+    "summary_numbers": "a number of the summary is not in its document",
+    "takedown": "something of the takedown list",
+    "target": "the target of the stance is lost",
+    "triple_numbers": "a change's number is not in its news",
+    "triple_words": "a change's words are not in its news",
+    "type_cue": "the type of an option gives it away",
+    "weak_option": "an option that convinces nobody",
+    "window": "a time outside the news window",
+}
+"""What each check or judge that rejects a text found."""
+_CHECK = re.compile(r"(^|; )([a-z_]+): ")
+
+
+def describe_cause(cause: str) -> str:
+    """Return why samples were left, in words: the name of a check becomes what it found."""
+    return CHECKS.get(cause) or cause.replace("_", " ")
+
+
+def describe_reason(reason: str) -> str:
+    """Return a reason with the names of its checks in words."""
+    return _CHECK.sub(lambda found: f"{found[1]}{CHECKS.get(found[2], found[2])}: ", reason)

@@ -16,7 +16,11 @@ from types import MappingProxyType
 from coreeval.agents.name_finder import NameFinder, is_unspaced
 from coreeval.agents.text.language_checks import SAFETY_LISTS
 from coreeval.agents.text.words import normalise
-from coreeval.config.user_files import MOST_DATA_BYTES, read_text
+from coreeval.config.user_files import (
+    MOST_DATA_BYTES,
+    describe_unreadable,
+    read_text,
+)
 from coreeval.errors import ConfigError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Evidence, Extraction, Flag, Policy, Sample
@@ -70,7 +74,7 @@ def load_takedown(path: Path) -> Takedown:
         lines = read_text(path, most_bytes=MOST_DATA_BYTES).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"the takedown list cannot be read: {error}",
+            f"the takedown list cannot be read: {describe_unreadable(error)}",
             where=str(path),
             hint="knowledge.takedown names a UTF-8 text file, one name or evidence id a line",
         ) from None

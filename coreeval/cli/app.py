@@ -29,7 +29,7 @@ COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
     "runs", "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export",
     "push", "cassette", "takedown",
-    "prompts", "models", "calls", "gdelt", "detect", "schedule",
+    "prompts", "models", "calls", "gdelt", "detect", "schedule", "docs",
 )  # fmt: skip
 """Commands and command groups in the order of the help; each has a module in `coreeval.cli`."""
 HOMES = {
@@ -62,7 +62,7 @@ def options(
     """Keep a benchmark ahead of the models that it measures.
 
     To see it work: coreeval demo. For a benchmark of yours: coreeval init, then validate,
-    estimate, refresh.
+    estimate, refresh. To read more: coreeval docs.
     """
     if context.invoked_subcommand is None:
         note(context.get_help())

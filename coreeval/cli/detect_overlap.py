@@ -82,7 +82,7 @@ def overlap(
 ) -> None:
     """Find items that two benchmarks share: the same, nearly so, or inside a longer text."""
     if not 0.2 <= threshold < 1:
-        hint = "0.2 to 0.99; below it texts are alike by chance, docs/overlap.md"
+        hint = "0.2 to 0.99; below it texts are alike by chance, coreeval docs overlap"
         raise UsageError(f"{threshold} is no threshold", where="--threshold", hint=hint)
     if a == b:
         hint = "leave B out to find what it has twice"

@@ -65,12 +65,13 @@ def say(text: str, *, coloured: bool = False) -> None:
 
 def _apply_marks(text: str) -> str:
     """Return a text with diff marks as colours on a terminal, else as `[-…-]` and `{+…+}`."""
-    if _on_terminal() and not os.environ.get("NO_COLOR"):
+    if on_terminal() and not os.environ.get("NO_COLOR"):
         return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)
     return _BRACKETS.sub(lambda m: f"[-{m[2]}-]" if m[1] else f"{{+{m[4]}+}}", text)
 
 
-def _on_terminal() -> bool:
+def on_terminal() -> bool:
+    """Return whether stdout is a terminal that can show colours."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

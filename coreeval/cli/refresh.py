@@ -32,6 +32,7 @@ from coreeval.cli.output import (
     list_offline_roles,
     note,
     offline_lines,
+    one_line,
     outcome_lines,
     show,
 )
@@ -251,10 +252,29 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"rows:    {command('status', run)}"
     if manifest.failed:
-        yield f"again:   {command('retry', run)}"
+        yield from _failure_lines(run)
     yield from offline_lines(list_offline_roles(manifest))
     if remark := explain_no_result(run, manifest):
         yield remark
+
+
+def _failure_lines(run: Path) -> Iterator[str]:
+    """Yield why samples failed, the most frequent causes first, and how to take them again."""
+    from coreeval.models.failures import TOO_LONG
+    from coreeval.runs.open import open_run_reader
+
+    with open_run_reader(run) as (_, _, store):
+        causes = [one for one in store.listing.overview().causes if one.outcome == "failed"]
+    for one in causes[:MOST_FAILURES]:
+        yield f"failed:  {one.samples} because of: {one_line(one.cause)}"
+    if causes and all(TOO_LONG in one.cause for one in causes):
+        yield "         name a model with a longer context, and refresh anew"
+    else:
+        yield f"again:   {command('retry', run)}"
+
+
+MOST_FAILURES = 3
+"""Most causes of failed samples that the summary names."""
 
 
 def _comparability(done: "RunSummary") -> Document | None:

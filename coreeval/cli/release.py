@@ -141,7 +141,7 @@ def _words(made: "Release") -> Iterator[str]:
     shift = format_number(found.balance_shift, undefined=NOT_MEASURED)
     yield f"  {'label balance':<14}shifted by {shift} of 1"
     bound = format_number(found.label_noise.bound, undefined=NOT_MEASURED)
-    yield f"  {'label noise':<14}at most {bound} (docs/releases.md)"
+    yield f"  {'label noise':<14}at most {bound} (coreeval docs releases)"
     samples = manifest.changelog.samples
     yield (
         f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
@@ -164,7 +164,7 @@ def _source_lines(made: "Release") -> Iterator[str]:
         if one.share_alike:
             yield f"  {'share-alike':<14}{one.facts} facts are from {one.source}: {one.licence}"
             yield f"  {'':<14}name it and link it, say what was changed, pass on what is adapted"
-            yield f"  {'':<14}under the same licence (README.md, docs/knowledge.md)"
+            yield f"  {'':<14}under the same licence (coreeval docs knowledge)"
 
 
 def _withheld_lines(made: "Release") -> Iterator[str]:

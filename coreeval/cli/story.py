@@ -15,7 +15,7 @@ from coreeval.cli.output import (
     text_lines,
     wrap_text,
 )
-from coreeval.meanings import OUTCOMES, RUNGS, STEPS
+from coreeval.meanings import OUTCOMES, RUNGS, STEPS, describe_reason
 from coreeval.tasks.kinds import find_display, title_fields
 from coreeval.tools.formatting import describe_price, format_price
 
@@ -116,7 +116,7 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
         yield f"kept from the release {result.kept_from}, whose run has its steps"
     times = f"{result.attempts} {_plural('attempt', result.attempts)}"
     yield f"{result.outcome} after {times}: {OUTCOMES[result.outcome]}"
-    yield from wrap_text(result.reason)
+    yield from wrap_text(describe_reason(result.reason))
     yield from _arm_lines(story, "semantic", result.semantic or {})
     yield from _arm_lines(story, "updated", result.updated or {})
     yield from _fact_lines(result.facts, story.evidence)

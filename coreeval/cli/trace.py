@@ -29,7 +29,7 @@ from coreeval.cli.output import (
 )
 from coreeval.cli.story import show_story
 from coreeval.errors import UsageError
-from coreeval.meanings import OUTCOMES
+from coreeval.meanings import OUTCOMES, describe_reason
 from coreeval.tools.formatting import format_number
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
@@ -144,7 +144,7 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
     cells = [
         (sample, row["outcome"], row["attempts"], format_number(row["usd"], ".4f", "unknown"),
          *(describe_right(row["targets"], arm) for arm in arms),
-         textwrap.shorten(row["reason"], REASON, placeholder=" …"))
+         textwrap.shorten(describe_reason(row["reason"]), REASON, placeholder=" …"))
         for sample, row in zip(ids, rows, strict=True)
     ]  # fmt: skip
     yield from text_lines(Table(columns, cells))

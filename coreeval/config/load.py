@@ -1,7 +1,6 @@
 """From a YAML file to a config: overrides, paths, and errors in the user's own keys."""
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +19,15 @@ from coreeval.config.standalone import (
     is_item_config,
     is_series_config,
 )
-from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
+from coreeval.config.user_files import (
+    UNREADABLE_HINT,
+    YAML_HINT,
+    YamlError,
+    describe_unreadable,
+    parse_yaml,
+    read_text,
+)
+from coreeval.config.validation import explain_validation_error
 from coreeval.errors import ConfigError
 
 V = TypeVar("V", bound=BaseModel)
@@ -126,9 +133,9 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"the config cannot be read: {getattr(error, 'strerror', None) or error}",
+            f"the config cannot be read: {describe_unreadable(error)}",
             where=str(path),
-            hint="give a text file in UTF-8",
+            hint=UNREADABLE_HINT,
         ) from None
     except YamlError as error:
         raise ConfigError(
@@ -275,55 +282,6 @@ def _apply_override(raw: dict[str, Any], override: str) -> None:
         raise ConfigError(
             f"--set {key}: the value is not YAML: {hide_credentials(str(error))}"
         ) from None
-
-
-def explain_validation_error(
-    error: ValidationError, model: type[BaseModel], where: str, *, docs: str = "docs/config.md"
-) -> ConfigError:
-    """Return one message with a hint for pydantic's first error; `docs` describes the keys."""
-    first = error.errors()[0]
-    place = _key_path(first["loc"])
-    at = ".".join(place)
-    if first["type"] == "extra_forbidden":
-        known = _list_keys(model, place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-        return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
-    message = str(first["msg"]).removeprefix("Value error, ")
-    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
-    hint = f"{docs} has every key and its values"
-    return ConfigError(f"{at}: {message}" if at else message, where=where, hint=hint)
-
-
-def _key_path(place: Sequence[int | str]) -> list[str]:
-    """Return pydantic's location as the keys that the user wrote, without pydantic's own parts."""
-    parts = [str(part) for part in place]
-    return [part for part in parts if "[" not in part and part not in _UNION_TAGS]
-
-
-_UNION_TAGS = {"datetime", "literal", "dict", "list", "float"}
-"""Parts that pydantic adds to the location of a value of a union type."""
-
-
-def _list_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Return the field names of the model found at `path`."""
-    for part in path:
-        if part.isdecimal():
-            continue
-        field = model.model_fields.get(part)
-        inner = field and _find_model(field.annotation)
-        if not inner:
-            break
-        model = inner
-    return sorted(model.model_fields)
-
-
-def _find_model(annotation: object) -> type[BaseModel] | None:
-    """Return the pydantic model inside an annotation such as `Model | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inside = (_find_model(part) for part in getattr(annotation, "__args__", ()))
-    return next((model for model in inside if model), None)
 
 
 def find_changed_keys(before: Config, after: Config) -> list[str]:

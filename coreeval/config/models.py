@@ -67,7 +67,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
     "name the model in `model`": ("model", "model_name", "model_id", "models"),
-    "what is asked is written by the roles (docs/prompts.md)": (
+    "what is asked is written by the roles (coreeval docs prompts)": (
         *("messages", "input", "prompt", "contents"),
         *("system", "instructions", "system_instruction"),
     ),

@@ -4,6 +4,7 @@ PyYAML recurses for each level, calls `int` for numbers of any length and lets a
 few lines into gigabytes. A mistake is told with the line that it is on.
 """
 
+import codecs
 import errno
 import os
 import re
@@ -96,6 +97,24 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
         UnicodeDecodeError: it is not UTF-8.
     """
     return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
+
+
+UNREADABLE_HINT = "give a text file that you may read, saved as UTF-8"
+
+
+def describe_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Return in words why `read_text` could not read a file."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if is_utf16(error.object):
+        return "it is UTF-16, not UTF-8"
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"it is not UTF-8: line {line} has the byte 0x{error.object[error.start]:02x}"
+
+
+def is_utf16(content: bytes) -> bool:
+    """Return whether a text file begins with the mark of UTF-16, as PowerShell's `>` writes it."""
+    return content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoever asked for it

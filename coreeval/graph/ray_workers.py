@@ -97,7 +97,7 @@ def _join_cluster(config: Config) -> bool:
             where=f"{ADDRESS_KEY}: {address}",
             hint="start one on this machine (ray start --head) or join this machine to it (ray "
             "start --address=HOST:PORT), with the Python and the Ray of this process; a cluster "
-            "named by its address also needs RAY_AUTH_MODE=token (docs/ray.md)",
+            "named by its address also needs RAY_AUTH_MODE=token (coreeval docs ray)",
         ) from None
     return True
 
@@ -327,7 +327,7 @@ def _check_node(report: NodeReport) -> None:
             f"the node {report.host} does not have {report.missing[0]}",
             where="the Ray cluster",
             hint="keep the workspace, the run and the news on storage that all nodes see at the "
-            "same path (docs/ray.md)",
+            "same path (coreeval docs ray)",
         )
 
 

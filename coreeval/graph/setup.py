@@ -264,19 +264,19 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         raise ConfigError(
             f"the offline rules work on texts with labels; {task.name} is of the kind {task.kind}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="give these roles a model, provider:name (docs/models.md)",
+            hint="give these roles a model, provider:name (coreeval docs models)",
         )
     if ruled and fields > 2:
         raise ConfigError(
             f"the offline rules work on texts of one or two fields; {task.name} has {fields}",
             where=", ".join(f"models.{role}" for role in ruled),
-            hint="give these roles a model, provider:name (docs/models.md)",
+            hint="give these roles a model, provider:name (coreeval docs models)",
         )
     if "label_judge" in ruled and fields == 2 and labels != 2:
         raise ConfigError(
             f"the offline label judge tells two labels of a pair apart; {task.name} has {labels}",
             where="models.label_judge",
-            hint="give the label judge a model, provider:name (docs/models.md)",
+            hint="give the label judge a model, provider:name (coreeval docs models)",
         )
 
 
@@ -293,7 +293,7 @@ def _check_embedded(setup: Setup, target: TargetConfig) -> None:
             f"{target.model} answers with labels; {setup.task.name} is of the kind "
             f"{setup.task.kind}",
             where="models.targets",
-            hint="take a model, provider:name (docs/models.md)",
+            hint="take a model, provider:name (coreeval docs models)",
         )
     dataset = setup.config.dataset
     _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset.train_split")

@@ -31,7 +31,9 @@ from coreeval.models.failures import (
     FailureKind,
     clean_message,
     describe_redirect,
+    describe_web_page,
     kind_from_status,
+    names_context,
     names_method,
     names_unsupported,
 )
@@ -191,7 +193,10 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
     try:
         trouble = _MessageErrorBody.model_validate_json(body).error
     except ValidationError:
-        start = clean_message(body.decode(errors="replace"), secret)[:80]
+        said = body.decode(errors="replace")
+        if page := describe_web_page(said, secret):
+            return CallFailure("web_page", page)
+        start = clean_message(said, secret)[:80]
         told = f"the answer is no message: {start!r}"
     else:
         told = trouble if isinstance(trouble, str) else trouble.message
@@ -274,7 +279,7 @@ def _rejected_kind(said: str) -> FailureKind:
         return "declined"
     if names_method(said) and names_unsupported(said) and not _EFFORT.search(said):
         return "unsupported"
-    return "rejected"
+    return "too_long" if names_context(said) else "rejected"
 
 
 PUBLIC_URL = "https://api.anthropic.com"

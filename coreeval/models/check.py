@@ -415,7 +415,7 @@ def _no_method_error(probe: ModelProbe) -> ModelUnusable:
     else:
         why = f": {last.why}" if last.why else ""
         said = f"no way of asking brings a valid answer; the last, {last.method}: "
-        said, hint = f"{said}{last.outcome}{why}", "take another model, or see docs/models.md"
+        said, hint = f"{said}{last.outcome}{why}", "take another model, or see coreeval docs models"
     return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
 
 

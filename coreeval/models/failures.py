@@ -28,13 +28,16 @@ FailureKind = Literal[
     "rejected",
     "unusable",
     "no_scores",
+    "web_page",
+    "too_long",
 ]
 """`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
 the text, `rejected` one because of the request, `unsupported` one because of how the answer is
 asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
 `blocked` one that a proxy or an untrusted certificate stands before, `no_scores` one that does not
 score given texts. `unusable` is a model on this machine that cannot be loaded, or has no memory
-left."""
+left. `web_page` is an endpoint that answers with HTML, `too_long` a request that is longer than the
+model's context."""
 RefusedOption = Literal["method", "limit"]
 """The way to ask for structure, or the name of the limit of an answer's length."""
 FinalError = CredentialError | ModelUnusable | ModelCallError
@@ -71,7 +74,7 @@ class CallFailure(Exception):
     @property
     def retryable(self) -> bool:
         """True if the same request may succeed later."""
-        return self.kind in ("transient", "throttled", "unreachable")
+        return self.kind in ("transient", "throttled", "unreachable", "web_page")
 
 
 def clean_message(message: str, secret: str) -> str:
@@ -100,25 +103,29 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
         case "no_scores":
             told = f"{model}: the endpoint does not score given texts: {failure.message}"
             return ModelUnusable(told, where=endpoint, hint=_HINTS[failure.kind])
-        case "unknown" | "quota" | "unreachable" | "blocked" | "unusable":
+        case "unknown" | "quota" | "unreachable" | "blocked" | "unusable" | "web_page":
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
             )
         case "declined":
             return NoValidAnswer(f"{model} declined: {failure.message}", kind="refused")
+        case "too_long":
+            return RequestRejected(f"{model}: {TOO_LONG}: {failure.message}")
         case "unsupported" | "rejected":
             return RequestRejected(f"{model} at {endpoint}: {failure.message}")
         case "transient" | "throttled":
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 
+TOO_LONG: Final = "the request exceeds the model's context, which no retry helps"
 _HINTS = {
+    "web_page": "correct base_url, which often ends in /v1; coreeval models check tries it",
     "unknown": "check the model's name and base_url in the config",
     "quota": "add credit to the account: what was answered is kept",
     "unreachable": "start the server or correct base_url",
     "unusable": "take a smaller model, another extra.device or a smaller extra.batch: what was "
-    "answered is kept (docs/models.md)",
-    "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
+    "answered is kept (coreeval docs models)",
+    "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see coreeval docs models",
     "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
     "llama-cpp-python have them; or give the weights: --model hf:FOLDER",
 }
@@ -138,6 +145,8 @@ _BY_STATUS: dict[int, FailureKind] = {
 }
 MAY_BE_BILLED = frozenset({408, 504})
 """Timeouts on their side: the model may have answered all the same."""
+NO_API = frozenset({400, 404, 405, 501})
+"""Statuses by which a web server says that it does not know a request to a model."""
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that no waiting heals."""
 DECLINED = frozenset(
@@ -161,6 +170,32 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 """How an endpoint says that it does not know a parameter."""
+
+
+_CONTEXT = re.compile(
+    r"context[_ ](?:length|window|size)|prompt is too long|too many (?:input )?tokens"
+    r"|maximum (?:input|prompt) length",
+    re.IGNORECASE,
+)
+_HTML = re.compile(r"\s*(?:<!--.{0,400}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_TITLE = re.compile(r"<title[^>]{0,100}>([^<]{1,200})", re.IGNORECASE)
+_PAGE_START = 4096
+"""Most characters of an answer in which a page's title is looked for."""
+
+
+def describe_web_page(answer: str, secret: str = "") -> str:
+    """Return in words that an answer is a web page; "" if it is something else."""
+    start = answer.removeprefix("\ufeff")[:_PAGE_START]
+    if not _HTML.match(start):
+        return ""
+    title = _TITLE.search(start)
+    named = f", {clean_message(title[1], secret)[:60]!r}" if title and title[1].strip() else ""
+    return f"it answers with a web page (HTML){named}: this is no address of a model"
+
+
+def names_context(said: str) -> bool:
+    """Return whether the message of a 4xx says that the request is longer than the context."""
+    return bool(_CONTEXT.search(said))
 
 
 def kind_from_status(status: int) -> FailureKind:

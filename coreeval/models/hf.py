@@ -136,7 +136,7 @@ def _read_options(config: ModelConfig) -> LocalOptions:
             raise ConfigError(
                 f"a local model has no {name}",
                 where=config.model,
-                hint=f"leave {name} out; what it takes is in docs/models.md",
+                hint=f"leave {name} out; what it takes is in coreeval docs models",
             )
     return check_values(LocalOptions, config.extra, where=f"extra of {config.model}")
 

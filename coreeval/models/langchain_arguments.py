@@ -161,7 +161,7 @@ def _refuse_repeated(config: ModelConfig, given: Mapping[str, object]) -> None:
         raise ConfigError(
             f"{config.model}: extra.{name} is set by CoreEval itself",
             where=f"model {config.model!r}",
-            hint="take it out of extra; the model's own keys stand beside extra (docs/models.md)",
+            hint="take it out of extra: the model has keys of its own (coreeval docs models)",
         )
 
 

@@ -1,8 +1,8 @@
 """Asking an endpoint which models it has: free, and it tells most mistakes before a run begins.
 
 What a server has to say here is not part of any contract, so that only what is certain counts:
-nothing answers, the key is refused, the list stands one folder further down, or it is a whole list
-without the model. Any other oddity passes.
+nothing answers, or a web page does, the key is refused, the list stands one folder further down, or
+it is a whole list without the model. Any other oddity passes.
 """
 
 import difflib
@@ -15,7 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError, CredentialError, ModelUnusable
-from coreeval.models.failures import CallFailure, FinalError, to_final_error
+from coreeval.models.failures import (
+    NO_API,
+    CallFailure,
+    FinalError,
+    describe_web_page,
+    to_final_error,
+)
 from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
 from coreeval.tools.http import BoundedClient
 
@@ -47,7 +53,7 @@ def check_listed(config: ModelConfig, base_url: str, key: str) -> None:
         key: The key to send; a provider's package may use another that it does not expose.
 
     Raises:
-        ModelUnusable: nothing answers at the endpoint, or it does not have the model.
+        ModelUnusable: nothing or a web page answers at the endpoint, or it lacks the model.
         CredentialError: the endpoint refuses the key.
         ConfigError: base_url lacks its /v1, or its proxy or certificates are misconfigured.
     """
@@ -70,6 +76,9 @@ def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: 
     answer = _get(config, client, _list_url(config, root), key)
     if answer is None:
         return
+    if answer.status_code == 200 and describe_web_page(answer.text):
+        _suggest_endpoint(config, root, client, key)
+        _refuse_web_page(config, root, client, key)
     if answer.status_code == 401:
         raise _credential_error(config, root)
     if answer.status_code == 407:
@@ -79,6 +88,26 @@ def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: 
     if answer.status_code == 404:
         _suggest_endpoint(config, root, client, key)
     _check_name(config, root, _read_names(answer))
+
+
+def _refuse_web_page(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
+    """Raise an error if questions get a web page too: an empty one, which costs nothing.
+
+    Some servers show a page in the place of the list alone.
+    """
+    try:
+        answer = client.post(_question_url(config, root), json={})
+    except (httpx2.HTTPError, httpx2.InvalidURL):
+        return
+    knows_none = answer.status_code == 200 or answer.status_code in NO_API
+    if knows_none and (page := describe_web_page(answer.text, key)):
+        raise _final_error(config, CallFailure("web_page", page))
+
+
+def _question_url(config: ModelConfig, root: str) -> str:
+    if config.provider == "anthropic":
+        return f"{root.removesuffix('/v1')}/v1/messages"
+    return f"{root}/chat/completions"
 
 
 def _headers(config: ModelConfig, key: str) -> dict[str, str]:

@@ -24,12 +24,15 @@ from coreeval.models.chat import SdkChatModel, append_schema, check_usage, make_
 from coreeval.models.failures import (
     DECLINED,
     MAY_BE_BILLED,
+    NO_API,
     CallFailure,
     RefusedOption,
     clean_message,
     describe_redirect,
+    describe_web_page,
     kind_from_codes,
     kind_from_status,
+    names_context,
     names_logprobs,
     names_method,
     names_unsupported,
@@ -212,7 +215,10 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
     try:
         error = _ErrorBody.model_validate_json(body).error
     except ValidationError:
-        start = clean_message(body.decode(errors="replace"), secret)[:80]
+        said = body.decode(errors="replace")
+        if page := describe_web_page(said, secret):
+            return CallFailure("web_page", page)
+        start = clean_message(said, secret)[:80]
         told = f"the answer is no chat completion: {start!r}"
         return CallFailure("transient", clean_message(told, secret), billed=True)
     trouble = _ErrorDetail(message=error) if isinstance(error, str) else error
@@ -289,6 +295,10 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
     told = _error_text(error)
     if kind in ("credential", "transient") and names_logprobs(told):
         kind = "rejected"  # some models answer 403, some servers 500, where no key is at fault
+    if page := describe_web_page(error.response.text, secret):
+        kind, told = ("web_page" if error.status_code in NO_API else kind), page
+    elif kind == "rejected" and (error.code == _TOO_LONG or names_context(told)):
+        kind = "too_long"
     refused = _find_refused(error, told) if kind == "rejected" else None
     return CallFailure(
         "unsupported" if refused else kind,
@@ -297,6 +307,9 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
         billed=error.status_code in MAY_BE_BILLED,
         refused=refused,
     )
+
+
+_TOO_LONG = "context_length_exceeded"
 
 
 def _error_text(error: openai.APIStatusError) -> str:
@@ -312,7 +325,7 @@ def _error_text(error: openai.APIStatusError) -> str:
 def _find_refused(error: openai.APIStatusError, told: str) -> RefusedOption | None:
     """Return which option of a request the endpoint does not support, given its 400 or 422."""
     said = f"{error.param or ''} {told}"
-    if error.code == "context_length_exceeded" or not names_unsupported(said):
+    if not names_unsupported(said):
         return None
     if _LIMIT.search(said):
         return None if _TOO_HIGH.search(said) else "limit"

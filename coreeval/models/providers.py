@@ -89,7 +89,8 @@ def preflight(
 ) -> None:
     """Check that a model can be used, with free checks only: its key, its file, its endpoint.
 
-    Only an endpoint of the user's own is contacted, and only for its list of models.
+    Only an endpoint of the user's own is contacted, for its list of models; one that shows a web
+    page instead also gets an empty request.
 
     Args:
         config: The model.

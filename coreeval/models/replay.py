@@ -211,7 +211,7 @@ def _parse_line(line: str, where: str) -> RecordedAnswer:
         raise ConfigError(
             f"this is no recorded answer: {at} {first['msg']}",
             where=where,
-            hint="see docs/models.md",
+            hint="see coreeval docs models",
         ) from None
 
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
@@ -46,7 +46,9 @@ class Retry:
         again = AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | _StopAfterAwake(self.total_s, awake_s()),
+            stop=stop_after_attempt(self.attempts)
+            | _StopAfterAwake(self.total_s, awake_s())
+            | _StopAtWebPage(),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
@@ -70,6 +72,18 @@ class _StopAfterAwake(stop_base):
 
     def __call__(self, retry_state: RetryCallState) -> bool:
         return awake_s() + retry_state.upcoming_sleep >= self._until
+
+
+class _StopAtWebPage(stop_base):
+    """Ends the tries at the third web page: a gateway in trouble shows it once or twice."""
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        is_page = isinstance(error, CallFailure) and error.kind == "web_page"
+        return is_page and retry_state.attempt_number >= _MOST_PAGES
+
+
+_MOST_PAGES: Final = 3
 
 
 def _is_retryable(error: BaseException) -> bool:

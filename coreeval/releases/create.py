@@ -446,7 +446,7 @@ def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
         raise ReleaseError(
             "the run's documents hold texts of publishers, which a release must not pass on",
             where=str(run),
-            hint="refresh with knowledge.documents: excerpts (docs/tasks.md)",
+            hint="refresh with knowledge.documents: excerpts (coreeval docs tasks)",
         )
 
 

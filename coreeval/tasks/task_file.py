@@ -21,7 +21,14 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from coreeval.config import ROLES
-from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
+from coreeval.config.user_files import (
+    UNREADABLE_HINT,
+    YAML_HINT,
+    YamlError,
+    describe_unreadable,
+    parse_yaml,
+    read_text,
+)
 from coreeval.errors import TaskError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
@@ -394,7 +401,8 @@ def _read_yaml(path: Path) -> object:
         hint = f"built in: {', '.join(BUILT_IN)}"
         raise TaskError("there is no such task file", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"the task file cannot be read: {error}", where=str(path)) from None
+        told = f"the task file cannot be read: {describe_unreadable(error)}"
+        raise TaskError(told, where=str(path), hint=UNREADABLE_HINT) from None
     except YamlError as error:
         raise TaskError(f"this is not YAML: {error}", where=str(path), hint=YAML_HINT) from None
 

@@ -18,7 +18,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from coreeval.config import AnyConfig, ModelConfig, PriceConfig
 from coreeval.config.credentials import hide_credentials, refuse_credentials
-from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
+from coreeval.config.user_files import (
+    UNREADABLE_HINT,
+    YAML_HINT,
+    YamlError,
+    describe_unreadable,
+    parse_yaml,
+    read_text,
+)
 from coreeval.errors import ConfigError
 
 Fact = TypeVar("Fact")
@@ -45,10 +52,9 @@ def load_user_table(
         rows = list(raw.values()) if isinstance(raw, dict) else raw
         refuse_credentials(rows, where=str(path))
         return form.validate_python(raw)
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"this is not UTF-8: {error}", where=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        told = f"the file cannot be read: {describe_unreadable(error)}"
+        raise ConfigError(told, where=str(path), hint=UNREADABLE_HINT) from None
     except YamlError as error:
         problem = hide_credentials(str(error))
         raise ConfigError(f"this is not YAML: {problem}", where=str(path), hint=YAML_HINT) from None

@@ -160,5 +160,5 @@ def _note(path: Path, names: Iterable[str]) -> str:
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
     return (
         f"{path} sets what a {FILE} file may not set, left out: {shown[:500]}\n"
-        "  to do: export it in the shell if it is meant (docs/config.md, The .env file)"
+        "  to do: export it in the shell if it is meant (coreeval docs config, The .env file)"
     )

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from coreeval.meanings import describe_cause, describe_reason
 from coreeval.tools.formatting import (
     format_count,
     format_dollars,
@@ -123,9 +124,11 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "cause": describe_cause,
         "hide_folders": hide_folders,
         "marked": mark_unseen,
         "number": partial(format_count, undefined=UNKNOWN),
+        "reason": describe_reason,
         "percent": partial(format_percent, undefined=UNKNOWN),
         "points": format_points,
         "seconds": partial(format_duration, undefined=UNKNOWN),

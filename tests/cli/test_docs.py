@@ -177,3 +177,47 @@ def test_the_cost_table_has_the_prices_of_today_and_its_own_share() -> None:
             again == pytest.approx(once * SECOND, abs=0.011)
             for once, again in zip(first, second, strict=True)
         )
+
+
+def test_the_pages_of_the_package_are_listed_and_shown(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = shell("docs", "--json").document
+    assert {each["page"] for each in listed["pages"]} == {name.removesuffix(".md") for name in DOCS}
+    assert all(each["title"] for each in listed["pages"])
+    assert "models  " in shell("docs").out
+    for name in ("models", "docs/models.md", "models.md#prices"):
+        assert shell("docs", name).out == DOCS["models.md"]
+    assert set(shell("docs", "models", "--json").document) == {"page", "title", "text"}
+    monkeypatch.setattr("coreeval.cli.docs.on_terminal", lambda: True)
+    shown = shell("docs", "cutoffs").out
+    assert "Where the dates come from" in shown and "## Where" not in shown
+
+
+def test_a_page_that_is_not_there_names_the_nearest(shell: Shell) -> None:
+    said = shell("docs", "modles")
+    assert said.code == 2
+    assert "no page 'modles'" in said.err and "coreeval docs models" in said.err
+    assert "coreeval docs lists the pages" in shell("docs", "zzz").err
+
+
+def test_every_page_that_a_message_names_can_be_shown() -> None:
+    package = ROOT / "coreeval"
+    files = [path for path in package.rglob("*") if path.suffix in (".py", ".yaml", ".html")]
+    texts = {path: path.read_text("utf-8") for path in files}
+    named = {
+        page for text in texts.values() for page in re.findall(r"coreeval docs ([a-z]\w+)", text)
+    }
+    assert len(named) > 10
+    assert named - {"has", "lists"} <= {name.removesuffix(".md") for name in DOCS}
+    in_messages = {
+        f"{path.name}: {found}"
+        for path, text in texts.items()
+        if path.suffix == ".py" and path.name != "docs.py"
+        for found in re.findall(r"(?:hint|f?\")[^#\n]*docs/\w+\.md", _drop_docstrings(text))
+    }
+    assert not in_messages
+
+
+def _drop_docstrings(source: str) -> str:
+    return re.sub(r'""".*?"""', "", source, flags=re.DOTALL)

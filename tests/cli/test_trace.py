@@ -115,7 +115,7 @@ def test_what_differs_is_marked_and_coloured_on_a_terminal(
     assert re.search(r"\{\+[^}]+\+\}", words)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("coreeval.cli.output._on_terminal", lambda: True)
+    monkeypatch.setattr("coreeval.cli.output.on_terminal", lambda: True)
     coloured = shell("trace", finished, rows[0]["sample"]).out
     assert "\x1b[31m" in coloured
     assert "\x1b[32m" in coloured

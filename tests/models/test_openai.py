@@ -19,7 +19,7 @@ from coreeval.errors import (
     UntrustedEndpoint,
 )
 from coreeval.models import ModelClient, OutputSchema, close_models, open_model
-from coreeval.models.failures import CallFailure, FailureKind, RefusedOption
+from coreeval.models.failures import CallFailure, FailureKind, RefusedOption, to_final_error
 from coreeval.models.model import NO_KEY, RequestOptions, public_endpoint
 from coreeval.models.openai import to_failure
 from coreeval.schema import Value
@@ -350,7 +350,8 @@ def test_which_way_of_asking_an_endpoint_does_not_know(
 ) -> None:
     found = failure(status, {"message": message})
     assert found.refused == refused
-    assert found.kind == ("unsupported" if refused else "rejected")
+    otherwise = "too_long" if "context length" in message else "rejected"
+    assert found.kind == ("unsupported" if refused else otherwise)
 
 
 @pytest.mark.parametrize(
@@ -384,4 +385,18 @@ def test_a_text_that_is_too_long_is_no_question_of_the_way() -> None:
         "message": "max_tokens must be lower: the context is exceeded",
         "code": "context_length_exceeded",
     }
-    assert failure(400, error).refused is None
+    found = failure(400, error)
+    assert found.refused is None
+    final = to_final_error(found, model="m", endpoint="http://e", key_env="K")
+    assert "exceeds the model's context, which no retry helps" in str(final)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(404, "web_page"), (405, "web_page"), (502, "transient")]
+)
+def test_an_error_that_is_a_web_page(status: int, kind: str) -> None:
+    response = httpx2.Response(
+        status, text="<html><title>Hi</title>", request=httpx2.Request("POST", "http://x")
+    )
+    found = to_failure(openai.APIStatusError("x", response=response, body=None), "secret")
+    assert found.kind == kind and "a web page (HTML), 'Hi'" in found.message

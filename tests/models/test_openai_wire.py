@@ -1,12 +1,15 @@
 """The words of chat completions: what is asked, and what servers answer in their own ways."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from langchain_core.messages import AIMessage
 
 from coreeval.config import METHODS, Method, ModelConfig
-from coreeval.models.failures import CallFailure
+from coreeval.errors import ModelUnusable
+from coreeval.models.anthropic import read_answer as read_message
+from coreeval.models.failures import CallFailure, to_final_error
 from coreeval.models.model import RequestOptions
 from coreeval.models.openai import Body, read_answer, request_body
 
@@ -228,11 +231,23 @@ def test_of_the_headers_those_about_limits_are_kept() -> None:
     }
 
 
+PAGE = b"\n<!DOCTYPE html><html><head><title>Sign in</title></head></html>"
+
+
+@pytest.mark.parametrize("read", [read_answer, read_message])
+def test_a_web_page_is_no_answer_of_a_model(read: Callable[..., object]) -> None:
+    failure = read(PAGE, [], SECRET)
+    assert isinstance(failure, CallFailure) and not failure.billed
+    final = to_final_error(failure, model="m", endpoint="http://e", key_env="K")
+    assert isinstance(final, ModelUnusable)
+    assert "web page (HTML), 'Sign in'" in final.message and "base_url" in final.hint
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [
         (b"", "no chat completion"),
-        (b"<html>", "no chat completion: '<html>'"),
+        (b"<p>", "no chat completion: '<p>'"),
         (b"\xff\xfe", "no chat completion"),
         (b'{"choices": []}', "no chat completion"),
         (b'{"choices": [{"text": "old"}]}', "no chat completion"),

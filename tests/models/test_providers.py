@@ -86,7 +86,7 @@ Answer = tuple[int, str]
 
 
 class Listing:
-    """A server that answers GET requests as it is told; everything else is not there."""
+    """A server that answers requests as it is told; everything else is not there."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
@@ -110,6 +110,10 @@ def listing() -> Iterator[Listing]:
     told = Listing()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.rfile.read(int(self.headers["Content-Length"])) == b"{}"
+            self.do_GET()
+
         def do_GET(self) -> None:
             told.asked.append(self.path)
             told.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -248,7 +252,28 @@ def test_a_model_that_is_not_there(
 def test_a_server_may_be_odd_about_its_list(listing: Listing, answer: Answer) -> None:
     listing.answers["/v1/models"] = answer
     check("openai:m", f"{listing.root}/v1")
-    assert listing.asked == ["/v1/models"]
+    assert listing.asked[:1] == ["/v1/models"]
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "question"),
+    [
+        ("openai:m", "/v1/models", "/v1/chat/completions"),
+        ("anthropic:m", "/v1/models?limit=1000", "/v1/messages"),
+    ],
+)
+@pytest.mark.parametrize("status", [200, 405, 501])
+def test_a_web_page_in_the_place_of_a_model(
+    listing: Listing, model: str, path: str, question: str, status: int
+) -> None:
+    page = "<!doctype html><title>Welcome</title>"
+    listing.answers |= {path: (200, page), question: (status, page)}
+    error = refusal(model, f"{listing.root}/v1")
+    assert isinstance(error, ModelUnusable)
+    assert "answers with a web page (HTML), 'Welcome'" in error.message
+    assert "base_url" in error.hint
+    listing.answers[question] = (400, '{"error": "no model is named"}')
+    check(model, f"{listing.root}/v1")
 
 
 def test_a_server_may_be_slow_about_its_list(

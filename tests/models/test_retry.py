@@ -55,6 +55,13 @@ async def test_eight_attempts_and_no_more() -> None:
     assert call.calls == 8
 
 
+async def test_a_third_web_page_ends_the_tries() -> None:
+    call = Flaky(*failures(2), *failures(99, "web_page"))
+    with pytest.raises(CallFailure, match="failure 0"):
+        await Retry(sleep=call.sleep).run(call)
+    assert call.calls == 3
+
+
 def test_by_default_a_wait_ends_at_half_a_minute_and_the_tries_at_ten() -> None:
     retry = Retry()
     assert (retry.longest_s, retry.total_s, retry.retry_after_cap_s) == (30, 600, 120)

@@ -218,7 +218,7 @@ def test_a_release_made_by_hand_meanwhile_is_gated_before_it_is_told_of(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "no such config file"), ("x: 1", "gates: Field required")]
+    ("text", "message"), [(None, "no such config file"), ("x: 1", "gates: this key is required")]
 )
 def test_gates_that_are_none_are_found_before_anything_is_spent(
     office: FakeSchedule, text: str | None, message: str

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config import DatasetConfig
-from coreeval.config.user_files import iter_raw_lines, open_file
+from coreeval.config.user_files import is_utf16, iter_raw_lines, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import make_bad_row
 from coreeval.schema import BadRow
@@ -40,9 +40,21 @@ def read_lines(path: Path) -> Iterator[TextLine]:
     """Yield the lines of a file, which U+2028 and other separators inside a line do not split."""
     with _open_text(path) as file:
         try:
-            yield from decode_lines(iter_raw_lines(file))
+            yield from decode_lines(_refuse_utf16(iter_raw_lines(file), path))
         except OSError as error:
             raise _read_error(path, error) from None
+
+
+def _refuse_utf16(raw_lines: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """Yield raw lines; raise an error for a file in UTF-16, of which every line would be bad."""
+    for number, raw in enumerate(raw_lines):
+        if number == 0 and is_utf16(raw):
+            raise DatasetError(
+                "the file is UTF-16, not UTF-8",
+                where=str(path),
+                hint="save it as UTF-8, for example: iconv -f UTF-16 -t UTF-8 OLD > NEW",
+            )
+        yield raw
 
 
 def decode_lines(raw_lines: Iterable[bytes]) -> Iterator[TextLine]:

@@ -237,7 +237,7 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
 
 _REJECTED: Final[Mapping[Outcome, str]] = {
     "rejected_label": "a blind judge no longer read its label",
-    "rejected_facts": "the news did not carry what was written",
+    "rejected_facts": "the news did not support what was written",
     "rejected_form": "it was refused for its form",
     "failed": "a step or a model call failed for good",
 }

@@ -238,7 +238,7 @@ def require_gates(release: Release, gates: Gates) -> None:
     """
     manifest = release.manifest
     where = f"{manifest.name} {manifest.version}, of {manifest.run}"
-    hint = "no release was made; docs/gates.md says what each gate looks at"
+    hint = "no release was made; coreeval docs gates says what each gate looks at"
     _require(manifest, gates, where, hint)
 
 
@@ -253,7 +253,7 @@ def require_gates_of_release(path: Path, gates: Gates) -> None:
     _refuse_altered(path, chain=False)
     hint = (
         "remove it to have it made anew, which these gates refuse as long as it is beyond them, or "
-        "change them (docs/gates.md)"
+        "change them (coreeval docs gates)"
     )
     _require(read_release(path).manifest, gates, str(path), hint)
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 import yaml
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from coreeval.config.load import explain_validation_error, read_mapping
+from coreeval.config.load import read_mapping
+from coreeval.config.validation import explain_validation_error
 from coreeval.evaluation.comparability.verdict import Verdict
 from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.detectors.base import Detector
@@ -202,7 +203,7 @@ class GatesFile(Value):
 
 DEFAULT_NAME = "default"
 """Selects the default gates instead of a file."""
-GATES_PAGE = "docs/gates.md"
+GATES_PAGE = "coreeval docs gates"
 PRINT_COMMAND = "coreeval gate --print-config > gates.yaml"
 """The command that prints a file to start from."""
 

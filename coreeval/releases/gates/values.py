@@ -192,7 +192,7 @@ def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
     ]
     hint = (
         "give models.targets a cutoff, or knowledge.cutoffs a table, and refresh anew: "
-        "docs/cutoffs.md"
+        "coreeval docs cutoffs"
     )
     if not known:
         return MissingValue("no target has a cutoff that is known", hint)
@@ -215,7 +215,7 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
 def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
     usd = _usd(subject.manifest)
     if usd is None:
-        hint = "price it: `price` beside the model, or run.prices (docs/cost.md)"
+        hint = "price it: `price` beside the model, or run.prices (coreeval docs cost)"
         return MissingValue("a model that was paid has no known price", hint)
     return [_exact_value(usd)]
 

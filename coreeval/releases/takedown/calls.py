@@ -316,7 +316,7 @@ _KEPT_NOTES = {
 
 _AT_PROVIDER = (
     "what was sent in a batch is with its provider until the batch ends and its files are deleted: "
-    "coreeval resume RUN does that, resume RUN --live cancels it before (docs/batches.md)"
+    "coreeval resume RUN does that, resume RUN --live cancels it before (coreeval docs batches)"
 )
 _SENT = """
     SELECT id FROM batches WHERE folder = '' AND (state IN ('sending', 'sent') OR files <> '')

@@ -13,7 +13,7 @@ from coreeval.agents.safety import (
 from coreeval.errors import RunLocked, UsageError
 from coreeval.tools.files import write_text
 
-_HEAD = "# Names that nothing of this workspace may rest on, one a line: docs/safety.md\n"
+_HEAD = "# Names that nothing of this workspace may rest on, one a line: coreeval docs safety\n"
 _PATIENCE_S = 60.0
 
 

@@ -124,5 +124,5 @@ def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
         f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
         where=str(marker),
         hint=f"work there, or begin anew: another run, another workspace (COREEVAL_HOME=DIR); "
-        f"{moved} (docs/postgresql.md)",
+        f"{moved} (coreeval docs postgresql)",
     )

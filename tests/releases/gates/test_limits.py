@@ -41,11 +41,11 @@ def test_what_is_commented_out_may_be_taken_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("gates: {}", "there is no gate in it", "docs/gates.md"),
+        ("gates: {}", "there is no gate in it", "coreeval docs gates"),
         ("gates:", "there is no gate in it", ""),
         ("gates: [acceptance]", "mapping of gates", ""),
         ("", "must be a mapping", ""),
-        ("name: x", "gates: Field required", ""),
+        ("name: x", "gates: this key is required", ""),
         ("gates: {acceptance: {min: 0.5}}\nnane: x", "unknown key 'nane'", "known keys: gates"),
         ("gates: {aceptance: {min: 0.5}}", "unknown key 'gates.aceptance'", "'acceptance'"),
         ("gates: {acceptance: {mim: 0.5}}", "unknown key 'gates.acceptance.mim'", "'min'"),

@@ -16,8 +16,16 @@ import httpx2
 import yaml
 from pydantic import ValidationError
 
-from coreeval.config.load import explain_validation_error
-from coreeval.config.user_files import YAML_HINT, YamlError, open_file, parse_yaml, read_text
+from coreeval.config.user_files import (
+    UNREADABLE_HINT,
+    YAML_HINT,
+    YamlError,
+    describe_unreadable,
+    open_file,
+    parse_yaml,
+    read_text,
+)
+from coreeval.config.validation import explain_validation_error
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
@@ -31,7 +39,7 @@ from coreeval.tools.http import BoundedClient, to_same_host
 BUNDLE_FAMILY: Final = "statsmodels"
 """The family of all series from the installed library, for which nothing is downloaded."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DOCS: Final = "docs/series.md"
+_DOCS: Final = "coreeval docs series"
 
 
 @cache
@@ -113,7 +121,8 @@ def _parse_definition(path: Path) -> SeriesDefinition:
         hint = f"built in: {', '.join(_ids())}"
         raise ConfigError("there is no such series file", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the series file cannot be read: {error}", where=str(path)) from None
+        told = f"the series file cannot be read: {describe_unreadable(error)}"
+        raise ConfigError(told, where=str(path), hint=UNREADABLE_HINT) from None
     except YamlError as error:
         raise ConfigError(f"this is not YAML: {error}", where=str(path), hint=YAML_HINT) from None
     if not isinstance(raw, dict):
