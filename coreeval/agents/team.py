@@ -121,6 +121,16 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
     )
 
 
+def find_foreign_players(team: Team) -> dict[RoleName, str]:
+    """Return the roles that a caller's own code plays, each with the name of its class."""
+    players = {role: type(getattr(team, role)) for role in ROLES}
+    return {
+        role: f"{player.__module__}.{player.__qualname__}"
+        for role, player in players.items()
+        if player.__module__.partition(".")[0] != "coreeval"
+    }
+
+
 def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | None:
     """Return the judge of options; None for a task without any."""
     if not item_kind(task).judges_options:

@@ -4,15 +4,19 @@
 first time.
 """
 
+import difflib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from coreeval.cli.output import note, one_line, plain
-from coreeval.errors import UntrustedEndpoint
+from coreeval.errors import UntrustedEndpoint, UsageError
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.benchmarks.subset import Subset
 
 LARGEST_COUNT = 10**9
 """The largest number of anything that an option takes; a test goes over all options."""
@@ -114,6 +118,74 @@ UnpricedOption = Annotated[
         help="Under a budget, ask models without a price too; what they cost is not counted.",
     ),
 ]
+
+
+SampleOrderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="ORDER",
+        help="With --limit: first, random, or stratified by label; by default the first.",
+    ),
+]
+IdsOption = Annotated[
+    Path | None,
+    typer.Option("--ids", metavar="FILE", help="Take only samples whose ids it lists, one a line."),
+]
+LabelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME", help="Take only samples of this label; repeatable."),
+]
+
+
+def read_subset(
+    limit: int | None, order: str | None, ids: Path | None, labels: list[str] | None
+) -> "Subset | None":
+    """Return the samples that options choose; None for all, or for the first ones.
+
+    Raises:
+        UsageError: the order does not exist or has no limit, or the file of ids cannot be read.
+    """
+    from coreeval.evaluation.benchmarks.subset import Subset
+
+    if order is not None and order not in _ORDERS:
+        near = difflib.get_close_matches(order, _ORDERS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_ORDERS)}"
+        raise UsageError(f"there is no order {order!r}", where="--sample", hint=hint)
+    if order not in (None, "first") and limit is None:
+        raise UsageError(
+            "--sample says which samples --limit takes, and there is no --limit",
+            where="--sample",
+            hint="add --limit N",
+        )
+    chosen = Subset.model_validate(
+        {"limit": limit, "order": order or "first", "ids": _read_ids(ids), "labels": labels or ()}
+    )
+    return None if chosen.is_first else chosen
+
+
+_ORDERS = ("first", "random", "stratified")
+
+
+def _read_ids(path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    from coreeval.config.user_files import (
+        MOST_DATA_BYTES,
+        UNREADABLE_HINT,
+        describe_unreadable,
+        read_text,
+    )
+
+    try:
+        text = read_text(path, most_bytes=MOST_DATA_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        told = f"the file of ids cannot be read: {describe_unreadable(error)}"
+        raise UsageError(told, where=str(path), hint=UNREADABLE_HINT) from None
+    found = list(dict.fromkeys(line for each in text.splitlines() if (line := each.strip())))
+    if not found:
+        raise UsageError("the file of ids is empty", where=str(path), hint="write one id a line")
+    return found
 
 
 def lineage_arguments(release: str | None, stale_after: str | None) -> list[str]:

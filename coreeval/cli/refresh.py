@@ -14,12 +14,16 @@ from coreeval.cli.options import (
     BudgetOption,
     ConfigArgument,
     FromOption,
+    IdsOption,
+    LabelsOption,
     RunArgument,
+    SampleOrderOption,
     SetOption,
     StaleOption,
     TrustOption,
     UnpricedOption,
     budget_overrides,
+    read_subset,
     with_trusted_endpoints,
 )
 from coreeval.cli.output import (
@@ -56,8 +60,11 @@ def refresh(
     config: ConfigArgument,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only N samples."),
     ] = None,
+    sample: SampleOrderOption = None,
+    ids: IdsOption = None,
+    label: LabelsOption = None,
     run_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", file_okay=False, help="Where to keep the run."),
@@ -86,6 +93,7 @@ def refresh(
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import refresh as work
 
+    subset = read_subset(limit, sample, ids, label)
     overrides = [*(setting or ()), *budget_overrides(budget, allow_unpriced)]
     overrides += _batch_overrides(config, overrides, batch)
 
@@ -93,7 +101,8 @@ def refresh(
         with show_progress() as watch:
             return work(
                 config,
-                limit=limit,
+                limit=None if subset else limit,
+                subset=subset,
                 run_dir=run_dir,
                 overrides=overrides,
                 parent=release,

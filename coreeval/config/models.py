@@ -135,6 +135,8 @@ def hide_folder(model: str) -> str:
     return f"{provider}{colon}{PurePath(name).name}" if is_path else model
 
 
+OWN_CODE: Final = "python"
+"""Stands for the provider of a role that a caller's own code plays: `python:package.Class`."""
 ON_THIS_MACHINE: Final = frozenset({"replay", "hf"})
 """Providers whose answers come from this machine: no key, no endpoint, no money."""
 

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from coreeval.agents.events import Similarity
-from coreeval.agents.team import TeamInputs, build_team
+from coreeval.agents.team import TeamInputs, build_team, find_foreign_players
+from coreeval.config.models import OWN_CODE
 from coreeval.errors import KnowledgeError, ReleaseError
 from coreeval.graph.batch_rounds import BatchRunner
 from coreeval.graph.event_offers import EventOffers
@@ -35,7 +36,7 @@ from coreeval.graph.worker_pool import WorkerPool
 from coreeval.graph.worker_shares import refuse_network_filesystem
 from coreeval.models import open_model_pool
 from coreeval.models.budget import SHARED_PATIENCE_S
-from coreeval.runs.manifest import ControlPass
+from coreeval.runs.manifest import ControlPass, write_manifest
 from coreeval.schema import Sample, Task
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
@@ -226,9 +227,14 @@ def _build_teams(run: RunContext, materials: TeamInputs) -> Callable[[Sample], T
     """
 
     def hire(task: Task) -> TaskTeam:
-        return TaskTeam(task=task, team=run.hire(task, materials))
+        team = run.hire(task, materials)
+        foreign = find_foreign_players(team)
+        run.foreign_players.update({role: f"{OWN_CODE}:{foreign[role]}" for role in foreign})
+        return TaskTeam(task=task, team=team)
 
     parts = {(task.target, task.fields): hire(task) for task in run.tasks()}
+    if run.foreign_players and run.before is None:  # whoever looks at the run meanwhile sees them
+        write_manifest(run.files.manifest, run.running_manifest())
 
     def find(sample: Sample) -> TaskTeam:
         task = run.load_task_of(sample)

@@ -10,6 +10,7 @@ import yaml
 
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
+from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.execute import (
     DEFAULT_HOOKS,
     RunHooks,
@@ -38,6 +39,7 @@ from coreeval.graph.setup import (
     check_dataset,
     check_models,
     check_splits,
+    check_subset,
     fingerprints,
     prompt_versions,
     require_trusted,
@@ -76,6 +78,7 @@ def refresh(
     config: Path | str,
     *,
     limit: int | None = None,
+    subset: Subset | None = None,
     run_dir: Path | str | None = None,
     overrides: Sequence[str] = (),
     parent: Path | str | None = None,
@@ -87,6 +90,7 @@ def refresh(
     Args:
         config: path of the YAML config.
         limit: take only the first `limit` samples.
+        subset: take only these samples, with a limit of its own.
         run_dir: where the run is kept; by default `.coreeval/runs/<name>/<UTC start>`.
         overrides: `key.path=value` settings that override the config's.
         parent: directory of a release, or `latest`: its samples are kept if they are still valid.
@@ -113,9 +117,14 @@ def refresh(
     check_splits(setup)
     check_telemetry(loaded)
     check_detectors(setup, source=path, workspace=workspace)
+    subset = subset and subset.model_copy(update={"seed": loaded.run.seed})
+    chosen = check_subset(setup, subset)
     source = describe_source(path, overrides)
     before = find_followed_release(lineage, setup, workspace) if lineage else None
     manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
+    if chosen:
+        changes = {"subset": subset, "limit": len(chosen)}
+        manifest = manifest.model_copy(update=changes)
     if around.remark:
         for remark in list_remarks(setup, workspace, limit):
             around.remark(remark)
@@ -160,7 +169,8 @@ def resume(
         source, before = manifest.source, manifest.parent
         return refresh(
             source.path,
-            limit=manifest.limit,
+            limit=None if manifest.subset else manifest.limit,
+            subset=manifest.subset,
             run_dir=open_workspace(manifest).new_run(setup.config.name, around.now()),
             overrides=source.overrides,
             parent=before.path if before else None,

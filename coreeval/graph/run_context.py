@@ -19,7 +19,7 @@ from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
-from coreeval.schema import Retrieval, Sample, Task
+from coreeval.schema import Retrieval, RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, adapt_task, kind_of, load_task
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.clock import Clock
@@ -85,6 +85,8 @@ class RunContext:
     """What is asked through batches; None if nothing is."""
     is_worker: bool = False
     """Whether this process is one of several that refresh the samples of the run."""
+    foreign_players: dict[RoleName, str] = field(default_factory=dict)
+    """The roles that a caller's own code plays, each with its name; filled as teams are built."""
     stage: str = "refresh"
     """Name of the stage in which samples are refreshed."""
     observer: RunObserver = NULL_OBSERVER
@@ -225,6 +227,8 @@ class RunContext:
             "after_cutoff": self._after_cutoff(),
             "arms": self.store.stage("assemble") or {},
             "notes": self.manifest.notes or self._notes(),
+            "models": self.manifest.models
+            | {role: {"model": name} for role, name in self.foreign_players.items()},
         }
         return self.manifest.model_copy(update=update)
 
@@ -262,6 +266,8 @@ class RunContext:
     def _notes(self) -> tuple[str, ...]:
         """Return warnings about the benchmark, if all of it was taken."""
         rows = self.store.total() + len(self.store.bad_rows())
+        if self.manifest.subset and rows:
+            return (self.manifest.subset.describe(),)
         if self.manifest.limit is not None or not rows:
             return ()
         note = self.inputs.row_count_warning(self, rows)

@@ -16,11 +16,13 @@ from coreeval.graph.report import gather_findings
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_detectors import ASK
 from coreeval.graph.run_origin import open_keeper
+from coreeval.graph.setup import check_subset
 from coreeval.graph.state import DetectorNode, RunState, RunUpdate
 from coreeval.graph.target_questions import iter_arm_chunks, put_to_targets
 from coreeval.releases.sample_tables import read_evidence_dates
 from coreeval.runs.arms import write_arms, write_control
 from coreeval.runs.card import write_card
+from coreeval.schema import BadRow
 from coreeval.tools.stores.run_tables import ReleaseSample
 
 KEEP_BATCH = 200
@@ -40,7 +42,10 @@ def plan_samples(run: RunContext) -> RunUpdate:
 
 def _read_benchmark(run: RunContext) -> None:
     """Store the samples, with their results where they are kept from the release before."""
-    rows = iter_benchmark(run.config.dataset, run.task)
+    rows, chosen = iter_benchmark(run.config.dataset, run.task), run.manifest.subset
+    if chosen:
+        ids = check_subset(run.setup, chosen)
+        rows = (row for row in rows if isinstance(row, BadRow) or row.id in ids)
     parent = run.manifest.parent
     if parent is None:
         run.store.add_samples(rows, limit=run.manifest.limit)

@@ -24,6 +24,7 @@ from coreeval.config import (
 )
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
+from coreeval.evaluation.benchmarks.subset import Subset, choose_ids
 from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.embedding_budget import refuse_uncounted_embeddings
 from coreeval.graph.money import check_money
@@ -160,6 +161,17 @@ def check_dataset(setup: Setup) -> Sample:
         where=setup.config.dataset.path,
         hint="check dataset.format, dataset.split and the task's labels",
     )
+
+
+def check_subset(setup: Setup, subset: Subset | None) -> frozenset[str]:
+    """Return the ids of the samples that a subset takes; none without a subset.
+
+    Raises:
+        DatasetError: the benchmark lacks an id or a label that is named.
+    """
+    if subset is None:
+        return frozenset()
+    return choose_ids(iter_benchmark(setup.config.dataset, setup.task), subset)
 
 
 def check_models(

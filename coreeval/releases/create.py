@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from coreeval.agents.kinds import item_kind
 from coreeval.agents.safety import Takedown
+from coreeval.config import ModelsConfig
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
 from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.evaluation.report.report_file import read_report
@@ -243,7 +244,7 @@ def _manifest(
         "created_at": how.moment.isoformat(timespec="seconds"),
         "split": made_of.split,
         "parent": parent and load_named_parent(parent, how.target),
-        "ruled": tuple(made_of.config.models.rule_based_roles),
+        "ruled": tuple(ModelsConfig.model_validate(run.models).rule_based_roles),
         "quality": found.quality,
         "findings": findings and strip_paths(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,

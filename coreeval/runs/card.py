@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coreeval.config import Config
+from coreeval.config import Config, ModelsConfig
 from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.meanings import COMPARABILITY
@@ -257,7 +257,7 @@ def _card_body(
 {escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{describe_offline_roles(config.models.rule_based_roles)}\
+{describe_offline_roles(ModelsConfig.model_validate(manifest.models).rule_based_roles)}\
 {describe_unchecked(task.language)}
 | arm | rows | what it holds |
 |---|---|---|

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from coreeval.config import ModelsConfig
 from coreeval.errors import RunStateError
+from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
@@ -178,6 +179,8 @@ class Manifest(Value):
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
+    subset: Subset | None = None
+    """The part of the benchmark that is taken; None for all, or for the first `limit` samples."""
     batching: bool = False
     """Whether calls wait for batches."""
     evaluation: Evaluation | None = None

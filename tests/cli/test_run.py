@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,13 @@ import pytest
 import yaml
 from filelock import FileLock
 
+from coreeval.agents.roles import CompositionRequest, Team
+from coreeval.agents.team import TeamInputs, build_team
 from coreeval.cli.no_result import explain_no_result
+from coreeval.graph.execute import RunHooks
+from coreeval.graph.run import refresh
 from coreeval.runs.manifest import read_manifest
+from coreeval.schema import Composition, Task
 from tests.cli.kit import DEMO, Shell
 
 PROGRAM = Path(sys.executable).parent / "coreeval"
@@ -216,3 +222,50 @@ def test_ctrl_c_and_resume(shell: Shell) -> None:
     said = shell("resume", "r", "--json")
     assert said.code == 0
     assert said.document["counts"]["pending"] == 0
+
+
+def test_a_part_of_the_benchmark_is_chosen_by_seed_labels_and_ids(shell: Shell) -> None:
+    config = shell.config()
+    chosen = ("--limit", "2", "--sample", "stratified", "--label", "joy", "--label", "anger")
+    run = shell("refresh", config, *chosen, "--run-dir", "r", "--json").document["run"]
+    rows = shell("trace", run, "--json").document["samples"]
+    assert sorted(row["label"] for row in rows) == ["anger", "joy"]
+    manifest = json.loads((Path(run) / "manifest.json").read_text())
+    told = "2 stratified samples (seed 7) of the labels joy, anger"
+    assert manifest["limit"] == 2 and told in manifest["notes"][0]
+    assert told in (Path(run) / "report.html").read_text()
+    ids = shell.write("ids.txt", "emotion/test/1\nemotion/test/0\n")
+    for options, parts in {
+        ("--ids", "ids.txt"): ("'emotion/test/0'", "did you mean 'emotion/test/"),
+        ("--ids", "gone.txt"): ("file of ids cannot be read", "gone.txt"),
+        ("--label", "jyo"): ("'jyo'", "did you mean 'joy'?"),
+        ("--sample", "random"): ("no --limit", "--limit N"),
+        ("--limit", "2", "--sample", "randm"): ("no order 'randm'", "'random'"),
+    }.items():
+        said = shell("refresh", config, *options, "--run-dir", "x")
+        assert said.code == 2 and all(part in said.err for part in parts), said.err
+        assert not (shell.folder / "x").exists()
+    assert ids.exists()
+
+
+class SameText:
+    """A composer of somebody's own: it leaves texts as they are."""
+
+    async def __call__(self, request: CompositionRequest) -> Composition:
+        return Composition(fields=request.sample.fields)
+
+
+def test_a_role_of_somebody_s_own_is_told_as_theirs(shell: Shell) -> None:
+    def hire(task: Task, materials: TeamInputs) -> Team:
+        return replace(build_team(task, materials), composer=SameText())
+
+    done = refresh(shell.config(), limit=1, run_dir="r", around=RunHooks(hire=hire))
+    own = f"python:{__name__}.SameText"
+    assert done.manifest.models["composer"] == {"model": own}
+    assert "composer" not in shell("status", "r", "--json").document["offline_roles"]
+    card = (done.run_dir / "dataset" / "README.md").read_text()
+    by_rules = card.partition("**Offline roles**")[2].partition(")")[0]
+    assert own in card and "replacer" in by_rules and "composer" not in by_rules
+    report = json.loads((done.run_dir / "report.json").read_text())
+    (composer,) = [role for role in report["roles"] if role["role"] == "composer"]
+    assert (composer["model"], composer["by_rules"], composer["prompt"]) == (own, False, None)

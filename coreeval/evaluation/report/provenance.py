@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, Final, get_args
 
 from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.config.models import OWN_CODE
 from coreeval.prompts import load_built_in_prompt
 from coreeval.schema import Precision, RoleName, Task, Value, Window
 from coreeval.tools.stores.run_figures import EvidenceUse
@@ -55,6 +56,7 @@ def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
         "fields": list(task.fields),
         "labels": [label.name for label in task.labels],
         "limit": manifest["limit"],
+        "subset": manifest.get("subset"),
         "data_sha256": manifest["fingerprints"]["data"],
     }
 
@@ -99,7 +101,7 @@ def _describe_role(role: str, does: str, model: ModelConfig, prompt: str | None)
         "model": model.model,
         "by_rules": model.is_rule_based,
         "parameters": list(_list_parameters(model)),
-        "prompt": None if model.is_rule_based else prompt,
+        "prompt": None if model.is_rule_based or model.provider == OWN_CODE else prompt,
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.config import Config
+from coreeval.config import Config, ModelsConfig
 from coreeval.evaluation.detectors import TARGET_DETECTORS
 from coreeval.evaluation.detectors.base import DOCUMENTS
 from coreeval.evaluation.grading import SCORING
@@ -76,7 +76,7 @@ def _rules(of: Json) -> Iterator[str]:
 
 def _part(of: Json) -> Iterator[str]:
     limit, pending = of["benchmark"]["limit"], of["counts"]["pending"]
-    if limit is not None:
+    if limit is not None and not of["benchmark"]["subset"]:
         yield f"Only the first {limit} samples were taken (--limit), which may be unlike the rest."
     if pending:
         yield f"{_count(pending)} were unfinished when this was written."
@@ -223,14 +223,16 @@ class ReportInput:
 def report_document(found: ReportInput) -> Json:
     """Return the report as a JSON document."""
     manifest, config = found.manifest, found.config
+    played = ModelsConfig.model_validate(manifest["models"])
+    as_played = config.model_copy(update={"models": played})
     document: dict[str, Any] = {
         **{key: manifest[key] for key in _OF_MANIFEST},
         "notes": describe_notes(config, manifest),
         "arm_rows": manifest["arms"],
-        "offline_roles": list(config.models.rule_based_roles),
+        "offline_roles": list(played.rule_based_roles),
         "benchmark": describe_benchmark(config, found.task, manifest),
         "settings": describe_settings(config),
-        "roles": describe_roles(config, manifest["prompts"]),
+        "roles": describe_roles(as_played, manifest["prompts"]),
         "targets": describe_targets(config, manifest),
         "quality": found.quality,
         "attempts": {str(number): samples for number, samples in found.attempts.items()},

@@ -1,0 +1,114 @@
+"""A part of a benchmark: its first, random or stratified samples, those of labels or listed ids."""
+
+import difflib
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, Literal
+
+from coreeval.errors import DatasetError
+from coreeval.schema import BadRow, Sample, Value
+
+SampleOrder = Literal["first", "random", "stratified"]
+"""How samples are chosen within a limit; `stratified` keeps the shares of the labels."""
+MOST_NAMED: Final = 3
+"""Most unknown ids that a message names."""
+
+
+class Subset(Value):
+    """Which samples of a benchmark a run takes; all that meet every condition."""
+
+    limit: int | None = None
+    """The most samples; None for no limit."""
+    order: SampleOrder = "first"
+    seed: int = 0
+    ids: tuple[str, ...] = ()
+    """The ids of the samples; empty for any."""
+    labels: tuple[str, ...] = ()
+    """The names of their labels; empty for any."""
+
+    @property
+    def is_first(self) -> bool:
+        """Return whether it is the beginning of the benchmark, up to the limit."""
+        return self.order == "first" and not self.ids and not self.labels
+
+    def describe(self) -> str:
+        """Return the choice in words."""
+        chosen = "all samples" if self.limit is None else f"the first {self.limit} samples"
+        if self.order != "first":
+            chosen = f"{self.limit} {self.order} samples (seed {self.seed})"
+        listed = f" of {len(self.ids)} listed ids" if self.ids else ""
+        plural = "s" if len(self.labels) > 1 else ""
+        labelled = f" of the label{plural} {', '.join(self.labels)}" if self.labels else ""
+        return f"only a part of the benchmark was taken: {chosen}{listed}{labelled}"
+
+
+def choose_ids(rows: Iterable[Sample | BadRow], subset: Subset) -> frozenset[str]:
+    """Return the ids of the samples that a subset takes.
+
+    A random choice depends on the seed and the ids alone: it stays the same if the benchmark is
+    reordered, and a larger limit adds to it.
+
+    Raises:
+        DatasetError: the benchmark lacks an id or a label that is named, or no sample meets the
+            conditions.
+    """
+    known = [(row.id, row.label_text) for row in rows if isinstance(row, Sample)]
+    _check_known("id", subset.ids, [name for name, _ in known])
+    _check_known("label", subset.labels, sorted({label for _, label in known}))
+    ids, labels = set(subset.ids), set(subset.labels)
+    found = [
+        (name, label)
+        for name, label in known
+        if (not ids or name in ids) and (not labels or label in labels)
+    ]
+    if not found:
+        raise DatasetError("no sample has both a listed id and a label of --label")
+    if subset.limit is None:
+        return frozenset(name for name, _ in found)
+    return frozenset(_choose(found, subset, subset.limit))
+
+
+def _check_known(what: str, named: Sequence[str], known: Sequence[str]) -> None:
+    there = set(known)
+    unknown = [name for name in named if name not in there]
+    if not unknown:
+        return
+    near = difflib.get_close_matches(unknown[0], islice(known, 10_000), n=1)
+    more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+    listed = ", ".join(map(repr, unknown[:MOST_NAMED]))
+    example = f"there are {', '.join(known[:MOST_NAMED])}, …"
+    raise DatasetError(
+        f"the benchmark has no sample with the {what} {listed}{more}",
+        hint=f"did you mean {near[0]!r}?" if near else example,
+    )
+
+
+def _choose(found: Sequence[tuple[str, str]], subset: Subset, limit: int) -> Iterator[str]:
+    if subset.order == "first":
+        yield from (name for name, _ in found[:limit])
+        return
+    ranked = sorted(found, key=lambda pair: _rank(subset.seed, pair[0]))
+    if subset.order == "random":
+        yield from (name for name, _ in ranked[:limit])
+        return
+    left = _share_out(Counter(label for _, label in found), limit)
+    for name, label in ranked:
+        if left[label]:
+            left[label] -= 1
+            yield name
+
+
+def _rank(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{name}".encode(errors="surrogatepass")).digest()
+
+
+def _share_out(counts: Counter[str], limit: int) -> Counter[str]:
+    """Return how many samples of each label to take: their shares, rounded to the limit's sum."""
+    total = counts.total()
+    limit = min(limit, total)
+    shares = Counter({label: limit * number // total for label, number in counts.items()})
+    rest = sorted(counts, key=lambda label: (-(limit * counts[label] % total), label))
+    shares.update(rest[: limit - shares.total()])
+    return shares
