@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from coreeval.agents.answer_judge import LLMAnswerJudge, LLMOptionJudge, LLMSummaryJudge
@@ -122,13 +123,16 @@ def build_team(task: Task, materials: TeamInputs) -> Team:
 
 
 def find_foreign_players(team: Team) -> dict[RoleName, str]:
-    """Return the roles that a caller's own code plays, each with the name of its class."""
-    players = {role: type(getattr(team, role)) for role in ROLES}
-    return {
-        role: f"{player.__module__}.{player.__qualname__}"
-        for role, player in players.items()
-        if player.__module__.partition(".")[0] != "coreeval"
-    }
+    """Return the roles that a caller's own code plays, each with its class or function."""
+    names = {role: _name_player(getattr(team, role)) for role in ROLES}
+    return {role: name for role, name in names.items() if not name.startswith("coreeval.")}
+
+
+def _name_player(player: Any) -> str:  # noqa: ANN401 - each role has another type
+    while isinstance(player, partial):
+        player = player.func
+    named = player if hasattr(player, "__qualname__") else type(player)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _open_option_judge(task: Task, materials: TeamInputs) -> LLMOptionJudge | None:

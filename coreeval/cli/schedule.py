@@ -146,7 +146,7 @@ def install(
     as_json: AsJson = False,
 ) -> None:
     """Have cron, systemd or GitHub look whether anything is due."""
-    from coreeval.schedule.install import ScheduleGroup, make_units
+    from coreeval.schedule.install import ScheduleGroup, find_future_root, make_units
     from coreeval.schedule.plan import open_plan, refuse_duplicates
     from coreeval.schedule.write_units import write_units
 
@@ -158,8 +158,11 @@ def install(
         refuse_duplicates(plans)
         agreed = [_confirm(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
         looks = ScheduleGroup(plans, [digest for digest in agreed if digest])
-        units = make_units(looks, way) if way else {}
+        future = find_future_root(looks) if print_only and way == "github" else None
+        units = make_units(looks, way, root=future) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
+    if future:
+        note(f"no git repository contains the config yet: this is for one in {future}")
     if not print_only:
         for other in write_units(units, force=force, crontab_copy=looks.crontab_copy):
             note(f"replaced another unit of this name: {one_line(other)}")

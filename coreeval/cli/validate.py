@@ -1,6 +1,7 @@
 """`coreeval validate`: everything that can be checked without spending."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from coreeval.cli.options import (
     lineage_arguments,
 )
 from coreeval.cli.output import AsJson, Document, command, one_line, show
-from coreeval.errors import CoreEvalError, UsageError
+from coreeval.errors import CoreEvalError, DatasetError, UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
         return
     yield _check("task and window", lambda: _window(setup))
     needed = [
-        _check("benchmark", lambda: _benchmark(setup)),
+        _check_benchmark(setup),
         _check("news", lambda: _news(setup, path)),
     ]
     if all(check["ok"] for check in needed):
@@ -125,7 +126,23 @@ def _window(setup: "Setup") -> list[str]:
     return [f"{setup.task.name}: {gold}", *notes, *span]
 
 
-def _benchmark(setup: "Setup") -> list[str]:
+def _check_benchmark(setup: "Setup") -> Document:
+    """Return the check of the benchmark, which fails if most rows are bad."""
+    rows = Counter[str]()
+    check = _check("benchmark", lambda: _benchmark(setup, rows))
+    if rows["bad"] <= rows["good"]:
+        return check
+    error = DatasetError(
+        f"{rows['bad']} of {rows.total()} rows are no samples of the task {setup.task.name}",
+        where=setup.config.dataset.path,
+        hint="see whether dataset.format, dataset.columns and the labels of the task fit the file; "
+        "coreeval refresh would take only the other rows",
+    )
+    return {**check, "ok": False, "error": error.as_dict()}
+
+
+def _benchmark(setup: "Setup", rows: Counter[str]) -> list[str]:
+    """Return what the benchmark is made of, and add up its good and bad rows in `rows`."""
     from coreeval.evaluation.benchmarks import counts_note, iter_benchmark
     from coreeval.evaluation.benchmarks.traits import TraitCounts
     from coreeval.schema import BadRow
@@ -141,9 +158,11 @@ def _benchmark(setup: "Setup") -> list[str]:
             where = f"{Path(row.file).name} line {row.line}"
             shown.append(f"bad row: {where}: {one_line(row.reason)}")
     more = [f"and {bad - SHOWN} more bad rows"] if bad > SHOWN else []
+    rows.update(good=good, bad=bad)
     remark = counts_note(setup.config.dataset, good + bad)
     counts = f"{good} samples, {bad} bad rows"
-    return [counts, *traits.describe(), *shown, *more, *([remark] if remark else [])]
+    few = [f"warning: bad rows: {bad}; a run takes the others"] * (0 < bad <= good)
+    return [counts, *traits.describe(), *shown, *more, *few, *([remark] if remark else [])]
 
 
 def _news(setup: "Setup", config: Path) -> list[str]:

@@ -262,8 +262,13 @@ CRONTAB = "crontab"
 """Stands in for a file path: cron stores the line itself."""
 
 
-def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
+def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None) -> dict[str, str]:
     """Return the texts to write, by path.
+
+    Args:
+        looks: The schedules.
+        way: What checks them.
+        root: The folder of the repository of a workflow; None: the one that contains the config.
 
     Raises:
         UsageError: a config is in no git repository, its path cannot be written in a unit, or the
@@ -282,7 +287,7 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         folder = Path(home).expanduser() / "systemd" / "user"
         return {str(folder / name): text for name, text in make_systemd_units(looks).items()}
-    root = find_repository(looks.plans[0].path)
+    root = root or require_repository(looks.plans[0].path)
     name = f".github/workflows/{looks.unit_name}.yml"
     if kind := special_kind_on_way(root, name):
         raise UsageError(
@@ -293,18 +298,29 @@ def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
     return {str(root / name): make_workflow(looks, root)}
 
 
-def find_repository(path: Path) -> Path:
+def find_repository(path: Path) -> Path | None:
+    """Return the folder of the git repository that contains a config; None if none does."""
+    return next((folder for folder in path.parents if (folder / ".git").exists()), None)
+
+
+def require_repository(path: Path) -> Path:
     """Return the folder of the git repository that contains a config.
 
     Raises:
         UsageError: no repository contains it.
     """
-    for folder in path.parents:
-        if (folder / ".git").exists():
-            return folder
+    if found := find_repository(path):
+        return found
     raise UsageError(
         "the config is in no git repository",
         where=str(path),
-        hint="GitHub's workflows live in one and name the config by its path there, also with "
-        "--print: give git init in the folder that is to be the repository",
+        hint="GitHub's workflows live in one: give git init in the folder that is to be the "
+        "repository, or only look at the workflow with --print",
     )
+
+
+def find_future_root(looks: ScheduleGroup) -> Path | None:
+    """Return the folder of all configs if no repository contains the first; None if one does."""
+    if find_repository(looks.plans[0].path):
+        return None
+    return Path(os.path.commonpath([plan.path.parent for plan in looks.plans]))

@@ -17,6 +17,7 @@ from filelock import FileLock
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
 from coreeval.cli.no_result import explain_no_result
+from coreeval.config import ROLES
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
 from coreeval.runs.manifest import read_manifest
@@ -262,7 +263,8 @@ def test_a_role_of_somebody_s_own_is_told_as_theirs(shell: Shell) -> None:
     done = refresh(shell.config(), limit=1, run_dir="r", around=RunHooks(hire=hire))
     own = f"python:{__name__}.SameText"
     assert done.manifest.models["composer"] == {"model": own}
-    assert "composer" not in shell("status", "r", "--json").document["offline_roles"]
+    others = [role for role in ROLES if role != "composer"]
+    assert shell("status", "r", "--json").document["offline_roles"] == others
     card = (done.run_dir / "dataset" / "README.md").read_text()
     by_rules = card.partition("**Offline roles**")[2].partition(")")[0]
     assert own in card and "replacer" in by_rules and "composer" not in by_rules

@@ -149,8 +149,14 @@ def test_install_prints_or_writes(shell: Shell, monkeypatch: pytest.MonkeyPatch)
         "coreeval-trial.service",
         "coreeval-trial.timer",
     }
+    outside = shell("schedule", "install", config, "--github", "--print")
+    assert (outside.code, shell("schedule", "install", config, "--github").code) == (0, 2)
+    assert f"no git repository contains the config yet: this is for one in {shell.folder}" in (
+        outside.err
+    )
     (shell.folder / ".git").mkdir()
     printed = shell("schedule", "install", config, "--github", "--print").out
+    assert printed == outside.out
     assert "coreeval schedule due trial.yaml" in printed
     assert not (shell.folder / ".github").exists()
 

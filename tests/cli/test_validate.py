@@ -94,10 +94,25 @@ def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
     rows = ['{"text": "so angry", "label": "anger"}'] + ['{"text": "x", "label": "rage"}'] * 8
     path = shell.write("rows.jsonl", "\n".join(rows) + "\n")
     said = shell("validate", shell.config({"dataset": {"format": "jsonl", "path": str(path)}}))
-    assert said.code == 0
+    assert said.code == 2
+    assert "NOT benchmark" in said.out and "8 of 9 rows are no samples" in said.out
     assert "1 samples, 8 bad rows" in said.out
     assert said.out.count("bad row: rows.jsonl line") == 5
     assert "and 3 more bad rows" in said.out
+
+
+def test_a_few_bad_rows_are_pointed_at_and_most_rows_may_not_be_bad(shell: Shell) -> None:
+    good, bad = '{"text": "so happy", "label": "joy"}\n', '{"text": "x", "label": "rage"}\n'
+    dataset = {"format": "jsonl", "path": str(shell.write("rows.jsonl", good + bad))}
+    said = shell("validate", shell.config({"dataset": dataset}))
+    assert said.code == 0
+    assert "warning: bad rows: 1; a run takes the others" in said.out
+    assert "it can run; warnings: " in said.out
+    shell.write("rows.jsonl", good + 2 * bad)
+    said = shell("validate", shell.config({"dataset": dataset}))
+    assert said.code == 2
+    assert "2 of 3 rows are no samples of the task emotion" in said.out
+    assert "dataset.columns" in said.out and "everything holds" not in said.out
 
 
 @pytest.mark.parametrize("target", ["offline:clasifier", "offline"])

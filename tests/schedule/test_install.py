@@ -18,12 +18,12 @@ from coreeval.schedule.install import (
     CRONTAB,
     ScheduleGroup,
     UnitKind,
-    find_repository,
     make_cron_line,
     make_systemd_units,
     make_units,
     make_utc_lines,
     make_workflow,
+    require_repository,
 )
 from coreeval.schedule.plan import open_plan
 from coreeval.schedule.write_units import replace_cron_line, write_units
@@ -343,7 +343,7 @@ def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="not in the repository"):
             make_workflow(given, tmp_path / "elsewhere")
         with pytest.raises(UsageError, match="in no git repository"):
-            find_repository(given.plans[0].path)
+            require_repository(given.plans[0].path)
 
 
 @pytest.mark.parametrize(

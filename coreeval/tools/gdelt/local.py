@@ -175,7 +175,7 @@ def no_news_error(
     return KnowledgeError(
         f"no news between {window.start:%Y-%m-%d} and {window.end:%Y-%m-%d}: {covers}",
         where=news,
-        hint="; ".join(less_certain[:1]) or "move the window or add news files for it",
+        hint="; ".join(less_certain[:1]) or "move knowledge.window, or add news files for it",
     )
 
 
