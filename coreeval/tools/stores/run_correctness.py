@@ -5,8 +5,9 @@ filter such as "right on original, wrong on updated" takes milliseconds among 10
 run.db of an earlier version lacks the table; there the same rows are counted from the answers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, get_args
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, get_args
 
 from sqlalchemy import (
     Column,
@@ -47,6 +48,14 @@ correctness = Table(
     sqlite_with_rowid=False,
 )
 """For each target and sample, the number of right and of wrong answers in each arm."""
+correctness_sums = Table(
+    "correctness_sums",
+    own_metadata,
+    Column("target", String, primary_key=True),
+    *(Column(name, WIDE_INTEGER, primary_key=True) for name in _COUNTS),
+    Column("samples", WIDE_INTEGER, nullable=False),
+)
+"""The number of samples of each target with the same counts."""
 
 
 # -- keeping it up --------------------------------------------------------------------------------
@@ -76,11 +85,24 @@ def _add(row: str, sign: str = "") -> str:
     """
 
 
+def _sum(row: str, sign: str = "") -> str:
+    """Return a statement that adds a row of counts to the sums, or takes it back."""
+    key = ", ".join(("target", *_COUNTS))
+    values = ", ".join(f"{row}.{name}" for name in ("target", *_COUNTS))
+    return f"""
+    INSERT INTO correctness_sums VALUES ({values}, {sign}1)
+    ON CONFLICT ({key}) DO UPDATE SET samples = correctness_sums.samples + excluded.samples;
+    """
+
+
 TRIGGERS: Final[Mapping[str, str]] = {
     "INSERT ON predictions": _add("NEW"),
     "UPDATE ON predictions": _add("OLD", "-") + _add("NEW"),
     "DELETE ON predictions": _add("OLD", "-"),
     "DELETE ON samples": "DELETE FROM correctness WHERE seq = OLD.seq;",
+    "INSERT ON correctness": _sum("NEW"),
+    "UPDATE ON correctness": _sum("OLD", "-") + _sum("NEW"),
+    "DELETE ON correctness": _sum("OLD", "-"),
 }
 _SUMS = ", ".join(f"sum({each}) AS {name}" for each, name in zip(_count("p"), _COUNTS, strict=True))
 _COUNTED: Final = text(f"""
@@ -199,23 +221,18 @@ class TargetAnswers:
     def tally(self) -> list[TargetTally]:
         """Return the sums of each target, sorted by target."""
         rows = find_correctness(self._engine)
-        sums = [func.sum(case((_holds(rows, arm, how), 1), else_=0))
-                for arm in ARMS for how in CORRECTNESS]  # fmt: skip
-        ends: tuple[tuple[Correctness, Correctness], ...] = (
-            ("right", "wrong"),
-            ("wrong", "right"),
-        )
-        moves = [
-            func.sum(
-                case(
-                    (and_(_holds(rows, "original", old), _holds(rows, "updated", new)), 1), else_=0
-                )
-            )
-            for old, new in ends
-        ]
-        query = select(rows.c.target, *moves, *sums).group_by(rows.c.target)
+        if rows is correctness:
+            sums = correctness_sums.c
+            query = select(sums.target, *(sums[name] for name in _COUNTS), sums.samples)
+        else:
+            kinds = [rows.c.target, *(rows.c[name] for name in _COUNTS)]
+            query = select(*kinds, func.count()).group_by(*kinds)
+        found = dict[str, Counter[tuple[Correctness | None, ...]]]()
         with self._engine.connect() as connection:
-            return [_build_tally(row) for row in connection.execute(query.order_by(rows.c.target))]
+            for target, *counts, samples in connection.execute(query):
+                states = tuple(map(_find_state, counts[::2], counts[1::2]))
+                found.setdefault(target, Counter())[states] += samples
+        return [_build_tally(target, found[target]) for target in sorted(found)]
 
 
 def _states(rows: FromClause) -> Iterator[ColumnElement[str]]:
@@ -223,15 +240,26 @@ def _states(rows: FromClause) -> Iterator[ColumnElement[str]]:
         yield case(*((_holds(rows, arm, how), how) for how in CORRECTNESS), else_="").label(arm)
 
 
-def _build_tally(row: Sequence[Any]) -> TargetTally:
-    target, lost, gained, *sums = row
-    parts: Iterable[tuple[int, ...]] = zip(*[iter(sums)] * len(CORRECTNESS), strict=True)
-    arms = {
-        arm: ArmTally.model_validate(dict(zip(CORRECTNESS, part, strict=True)))
-        for arm, part in zip(ARMS, parts, strict=True)
-    }
-    known = {arm: counts for arm, counts in arms.items() if counts.total}
-    return TargetTally(target=target, arms=known, lost=lost, gained=gained)
+def _find_state(right: int, wrong: int) -> Correctness | None:
+    """Return how a target answered in an arm, by its number of right and of wrong answers."""
+    if right > 0:
+        return "mixed" if wrong > 0 else "right"
+    return "wrong" if wrong > 0 else None
+
+
+def _build_tally(target: str, samples: Mapping[tuple[Correctness | None, ...], int]) -> TargetTally:
+    """Return the sums of a target, given its number of samples by their states in all arms."""
+    arms, moves = dict[Arm, ArmTally](), Counter[tuple[Correctness | None, ...]]()
+    for place, arm in enumerate(ARMS):
+        sums = Counter[Correctness | None]()
+        for states, number in samples.items():
+            sums[states[place]] += number
+        if any(sums[how] for how in CORRECTNESS):
+            arms[arm] = ArmTally(right=sums["right"], wrong=sums["wrong"], mixed=sums["mixed"])
+    for states, number in samples.items():
+        moves[states[ARMS.index("original")], states[ARMS.index("updated")]] += number
+    lost, gained = moves["right", "wrong"], moves["wrong", "right"]
+    return TargetTally(target=target, arms=arms, lost=lost, gained=gained)
 
 
 def _iter_targets(connection: Connection) -> Iterator[str]:

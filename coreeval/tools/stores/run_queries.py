@@ -78,6 +78,11 @@ class SampleFilter(Value):
         found = {arm: how for arm in ARMS if (how := getattr(self, f"on_{arm}"))}
         return None if self.target is None and not found else found
 
+    @property
+    def is_search(self) -> bool:
+        """Return whether other tables than the list are searched."""
+        return bool(self.text) or self.answered is not None
+
 
 ALL_SAMPLES = SampleFilter()
 
@@ -194,8 +199,8 @@ class SampleListing:
         """
         found = _select_matching(chosen, sort, self._engine)
         total = select(func.count()).select_from(found)
-        # A search reads many texts: once for both, the part and the total.
-        together = [total.scalar_subquery()] if chosen.text else []
+        # A search reads many rows: once for both, the part and the total.
+        together = [total.scalar_subquery()] if chosen.is_search else []
         query = select(found.c.seq, found.c.key, *together)
         with self._engine.connect() as connection:
             number = None if together else connection.scalar(total) or 0
@@ -249,12 +254,12 @@ class SampleListing:
 def _select_matching(chosen: SampleFilter, sort: SampleSort, engine: Engine) -> CTE | Subquery:
     """Return the number and the sort key of each sample that matches a filter.
 
-    A text search runs only once per statement.
+    A search runs only once per statement.
     """
     query = select(t.listing.c.seq, _sort_key(sort).label("key")).where(
         *_conditions(chosen, engine)
     )
-    return query.cte("found") if chosen.text else query.subquery("found")
+    return query.cte("found") if chosen.is_search else query.subquery("found")
 
 
 def _sort_key(sort: SampleSort) -> Column[Any]:

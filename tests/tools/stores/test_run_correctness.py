@@ -95,6 +95,8 @@ async def test_what_is_answered_again_or_forgotten_is_counted_as_it_is(store: Ru
     store.forget("failed")
     assert _ids(store, target="m", on_original="mixed") == []
     assert store.target_answers.by_sample([3]) == {3: {"m": {}}}
+    assert [one.model_dump()["lost"] for one in store.target_answers.tally()] == [0, 0]
+    assert store.target_answers.tally()[0].arms["updated"].right == 1
 
 
 def test_a_file_of_an_earlier_version_is_counted_from_its_answers(store: RunStore) -> None:
