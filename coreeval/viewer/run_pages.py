@@ -266,6 +266,7 @@ def show_run(request: Request) -> Response:
             cost=add_costs(costs),
             quality=measure_quality(overview),
             results=read_results(run.files),
+            lost={one.target: one.lost for one in run.store.target_answers.tally()},
             display=find_run_display(run.store),
             roles=_list_models(run.manifest),
             report_files=list(list_report_files(run.files)),

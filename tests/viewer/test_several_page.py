@@ -62,7 +62,8 @@ def test_a_run_opens_with_its_result(
         assert format_percent(score.estimate) in told
     assert "Accepted" in told and "Label noise" in told
     lost = re.findall(r'href="([^"]*on_updated=wrong)"', unescape(result))
-    assert client.get(lost[0]).status_code == 200
+    (number,) = re.findall(r"([0-9]+) right, then wrong", told)
+    assert f"{number} sample" in words_of(client.get(lost[0]).text)
 
 
 def test_a_benchmark_shows_its_releases_in_their_order_with_a_picture(
