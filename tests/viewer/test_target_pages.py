@@ -70,7 +70,8 @@ def follow(client: TestClient, html: str, pattern: str) -> str:
         each for each in map(unescape, re.findall(r'href="([^"]*)"', html))
         if re.search(pattern, each)
     )  # fmt: skip
-    return client.get(address).text
+    text: str = client.get(address).text
+    return text
 
 
 def test_from_wrong_on_updated_to_the_article_in_three_clicks(

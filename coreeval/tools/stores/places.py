@@ -19,7 +19,7 @@ from coreeval.tools.files import special_kind, write_text
 StoreKind = Literal["sqlite", "postgresql"]
 URL_VARIABLE: Final = "COREEVAL_STORE_URL"
 MARKER_ENDING: Final = ".store.json"
-STORE_VERSIONS: Final = {"the call store": 10, "run.db": 12}
+STORE_VERSIONS: Final = {"the call store": 10, "run.db": 13}
 """The version of the tables of each store, by its name for users."""
 _SCHEMA = re.compile(r"coreeval_[a-z0-9_]{1,54}")
 _MOST_BYTES = 1000

@@ -14,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
-    FromClause,
     MetaData,
     Select,
     String,
@@ -22,9 +21,7 @@ from sqlalchemy import (
     and_,
     case,
     func,
-    inspect,
     select,
-    text,
 )
 
 from coreeval.schema import Arm, Prediction, Value
@@ -38,7 +35,7 @@ CORRECTNESS: Final[tuple[Correctness, ...]] = get_args(Correctness)
 ARMS: Final[tuple[Arm, ...]] = get_args(Arm)
 _COUNTS: Final = tuple(f"{arm}_{end}" for arm in ARMS for end in ("right", "wrong"))
 own_metadata = MetaData()
-"""Apart from the other tables, because a run.db of an earlier version lacks it."""
+"""Apart from the other tables, because the step from version 12 creates these alone."""
 correctness = Table(
     "correctness",
     own_metadata,
@@ -105,39 +102,31 @@ TRIGGERS: Final[Mapping[str, str]] = {
     "DELETE ON correctness": _sum("OLD", "-"),
 }
 _SUMS = ", ".join(f"sum({each}) AS {name}" for each, name in zip(_count("p"), _COUNTS, strict=True))
-_COUNTED: Final = text(f"""
-    SELECT p.target, s.seq, {_SUMS} FROM predictions p JOIN samples s ON s.id = p.sample_id
+COUNT_ALL: Final = f"""
+    INSERT INTO correctness SELECT p.target, s.seq, {_SUMS}
+    FROM predictions p JOIN samples s ON s.id = p.sample_id
     WHERE p.source IN ({_SOURCES}) GROUP BY p.target, s.seq
-""").columns(*correctness.columns)
-"""The rows of the table, counted from the answers."""
-
-
-def find_correctness(engine: Engine) -> FromClause:
-    """Return the table of a run, or a query for its rows if the run.db lacks it."""
-    has_table = inspect(engine).has_table(correctness.name)
-    return correctness if has_table else _COUNTED.subquery("correctness")
+"""
+"""Fills the table from the answers of a run.db that had none; triggers add up the sums."""
 
 
 # -- filters --------------------------------------------------------------------------------------
 
 
-def select_answered(
-    wanted: Mapping[Arm, Correctness], target: str | None, engine: Engine
-) -> Select[tuple[int]]:
+def select_answered(wanted: Mapping[Arm, Correctness], target: str | None) -> Select[tuple[int]]:
     """Return the query for the numbers of samples that a target answered in such a way.
 
     Args:
         wanted: By arm, how the answers are; all must hold for one target.
         target: The target; None for any.
-        engine: The run's database.
     """
-    rows = find_correctness(engine)
-    query = select(rows.c.seq).where(*(_holds(rows, arm, how) for arm, how in wanted.items()))
-    return query.where(rows.c.target == target) if target is not None else query
+    rows = correctness.c
+    query = select(rows.seq).where(*(_holds(arm, how) for arm, how in wanted.items()))
+    return query.where(rows.target == target) if target is not None else query
 
 
-def _holds(rows: FromClause, arm: Arm, how: Correctness) -> ColumnElement[bool]:
-    right, wrong = rows.c[f"{arm}_right"], rows.c[f"{arm}_wrong"]
+def _holds(arm: Arm, how: Correctness) -> ColumnElement[bool]:
+    right, wrong = correctness.c[f"{arm}_right"], correctness.c[f"{arm}_wrong"]
     return and_(
         right > 0 if how != "wrong" else right == 0, wrong > 0 if how != "right" else wrong == 0
     )
@@ -208,25 +197,20 @@ class TargetAnswers:
 
     def by_sample(self, seqs: Sequence[int]) -> Mapping[int, SampleCorrectness]:
         """Return how samples were answered, by the sample's position in the benchmark."""
-        rows = find_correctness(self._engine)
+        rows = correctness.c
         found = dict[int, dict[str, dict[Arm, Correctness]]]()
-        query = select(rows.c.target, rows.c.seq, *_states(rows)).where(rows.c.seq.in_(seqs))
+        query = select(rows.target, rows.seq, *_states()).where(rows.seq.in_(seqs))
         with self._engine.connect() as connection:
             targets = list(_iter_targets(connection))
-            for target, seq, *states in connection.execute(query.where(rows.c.target.in_(targets))):
+            for target, seq, *states in connection.execute(query.where(rows.target.in_(targets))):
                 known = {arm: how for arm, how in zip(ARMS, states, strict=True) if how}
                 found.setdefault(seq, {})[target] = known
         return found
 
     def tally(self) -> list[TargetTally]:
         """Return the sums of each target, sorted by target."""
-        rows = find_correctness(self._engine)
-        if rows is correctness:
-            sums = correctness_sums.c
-            query = select(sums.target, *(sums[name] for name in _COUNTS), sums.samples)
-        else:
-            kinds = [rows.c.target, *(rows.c[name] for name in _COUNTS)]
-            query = select(*kinds, func.count()).group_by(*kinds)
+        sums = correctness_sums.c
+        query = select(sums.target, *(sums[name] for name in _COUNTS), sums.samples)
         found = dict[str, Counter[tuple[Correctness | None, ...]]]()
         with self._engine.connect() as connection:
             for target, *counts, samples in connection.execute(query):
@@ -235,9 +219,9 @@ class TargetAnswers:
         return [_build_tally(target, found[target]) for target in sorted(found)]
 
 
-def _states(rows: FromClause) -> Iterator[ColumnElement[str]]:
+def _states() -> Iterator[ColumnElement[str]]:
     for arm in ARMS:
-        yield case(*((_holds(rows, arm, how), how) for how in CORRECTNESS), else_="").label(arm)
+        yield case(*((_holds(arm, how), how) for how in CORRECTNESS), else_="").label(arm)
 
 
 def _find_state(right: int, wrong: int) -> Correctness | None:

@@ -286,7 +286,7 @@ def _conditions(chosen: SampleFilter, engine: Engine) -> Iterator[ColumnElement[
 def _searches(chosen: SampleFilter, engine: Engine) -> Iterator[Select[Any] | CompoundSelect[Any]]:
     """Yield the queries for the numbers of samples by what other tables hold."""
     if (answered := chosen.answered) is not None:
-        yield select_answered(answered, chosen.target, engine)
+        yield select_answered(answered, chosen.target)
     if chosen.text:
         yield select_samples_with(chosen.text, engine)
 

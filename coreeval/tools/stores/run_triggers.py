@@ -13,6 +13,7 @@ few enough words.
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from typing import Final, get_args
@@ -219,7 +220,6 @@ _TRIGGERS = {
     "INSERT ON verdicts": _ADD_VERDICT,
     "UPDATE ON verdicts": _DROP_VERDICT + _ADD_VERDICT,
     "DELETE ON verdicts": _DROP_VERDICT,
-    **run_correctness.TRIGGERS,
 }
 _INDEXING_TRIGGERS = _TRIGGERS | {
     "INSERT ON results": _LIST_RESULT + _QUEUE_RESULT,
@@ -232,30 +232,49 @@ _INDEXING_TRIGGERS = _TRIGGERS | {
 
 def _create(connection: Connection) -> None:
     t.metadata.create_all(connection)
-    run_correctness.own_metadata.create_all(connection)
     if can_index():
         for made in (_MAKE_INDEX, _MAKE_UNINDEXED):
             connection.exec_driver_sql(made)
-    triggers = _INDEXING_TRIGGERS if can_index() else _TRIGGERS
-    for number, (when, then) in enumerate(triggers.items()):
-        made = f"CREATE TRIGGER keep_{number} AFTER {when} BEGIN {then} END"
-        connection.exec_driver_sql(made)
+    _make_triggers(connection, "keep", _INDEXING_TRIGGERS if can_index() else _TRIGGERS)
+    _add_correctness(connection)
 
 
 def _create_postgresql(connection: Connection) -> None:
     from coreeval.tools.stores.postgresql_engine import adapt_tables, create_tables
 
     create_tables(connection, adapt_tables(t.metadata, numbered=[t.results.name]))
-    create_tables(connection, adapt_tables(run_correctness.own_metadata))
-    for number, (when, then) in enumerate(_TRIGGERS.items()):
-        connection.exec_driver_sql(
-            f"CREATE FUNCTION keep_{number}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN {_in_postgresql(then)} RETURN NULL; END $$"
-        )
-        connection.exec_driver_sql(
-            f"CREATE TRIGGER keep_{number} AFTER {when} FOR EACH ROW "
-            f"EXECUTE FUNCTION keep_{number}()"
-        )
+    _make_triggers(connection, "keep", _TRIGGERS)
+    _add_correctness(connection)
+
+
+def _add_correctness(connection: Connection) -> None:
+    """Add what version 13 knows of the answers of targets, without any row."""
+    if connection.dialect.name == "postgresql":
+        from coreeval.tools.stores.postgresql_engine import adapt_tables, create_tables
+
+        create_tables(connection, adapt_tables(run_correctness.own_metadata))
+    else:
+        run_correctness.own_metadata.create_all(connection)
+    _make_triggers(connection, "count_answers", run_correctness.TRIGGERS)
+
+
+def _count_answers(connection: Connection) -> None:
+    """Bring a store from version 12 to 13."""
+    _add_correctness(connection)
+    connection.exec_driver_sql(run_correctness.COUNT_ALL)
+
+
+def _make_triggers(connection: Connection, name: str, triggers: Mapping[str, str]) -> None:
+    there = connection.dialect.name == "postgresql"
+    for number, (when, then) in enumerate(triggers.items()):
+        own = f"{name}_{number}"
+        if there:
+            connection.exec_driver_sql(
+                f"CREATE FUNCTION {own}() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$ BEGIN {_in_postgresql(then)} RETURN NULL; END $$"
+            )
+        do = f"FOR EACH ROW EXECUTE FUNCTION {own}()" if there else f"BEGIN {then} END"
+        connection.exec_driver_sql(f"CREATE TRIGGER {own} AFTER {when} {do}")
 
 
 _EACH_VALUE = re.compile(
@@ -273,6 +292,9 @@ def _in_postgresql(then: str) -> str:
 
 
 RUN_SCHEMA: Final = Schema(
-    version=STORE_VERSIONS["run.db"], create=_create, create_postgresql=_create_postgresql
+    version=STORE_VERSIONS["run.db"],
+    create=_create,
+    create_postgresql=_create_postgresql,
+    migrations={12: _count_answers},
 )
 """The schema of run.db."""

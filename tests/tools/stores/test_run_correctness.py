@@ -1,5 +1,6 @@
 """What is known of targets' answers by sample, whatever was written and deleted in which order."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from coreeval.schema import Prediction, Result, Sample
-from coreeval.tools.stores.run_correctness import correctness, find_correctness
 from coreeval.tools.stores.run_queries import SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 
@@ -99,16 +99,18 @@ async def test_what_is_answered_again_or_forgotten_is_counted_as_it_is(store: Ru
     assert store.target_answers.tally()[0].arms["updated"].right == 1
 
 
-def test_a_file_of_an_earlier_version_is_counted_from_its_answers(store: RunStore) -> None:
-    engine = store.listing._engine
+def test_a_run_of_version_12_gets_its_answers_counted(store: RunStore, tmp_path: Path) -> None:
     kept = store.target_answers.by_sample(range(1, 5)), store.target_answers.tally()
-    assert find_correctness(engine) is correctness
-    with engine.begin() as connection:
-        for (name,) in connection.exec_driver_sql(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%correctness%'"
-        ).all():
-            connection.exec_driver_sql(f"DROP TRIGGER {name}")
-        correctness.drop(connection)
-    assert find_correctness(engine) is not correctness
-    assert (store.target_answers.by_sample(range(1, 5)), store.target_answers.tally()) == kept
-    assert _ids(store, on_original="right", on_updated="wrong") == [1, 3]
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "run.db")) as database:
+        triggers = "SELECT name FROM sqlite_master WHERE name LIKE 'count_answers%'"
+        for (name,) in database.execute(triggers).fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.executescript("DROP TABLE correctness; DROP TABLE correctness_sums;")
+        database.execute("UPDATE schema_version SET version = 12")
+        database.commit()
+    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as again:
+        answers = again.target_answers
+        assert (answers.by_sample(range(1, 5)), answers.tally()) == kept
+        again.add_predictions([_say(1, "updated", "a"), _say(1, "updated", "a", template=2)])
+        assert _ids(again, on_original="right", on_updated="wrong") == [3]
