@@ -61,7 +61,8 @@ def client(run: Path) -> TestClient:
 @pytest.fixture(scope="module")
 def address(client: TestClient) -> str:
     """Return the address of the run."""
-    return re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]
+    found: list[str] = re.findall(r'href="(/run/[^"]*)"', client.get("/").text)
+    return found[0]
 
 
 def follow(client: TestClient, html: str, pattern: str) -> str:
