@@ -190,16 +190,21 @@ def read_inputs(run: RunContext) -> DetectorInputs:
     """Return the texts of a run as a detector takes them."""
     compare = kind_of(run.task).compared
 
-    def texts() -> Iterator[SampleTexts]:
+    def read_fields() -> Iterator[SampleTexts]:
         control = _control_texts(run.control.store) if run.control else {}
         for ended in run.store.sample_results():
             arms = {arm: fields for arm, read in ARM_TEXTS.items() if (fields := read(ended))}
             if ended.sample.id in control:
                 arms["control"] = control[ended.sample.id]
-            compared = {arm: compare(run.task, fields) for arm, fields in arms.items()}
-            yield SampleTexts(ended.sample, compared)
+            yield SampleTexts(ended.sample, arms)
 
-    return DetectorInputs(task=run.task, seed=run.config.run.seed, texts=texts)
+    def read_texts() -> Iterator[SampleTexts]:
+        for sample, arms in read_fields():
+            compared = {arm: compare(run.task, fields) for arm, fields in arms.items()}
+            yield SampleTexts(sample, compared)
+
+    seed = run.config.run.seed
+    return DetectorInputs(task=run.task, seed=seed, texts=read_texts, fields=read_fields)
 
 
 def _control_texts(store: RunStore) -> dict[str, Mapping[str, str]]:

@@ -62,7 +62,8 @@ def ended(
         folder = tmp_path_factory.mktemp(str(request.param))
         lab, answers = make_item_lab(folder, server, request.param, control_window=OLD)
         write_news(folder / "news", "2025-12")
-        server.answers = TargetAnswers(answers)
+        lab.answers = TargetAnswers(answers)  # type: ignore[assignment]
+        server.answers = lab.answers
         models = {
             "default": {"model": "openai:scripted", "base_url": server.url},
             "targets": [{"model": f"openai:{TARGET}", "base_url": server.url, "cutoff": "2026-02"}],
@@ -97,6 +98,16 @@ def test_the_control_arm_and_targets(ended: Lab) -> None:
     assert shares.keys() == {"original", "semantic", "updated", "control"}
     if kind_of_run(ended) != "summary":
         assert set(shares.values()) == {1.0}
+
+
+def test_masked_options_are_asked_for(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["detect", "recitation", str(lab.files.root), "--probe", "options", "--json"]
+    assert main(command) == 0
+    (target,) = json.loads(capsys.readouterr().out)["targets"]
+    asked = 3 if kind_of_run(lab) == "choice" else 0
+    assert (target["verdict"], target["asked"], target["items"]) == ("too_few", asked, asked)
+    assert len(lab.server.requests) == 2 * asked
+    assert "masked options" in lab.files.report_html.read_text()
 
 
 def test_a_cassette_gives_the_same_files(lab: Lab) -> None:

@@ -100,7 +100,10 @@ class DetectorInputs:
     task: Task
     seed: int
     texts: Callable[[], Iterator[SampleTexts]]
-    """Reads the samples from the run, in the benchmark's order; each call reads them anew."""
+    """Reads the samples from the run, in the benchmark's order; each call reads them anew. Their
+    texts are what a target may have read somewhere, without the gold."""
+    fields: Callable[[], Iterator[SampleTexts]]
+    """The same with all fields; a detector that asks about some of them leaves the gold out."""
 
 
 class DetectorQuestion(NamedTuple):

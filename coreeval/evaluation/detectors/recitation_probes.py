@@ -40,6 +40,14 @@ QUIZ_QUESTION: Final = (
     "its letter alone."
 )
 
+OPTION_QUESTION: Final = (
+    'Here is a question from the published benchmark "{task}", with its options. What the '
+    "benchmark is about: {description}\n\nOne option, which is not the right one, has been "
+    "replaced by [MASK]. Write this option exactly as it was published. If you do not remember it, "
+    "write the most likely one. Answer with the text of the option alone: no letter, no remarks, "
+    "no quotation marks.\n\n{beginning}"
+)
+
 
 def _make_verdict_table(document: Json, question: str) -> Table:
     heads = [texts("target", most=40), texts("verdict", gap=2, most=40), texts("why", gap=2)]
@@ -282,5 +290,78 @@ PEAKEDNESS: Final = Detector(
     score=_score_peakedness,
     tables=_make_peakedness_tables,
 )
-PROBES: Final[Mapping[str, Detector]] = {"quiz": QUIZ, "ngrams": NGRAMS, "peakedness": PEAKEDNESS}
+
+
+# -- masked options of choices --------------------------------------------------------------------
+
+
+def _choose_options(inputs: DetectorInputs) -> "list[TextPair]":
+    from coreeval.evaluation.recitation_options import choose_options
+
+    samples = ((sample.id, sample.label_text, arms) for sample, arms in inputs.fields())
+    return choose_options(samples, seed=inputs.seed)
+
+
+def _ask_options(inputs: DetectorInputs) -> Iterator[DetectorQuestion]:
+    from coreeval.evaluation.recitation_shares import list_places
+
+    task = inputs.task
+    for place, text in list_places(_choose_options(inputs)):
+        question = OPTION_QUESTION.format(
+            task=task.name, description=task.description, beginning=text.beginning
+        )
+        yield DetectorQuestion(_key(place), question)
+
+
+def _score_options(inputs: DetectorInputs, answers: Mapping[str, TextAnswer]) -> Json:
+    from coreeval.evaluation.recitation_options import judge_options
+    from coreeval.evaluation.recitation_shares import list_places
+
+    pairs = _choose_options(inputs)
+    return judge_options(pairs, _read_answers(answers, list_places(pairs))).model_dump(mode="json")
+
+
+_OVERLAPS: Final = ("rouge_l", "rouge_l_twin", "rouge_l_difference")
+
+
+def _make_option_tables(document: Json) -> Sequence[Table]:
+    columns = (
+        texts("target", most=40),
+        *(texts(head, gap=2, most=40) for head in ("originals", "of twins", "difference")),
+    )
+    rows = [
+        (Foreign(each["target"]), *(_format_score(each[part]) for part in _OVERLAPS))
+        for each in document["targets"]
+    ]
+    title = "Exact match: shares of the masked options that were said word for word."
+    overlap = "ROUGE-L of the answers with the masked options."
+    return [
+        _make_verdict_table(document, OPTIONS.question),
+        _make_share_table(document, title, {}),
+        Table(columns, rows, overlap),
+    ]
+
+
+OPTIONS: Final = Detector(
+    name="recitation_options",
+    title="recitation: masked options",
+    question="Does the target say wrong options of originals more often than of their twins?",
+    access="answers",
+    arguments=("recitation", "--probe", "options"),
+    verdicts={
+        "recites": "remembered",
+        "no_recitation": "not_shown",
+        "too_few": "cannot_tell",
+        "refusing": "cannot_tell",
+    },
+    questions=_ask_options,
+    score=_score_options,
+    tables=_make_option_tables,
+)
+PROBES: Final[Mapping[str, Detector]] = {
+    "quiz": QUIZ,
+    "ngrams": NGRAMS,
+    "peakedness": PEAKEDNESS,
+    "options": OPTIONS,
+}
 """By the value of `--probe`."""

@@ -191,7 +191,7 @@ def score_study(reference: Scores | None) -> Json:
     given = None if reference is None else ReferenceScores(name="hf:old", scores=reference)
     detector = make_membership(reference=given)
     assert detector.score
-    return detector.score(DetectorInputs(task=task, seed=0, texts=texts), answers)
+    return detector.score(DetectorInputs(task=task, seed=0, texts=texts, fields=texts), answers)
 
 
 def test_a_finding_shows_both_models_and_reads_back() -> None:
