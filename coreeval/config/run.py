@@ -237,6 +237,8 @@ class PcrConfig(Section):
     """The number of train items that are drawn and reworded."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """The measure of performance."""
+    consistency: Literal["exact", "same_answer", "jaccard"] | None = None
+    """The measure of consistency; None: that of the kind of the task."""
     exchangeable_splits: bool = False
     """Whether the splits are random parts of one pool, which rules out a gap in difficulty."""
 

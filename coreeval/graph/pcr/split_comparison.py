@@ -32,7 +32,7 @@ def compare_splits(run: RunContext) -> dict[str, Any] | None:
     splits = _list_compared_samples(run)
     settings = PcrSettings(
         metric=asked.metric,
-        consistency=scoring_of(run.task).consistency,
+        consistency=asked.consistency or scoring_of(run.task).consistency,
         seed=run.config.run.seed,
         exchangeable=asked.exchangeable_splits,
     )
