@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Engine, Select, column, func, select, table, text, union_all
+from sqlalchemy import ColumnElement, Engine, Select, column, func, select, table, text, union_all
 from sqlalchemy.sql.expression import CompoundSelect
 
 from coreeval.tools.stores import run_tables as t
@@ -30,9 +30,8 @@ def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | Compo
             characters count.
         engine: The run's database.
     """
-    part, words = part[:MOST_SEARCH_CHARS], t.sought.c.text
-    has = words.icontains if is_postgresql(engine) else words.contains  # in any case, as LIKE
-    found = select(t.sought.c.seq).where(has(part, autoescape=True))
+    part = part[:MOST_SEARCH_CHARS]
+    found = select(t.sought.c.seq).where(_has_part(part, engine))
     if len(part) < TRIGRAM or "\0" in part or not _has_index(engine):
         return found
     ended = select(_index.c.rowid).where(_index.c[SEARCH_INDEX].match(_write_query(part)))
@@ -41,6 +40,15 @@ def select_samples_with(part: str, engine: Engine) -> Select[tuple[int]] | Compo
     pending = select(t.listing.c.seq).where(t.listing.c.outcome == PENDING)
     others = select(_unindexed.c.seq).union(pending)
     return union_all(*(found.where(t.sought.c.seq.in_(among)) for among in (ended, others)))
+
+
+def _has_part(part: str, engine: Engine) -> ColumnElement[bool]:
+    words = t.sought.c.text
+    if is_postgresql(engine):
+        return words.icontains(part, autoescape=True)
+    if "\0" in part:  # where a pattern of LIKE ends
+        return func.instr(func.lower(words), func.lower(part)) > 0
+    return words.contains(part, autoescape=True)
 
 
 def _has_index(engine: Engine) -> bool:

@@ -235,11 +235,19 @@ async def test_a_search_finds_the_same_with_the_index_and_without(
         "7\nGröße 7": [7],
         "öß": every,
         "é\n": said,
-        "é\0n": every[ended:],  # SQLite ends the pattern there
+        "\0": [],
+        "é\0n": [],
         "nobody wrote this": [],
     }.items():
         found = store.listing.page(SampleFilter(text=text))
         assert ([row.seq for row in found.rows], found.total) == (expected, len(expected)), text
+
+
+def test_a_character_of_code_0_is_searched_like_any_other(store: RunStore) -> None:
+    named = _sample(1).model_copy(update={"id": "emotion/Test\0One"})
+    store.add_samples([named, *map(_sample, range(2, 5))])
+    found = {text: _ids(store, text=text) for text in ("\0", "\0oNe", "test\0", "\0two", "\0abc")}
+    assert found == {"\0": [1], "\0oNe": [1], "test\0": [1], "\0two": [], "\0abc": []}
 
 
 async def test_a_result_that_changes_is_found_by_its_new_words_only(
