@@ -33,12 +33,13 @@ ConfigArgument = Annotated[
 
 def _find_run(run: Path) -> Path:
     """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
-    if run.exists():
-        return run
     from coreeval.runs.names import find_run
     from coreeval.tools.workspace import workspace_for
 
-    return find_run(str(run), workspace_for(Path.cwd()))
+    found = find_run(str(run), workspace_for(Path.cwd()))
+    if found.is_file():
+        raise typer.BadParameter(f"{one_line(str(found))!r} is a file, and a run is a directory")
+    return found
 
 
 RunArgument = Annotated[
@@ -46,7 +47,6 @@ RunArgument = Annotated[
     typer.Argument(
         metavar="RUN",
         help="The run: its directory, its id, its benchmark's name for the newest, or `latest`.",
-        file_okay=False,
         show_default=False,
         callback=_find_run,
     ),

@@ -5,6 +5,7 @@ its start, by its benchmark's name (the newest run of it), or as `latest`.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,15 +43,20 @@ def short_id(folder: Path) -> str:
     return hashlib.sha256("/".join(folder.parts[-2:]).encode()).hexdigest()[:ID_DIGITS]
 
 
+def has_manifest(folder: Path) -> bool:
+    """Return whether a folder has a manifest, damaged or not: only then may it be a run's."""
+    return os.path.lexists(folder / "manifest.json")
+
+
 def find_run(word: str, workspace: Workspace) -> Path:
-    """Return the directory of the run that a word names.
+    """Return the directory of the run that a word names; a path counts only if it is a run's.
 
     Raises:
         RunStateError: `latest`, and there is no run.
         UsageError: the word stands for several runs.
     """
     given = Path(word)
-    if given.exists():
+    if has_manifest(given):
         return given
     if word == LATEST:
         return _newest(workspace)

@@ -95,6 +95,23 @@ def test_only_a_run_that_nobody_works_on_is_deleted(here: Workspace, shell: Shel
     assert shell.folder.exists()
 
 
+def test_a_folder_or_file_named_like_a_run_does_not_hide_it(here: Workspace, shell: Shell) -> None:
+    (shell.folder / "latest").mkdir()
+    (shell.folder / "demo-trial").mkdir()
+    shell.write("other", "")
+    for word, place in {
+        "latest": "demo-trial",
+        "demo-trial": "demo-trial",
+        "other": "other",
+    }.items():
+        assert Path(shell("status", word, "--json").document["run"]).parent == here.runs / place
+    newest = here.runs / "demo-trial" / STARTS[2]
+    shutil.copytree(newest, shell.folder / "latest", dirs_exist_ok=True)
+    assert find_run("latest", here) == Path("latest")  # a run of this folder
+    (shell.folder / "plain").mkdir()
+    assert "no manifest.json" in shell("status", "plain").err
+
+
 def test_updated_is_understood_as_accepted(finished: Path, shell: Shell) -> None:
     asked = [
         shell("trace", finished, "--outcome", name, "--json").document["samples"]
