@@ -67,7 +67,9 @@ def refresh(
     label: LabelsOption = None,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Where to keep the run."),
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Where to keep the run: a new or empty folder."
+        ),
     ] = None,
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,

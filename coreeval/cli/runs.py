@@ -1,8 +1,7 @@
 """`coreeval runs`: the runs of a workspace, their names, tags, and deleting them."""
 
-import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.errors import CoreEvalError, RunLocked, RunStateError, UsageError
+from coreeval.errors import CoreEvalError, RunCorrupt, RunLocked, RunStateError, UsageError
 from coreeval.tools.formatting import format_number
 from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
 
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
     from coreeval.tools.workspace import Workspace
 
 runs = typer.Typer(name="runs", help="List the runs here, tag them, delete them.")
-_HINTS = {
-    "running": "wait for it, or stop it with Ctrl-C where it works",
-    "waiting": "its batches would be paid for nothing; finish it: coreeval resume RUN",
-}
 _STATES = ("running", "interrupted", "stopped", "waiting", "killed", "complete", "damaged")
+_MOST_KEPT = 20
+"""The most paths listed that a deletion leaves; `--json` has them all."""
 
 
 @runs.callback(invoke_without_command=True)
@@ -80,53 +77,53 @@ def delete_run(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a run's directory. Answers of models stay in the workspace: see coreeval calls gc."""
+    """Delete the files of a run. Answers of models stay in the workspace: see coreeval calls gc."""
+    from coreeval.runs.folder import delete_run_files, read_deletable
     from coreeval.runs.names import short_id
-    from coreeval.runs.open import lock_runs
-    from coreeval.runs.status import read_status
-    from coreeval.tools.workspace import RunFiles
+    from coreeval.tools.files import hold_lock
 
-    _refuse_undeletable(run)
-    now = read_status(run)
-    if now.status in _HINTS:
-        raise RunLocked(
-            f"the run is {now.status}",
-            where=str(run),
-            hint=_HINTS[now.status],
-        )
-    if not yes:
-        _confirm(run, now.counts, as_json)
-    document: Document = {"deleted": str(run), "id": short_id(run)}
-    with lock_runs([RunFiles(run)]):
-        shutil.rmtree(run)
-    show(document, as_json, lambda: f"deleted: {brief(run)}")
+    manifest, folder = read_deletable(run), run.resolve()
+    running = RunLocked(
+        "the run is running",
+        where=str(run),
+        hint="wait for it, or stop it with Ctrl-C where it works",
+    )
+    with hold_lock(folder / "run.lock", running):
+        if not yes:
+            _confirm(run, as_json)
+        kept = delete_run_files(folder, manifest)
+    document: Document = {
+        "deleted": str(run),
+        "id": short_id(folder),
+        "kept": [str(path) for path in kept],
+    }
+    show(document, as_json, lambda: "\n".join(_deletion_lines(run, kept)))
 
 
-def _confirm(run: Path, counts: Mapping[str, int], as_json: bool) -> None:
+def _deletion_lines(run: Path, kept: Sequence[Path]) -> Iterator[str]:
+    yield f"deleted: {brief(run)}" if not kept else f"deleted: the run's files in {brief(run)}"
+    if kept:
+        yield "kept, as they are not the run's:"
+        yield from (f"  {one_line(str(brief(path)))}" for path in kept[:_MOST_KEPT])
+    if len(kept) > _MOST_KEPT:
+        yield f"  and {len(kept) - _MOST_KEPT:,} more"
+
+
+def _confirm(run: Path, as_json: bool) -> None:
     """Ask whether to delete a run; raise an error if the answer is no, or nobody can be asked."""
     if as_json or not sys.stdin.isatty():
         raise UsageError("this deletes a run, and nobody is there to agree", hint="give --yes")
-    told = f"{counts['accepted']} accepted of {counts['total']} samples"
-    typer.confirm(f"Delete {brief(run)} with {told}?", abort=True, err=True)
+    typer.confirm(f"Delete {brief(run)} {_describe_loss(run)}?", abort=True, err=True)
 
 
-def _refuse_undeletable(run: Path) -> None:
-    """Raise an error for what is no run, or is not all in its directory."""
-    from coreeval.runs.manifest import read_manifest
-    from coreeval.tools.stores.places import store_kind
-    from coreeval.tools.workspace import RunFiles
+def _describe_loss(run: Path) -> str:
+    from coreeval.runs.status import read_status
 
-    files = RunFiles(run)
-    read_manifest(files.manifest)
-    if run.is_symlink():
-        raise RunStateError("this is a link to a run", where=str(run), hint="name the run itself")
-    stores = (files.store, files.control.store)
-    if any(store_kind(store) == "postgresql" for store in stores):
-        raise RunStateError(
-            "the run's samples are in PostgreSQL, and only its database can drop them",
-            where=str(run),
-            hint="drop the schemas that its *.store.json files name, then delete the directory",
-        )
+    try:
+        counts = read_status(run).counts
+    except (RunStateError, RunCorrupt):
+        return "(damaged)"
+    return f"with {counts['accepted']} accepted of {counts['total']} samples"
 
 
 def _workspace(chosen: Path | None) -> "Workspace":

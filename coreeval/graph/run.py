@@ -47,6 +47,7 @@ from coreeval.graph.setup import (
 )
 from coreeval.graph.spans import check_telemetry
 from coreeval.graph.state import SPLITS_STAGE
+from coreeval.runs.folder import refuse_used_folder
 from coreeval.runs.manifest import (
     ConfigSource,
     FollowedRelease,
@@ -91,15 +92,16 @@ def refresh(
         config: path of the YAML config.
         limit: take only the first `limit` samples.
         subset: take only these samples, with a limit of its own.
-        run_dir: where the run is kept; by default `.coreeval/runs/<name>/<UTC start>`.
+        run_dir: a new or empty folder for the run; by default `.coreeval/runs/<name>/<UTC start>`.
         overrides: `key.path=value` settings that override the config's.
         parent: directory of a release, or `latest`: its samples are kept if they are still valid.
         stale_after: the maximum age of a kept sample's evidence: `90d`, `12w`, `6m`.
         around: progress callback, clock and team builder.
 
     Raises:
-        UsageError: the config, the benchmark, the news or the release is not usable, or a variable
-            would be sent to an unapproved endpoint (UntrustedEndpoint); nothing was written.
+        UsageError: the config, the benchmark, the news, the release or `run_dir` is not usable, or
+            a variable would be sent to an unapproved endpoint (UntrustedEndpoint); nothing was
+            written.
         RunError: the run could not continue; it can be resumed.
     """
     lineage, path = build_lineage(parent, stale_after), Path(config).resolve()
@@ -108,7 +110,7 @@ def refresh(
     workspace = workspace_for(path.parent)
     start = around.now()
     files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
-    _refuse_taken(files)
+    _refuse_taken(files, workspace)
     if run_dir is None:
         _refuse_second(workspace.runs / loaded.name)
     setup = set_up(loaded, start, workspace=workspace)
@@ -129,7 +131,7 @@ def refresh(
         for remark in list_remarks(setup, workspace, limit):
             around.remark(remark)
     with lock_run(files):
-        _refuse_taken(files)
+        _refuse_taken(files, workspace)
         _keep_config(files, loaded)
         create_stores(setup, files, workspace)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
@@ -360,9 +362,10 @@ def _find_pipeline(config: Config) -> str:
     return pipeline_name()
 
 
-def _refuse_taken(files: RunFiles) -> None:
-    """Raise an error if the directory already has a run."""
+def _refuse_taken(files: RunFiles, workspace: Workspace) -> None:
+    """Raise an error if the directory already has a run, or files that are not a run's."""
     if not files.manifest.exists():
+        refuse_used_folder(files.root, workspace)
         return
     status = read_manifest(files.manifest).status
     done = status == "complete"

@@ -14,6 +14,9 @@ _BATCHES = """
     FROM batches WHERE payer = :payer ORDER BY made_at, id
 """
 _OPEN = ("sending", "sent")
+_OPEN_CALLS = """
+    SELECT payer, sum(total) AS calls FROM batches WHERE state IN ('sending', 'sent') GROUP BY payer
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +101,16 @@ def read_batches(calls: Path, payer: str, *, now: Clock = utc_now) -> BatchSumma
         return round(max(0.0, (end - datetime.fromisoformat(row["made_at"])).total_seconds()), 1)
 
     return BatchSummary(batches=tuple(BatchStatus(**row, age_s=age_s(row)) for row in rows))
+
+
+def count_open_calls(calls: Path) -> dict[str, int]:
+    """Return the number of calls in open batches, by payer; payers without any are left out.
+
+    Raises:
+        RunCorrupt: the call store is damaged.
+        RunError: it cannot be read now.
+    """
+    if not has_store(calls):
+        return {}
+    with open_readonly(calls, what="the call store") as store:
+        return {row["payer"]: int(row["calls"]) for row in store.execute(_OPEN_CALLS)}

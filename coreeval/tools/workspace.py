@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
+from typing import Final
 
 from coreeval.errors import RunCorrupt, RunError, RunStateError
 from coreeval.tools.files import special_files_among, special_kind
@@ -222,12 +223,14 @@ _OF_A_PASS = (
         for end in ("", "-wal", "-shm", "-journal")
     ),
 )
-_OF_A_RUN = (
+RUN_FILES: Final = (
     *_OF_A_PASS,
     *(f"control/{name}" for name in _OF_A_PASS),
-    *("config.yaml", "manifest.json", "run.lock", "dataset", "numleak", "detectors"),
+    *("config.yaml", "manifest.json", "run.lock"),
     *("report.json", "report.html", "items.csv", "annotation.json", "tags.txt"),
 )
+"""The files of a run directory outside `dataset`, `numleak` and `detectors`."""
+_OF_A_RUN = (*RUN_FILES, "dataset", "numleak", "detectors")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ def test_a_run_goes_into_a_file_and_out_again(shell: Shell, finished: Path) -> N
     assert set(again.document) == documented("coreeval cassette replay")
     assert [file["rows"] for file in again.document["files"]] == [2, 1, 2]
     assert shell("trace", "b", "emotion/test/1").code == 0
+    assert shell("runs", "delete", "b", "--yes", "--json").document["kept"] == []
+    assert not (shell.folder / "b").exists()
 
 
 def test_the_words_say_what_may_be_passed_on(shell: Shell, finished: Path) -> None:

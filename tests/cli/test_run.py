@@ -146,6 +146,20 @@ def test_no_line_of_the_benchmark_is_lost(shell: Shell) -> None:
     assert "rage" in words
 
 
+def test_a_run_is_not_put_among_the_files_of_a_user(shell: Shell) -> None:
+    config = shell.config()
+    before = config.read_bytes()
+    for folder in (".", ".coreeval"):
+        said = shell("refresh", config, "--run-dir", folder)
+        assert said.code == 2 and "choose a new or an empty folder: --run-dir DIR" in said.err
+    (shell.folder / "used").mkdir()
+    shell.write("used/mine.txt", "")
+    said = shell("refresh", config, "--run-dir", "used", "--json").error
+    assert said["kind"] == "run_state" and said["where"].endswith("mine.txt")
+    assert [path.name for path in (shell.folder / "used").iterdir()] == ["mine.txt"]
+    assert config.read_bytes() == before and not (shell.folder / "run.lock").exists()
+
+
 def test_a_killed_run_is_told_from_one_that_runs(shell: Shell, copied: Path) -> None:
     with_status(copied, "running")
     assert shell("status", copied, "--json").document["status"] == "killed"

@@ -1,15 +1,20 @@
 """`coreeval runs`, and the names by which commands find a run."""
 
+import json
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from coreeval.runs.manifest import read_manifest
 from coreeval.runs.names import find_run, list_run_folders, short_id
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 from tests.cli.kit import Shell
+from tests.tools.stores.test_call_batches import begin
 
 STARTS = ("20261101T080000Z", "20261102T080000Z", "20261102T080000Z-2")
 
@@ -110,6 +115,106 @@ def test_a_folder_or_file_named_like_a_run_does_not_hide_it(here: Workspace, she
     assert find_run("latest", here) == Path("latest")  # a run of this folder
     (shell.folder / "plain").mkdir()
     assert "no manifest.json" in shell("status", "plain").err
+
+
+def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell: Shell) -> None:
+    run = here.runs / "other" / STARTS[0]
+    own = (
+        *("tags.txt", "annotation.json", ".report.html.0.tmp", "control/run.db-wal"),
+        *("detectors/finetune.json", "detectors/membership/abc.jsonl", "numleak/m.jsonl"),
+    )
+    foreign = (
+        "notes.txt",
+        "src/a.py",
+        "dataset/mine.csv",
+        ".coreeval/calls.db",
+        "detectors/x.json",
+    )
+    for name in (*own, *foreign):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text(name)
+    said = shell("runs", "delete", "other", "--yes", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert said.document["kept"] == [
+        str(run / name)
+        for name in (".coreeval", "dataset/mine.csv", "detectors/x.json", "notes.txt", "src")
+    ]
+    left = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
+    assert left == set(foreign)
+
+    run = here.runs / "demo-trial" / STARTS[0]
+    told = json.loads((run / "manifest.json").read_text())
+    told["source"]["path"] = str(run / "config.yaml")
+    (run / "manifest.json").write_text(json.dumps(told))
+    os.chdir(run)
+    said = shell("runs", "delete", ".", "--yes")
+    assert said.code == 0 and "kept, as they are not the run's:\n  config.yaml\n" in said.out
+    assert [path.name for path in run.iterdir()] == ["config.yaml"]
+
+
+async def test_a_run_with_an_open_batch_is_not_deleted(here: Workspace, shell: Shell) -> None:
+    run = here.runs / "other" / STARTS[0]
+    told = json.loads((run / "manifest.json").read_text())
+    for status in ("running", "interrupted", "stopped", "complete"):
+        changed = told | {
+            "run": f"other/{STARTS[0]}",
+            "status": status,
+            "workspace": str(here.root),
+        }
+        (run / "manifest.json").write_text(json.dumps(changed))
+        payer = read_manifest(run / "manifest.json").payer
+        with closing(open_calls(here.calls, payer)) as calls:
+            if status == "running":
+                batch = await begin(calls, "k")
+                assert batch is not None
+        said = shell("runs", "delete", "other", "--yes")
+        assert said.code == 1 and "1 call of the run is in an open batch" in said.err, status
+        assert "coreeval resume" in said.err
+    whole = (run / "manifest.json").read_text()
+    (run / "manifest.json").write_text("{")
+    said = shell("runs", "delete", "other", "--yes")
+    assert said.code == 1 and "restore its files from a copy" in said.err
+    (run / "manifest.json").write_text(whole)
+    with closing(open_calls(here.calls, payer)) as calls:
+        await calls.batches.update(batch, {"state": "lost"})
+    assert shell("runs", "delete", "other", "--yes").code == 0 and not run.exists()
+    assert here.calls.exists()
+
+
+def test_a_run_behind_a_link_is_not_deleted(here: Workspace, shell: Shell) -> None:
+    (here.runs / "other").rename(shell.folder / "elsewhere")
+    (here.runs / "other").symlink_to(shell.folder / "elsewhere")
+    (here.runs / "demo-trial" / "20261201T080000Z").symlink_to(here.runs / "other" / STARTS[0])
+    before = sorted((shell.folder / "elsewhere").rglob("*"))
+    for word in (
+        "other",
+        "latest",
+        shell.folder / "elsewhere" / ".." / ".coreeval/runs/other" / STARTS[0],
+    ):
+        said = shell("runs", "delete", word, "--yes")
+        assert said.code == 2 and "this is a link" in said.err, word
+    assert sorted((shell.folder / "elsewhere").rglob("*")) == before
+
+
+def test_a_damaged_run_can_be_deleted(here: Workspace, shell: Shell) -> None:
+    runs = [here.runs / "demo-trial" / start for start in STARTS]
+    (runs[0] / "manifest.json").write_text("{")
+    (runs[1] / "run.db").write_bytes(b"no database")
+    (runs[2] / "run.db").unlink()
+    for run in runs:
+        assert shell("runs", "delete", run, "--yes").code == 0 and not run.exists()
+    piped = here.runs / "other" / STARTS[0]
+    os.mkfifo(piped / "tags.txt")
+    assert shell("runs", "delete", piped, "--yes", "--json").document["kept"] == [
+        str(piped / "tags.txt")
+    ]
+    assert [path.name for path in piped.iterdir()] == ["tags.txt"]
+    (piped / "manifest.json").write_text("{}")  # whose this is, nothing says
+    (piped / "config.yaml").write_text("mine: 1")
+    assert shell("runs", "delete", piped, "--yes").code == 2
+    (piped / "run.lock").symlink_to(piped / "config.yaml")
+    assert "run.lock is a link" in shell("runs", "delete", piped, "--yes").err
+    assert (piped / "config.yaml").read_text() == "mine: 1"
 
 
 def test_updated_is_understood_as_accepted(finished: Path, shell: Shell) -> None:

@@ -156,8 +156,8 @@ def test_train_items_are_reworded_asked_about_and_compared(
 
 def test_without_the_arms_only_what_is_compared_is_asked(lab: Lab, whole: dict[str, Any]) -> None:
     """Answers of one word are as alike in their words as in their letters."""
-    asked = {"samples": DRAWN, "consistency": "jaccard"}
-    lab.write(detect=detect(evaluate=False, pcr=asked))
+    measured = {"samples": DRAWN, "consistency": "jaccard"}
+    lab.write(detect=detect(evaluate=False, pcr=measured))
     lab.refresh()
     found = report(lab)
     assert found["settings"] == whole["settings"] | {"consistency": "jaccard"}
