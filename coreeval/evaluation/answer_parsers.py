@@ -185,18 +185,20 @@ OptionPatterns = tuple[re.Pattern[str], ...]
 _WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm){0,16}"""
 """What may be between the introductory words and a letter: marks, Markdown, LaTeX."""
 _END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
+_OR = r"(?:[^\w\n]|(?i:\b(?:and|or|then|but|maybe|option|boxed|text|textbf|mathrm)\b)){1,24}"
+"""What may be between two letters that lead an answer."""
 _EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 _CORRECT = (
-    r"(?=['\"*_`)\]]*\s+(?i:is|are|would be|must be|should be|seems)\s+(?i:(?:the|most|likely)\s+)*"
-    r"(?i:(?:(?:correct|right|best|true)\b|(?:final\s+)?(?:answer|choice|option)\b)))"
+    r"(?=['\"*_`)\]]*\s+(?i:is|are|would be|must be|should be|seems)\s+"
+    r"(?i:(?:the|most|likely)\s+){0,4}(?i:(?:(?:correct|right|best|true)\b|(?:final\s+)?(?:answer|choice|option)\b)))"
 )
 """What, after a letter, marks it as the answer."""
 _ELSEWHERE = (
     r"(?i:\b(?:antwort|r\u00e9ponse|respuesta|risposta|resposta)\b"
-    r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9))*)"
+    r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9)){0,4})"
 )
 """"The answer is" in other languages."""
-_IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct))*"
+_IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct)){0,8}"
 _SHALL = r"(?:\s|应该|应当|应|可能|就|则|只能|最终|更|选项|选择|选|[是为]){0,4}"
 _REJECTED_OPTION = re.compile(
     r"\s*\?|[\s.)\]:]*(?:\w+\s+){0,4}?(?:is|are)\s+(?:wrong|incorrect|false|not\s+(?:the\s+)?"
@@ -214,6 +216,12 @@ _SURE_KEYS: Final = ("answer", "final_answer", "choice", "option", "label")
 _REASONS: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "analysis"})
 _LONGEST_OPTION_ANSWER: Final = 20_000
 """The number of characters that are read from the end of an answer."""
+_WORD_SIGN: Final = re.compile(r"[A-Za-z0-9]")
+_SIGNS_BEFORE: Final = re.compile(r"[\W_]*")
+_BETWEEN_OPTIONS: Final = re.compile(
+    r"(?:[\W_]|(?i:\b(?:and|or|then|option|choice|boxed|text|textbf|mathrm)\b)|[和与及或]|选项|选择|选)*"
+)
+"""What may be between the options of a list."""
 _SIGNS = " \t\n\r.。\"'`*,;"
 
 
@@ -229,6 +237,8 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
         found = {letter for one in objects for letter in _choices_in_object(one, options)}
         return found.pop() if len(found) == 1 else ""
     said = _LISTED.sub("", unicodedata.normalize("NFKC", answer).strip())
+    if _lists_options(said, options):
+        return ""
     for way in _option_patterns("".join(options)):
         if found := {letter for pattern in way for letter in _find_letters(pattern, said)}:
             return found.pop() if len(found) == 1 else ""
@@ -272,6 +282,7 @@ def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
         ),
         (
             rf"\A{_WRAP}(?:选项|选择|选|(?i:option|choice)\s)?{_WRAP}{named}{_END}",
+            rf"\A{_WRAP}({one}){_OR}({one}){_END}",
             rf"(?s:\A{_WRAP}({one})['\"]?\s*[:,].*?[\s\[(,'\"]((?!\1){one})['\"]?\s*[:\],])",
         ),
         (
@@ -285,16 +296,48 @@ def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
     return tuple(tuple(map(re.compile, way)) for way in ways)
 
 
+def _lists_options(said: str, options: Mapping[str, str]) -> bool:
+    """Return whether an answer is a list of several options, by letter, text or both."""
+    plain = ((letter, unicodedata.normalize("NFKC", text)) for letter, text in options.items())
+    texts = {letter: text[_end_of(_SIGNS_BEFORE, text, 0) :] for letter, text in plain}
+    named, at = set[str](), 0
+    while (at := _end_of(_BETWEEN_OPTIONS, said, at)) < len(said):
+        letter = said[at] if said[at] in texts and not said[at + 1 : at + 2].isalnum() else ""
+        start = _end_of(_SIGNS_BEFORE, said, at + 1) if letter else at
+        meant = [letter] if letter else sorted(texts, key=lambda one: -len(texts[one]))
+        written = next(
+            (one for one in meant if texts[one] and said.startswith(texts[one], start)), ""
+        )
+        if not letter and not written:
+            return False
+        named.add(letter or written)
+        at = start + len(texts[written]) if written else at + 1
+    return len(named) > 1
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a match at a position ends; the position if there is none."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
 def _match_option_text(said: str, options: Mapping[str, str]) -> str:
     """Return the letter of the only option whose text is the answer, with or without its letter."""
     bare = _strip_signs(_ANSWER_IS.sub("", said))
     found = [
         letter
         for letter, option in options.items()
-        if bare == _strip_signs(option)
-        or (said[:1] == letter and _strip_signs(said[1:]).startswith(_strip_signs(option)))
+        if (text := _strip_signs(option))
+        and (bare == text or (said[:1] == letter and _begins_with(said[1:], text)))
     ]
     return found[0] if len(found) == 1 else ""
+
+
+def _begins_with(rest: str, option: str) -> bool:
+    """Return whether an option's text, as whole words, is what stands behind its letter."""
+    told = _strip_signs(rest)
+    behind = told[len(option) : len(option) + 1]
+    return told.startswith(option) and not _WORD_SIGN.match(rest) and not _WORD_SIGN.match(behind)
 
 
 def _strip_signs(text: str) -> str:

@@ -41,6 +41,9 @@ METALS = {"A": "tin", "B": "gold", "C": "iron", "D": "lead"}
         "\u4ece\u9009\u9879\u770b\uff0c\u5e94\u9009\u201cB\u201d\u9879\u3002",
         "\u4e0d\u6b63\u786e\u7684\u662f\uff1a**B**\u3002",
         "gold",
+        "B. B",
+        "B - A metal that shines.",
+        "B\n\nA. tin: too soft\nC. iron: rusts",
     ],
 )
 def test_one_letter_is_read(text: str) -> None:
@@ -71,6 +74,16 @@ def test_one_letter_is_read(text: str) -> None:
         "vitamin B12",
         "P(B) is 0.5",
         "gold or lead",
+        "(A) or (B)",
+        "(A) or (B): I cannot tell",
+        "$\\boxed{A}$ or $\\boxed{B}$",
+        "A\nB\nC\nD",
+        "A. tin\nB. gold",
+        "A - tin\nB - gold",
+        "A; B; C",
+        "A ... B",
+        "tin, lead",
+        "Option A, option B",
         "golden",
     ],
 )
@@ -83,6 +96,14 @@ def test_only_letters_of_the_item_count() -> None:
     assert read_choice("the answer is E", {**METALS, "E": "zinc"}) == "E"
     assert read_choice("I do not know", {letter: letter * 3 for letter in "ABCDEFGHI"}) == ""
     assert read_choice("same", {"A": "same", "B": "same"}) == ""
+
+
+def test_an_option_of_nothing_but_signs_is_chosen_by_its_letter() -> None:
+    options = {"A": "...", "B": "n apple", "C": "-"}
+    for text in ("An apple is red", "Maybe", '"', "A apple", ". . ."):
+        assert read_choice(text, options) == "", text
+    assert read_choice("A", options) == "A"
+    assert read_choice("n apple", options) == "B"
 
 
 @beside

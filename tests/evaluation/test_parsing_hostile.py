@@ -65,3 +65,12 @@ def test_a_megabyte_of_one_sign_is_read_at_once(reader: str) -> None:
         started = time.process_time()
         READERS[reader](text)
         assert time.process_time() - started < SECONDS, sign
+
+
+def test_words_that_introduce_an_option_are_read_at_once() -> None:
+    options = {letter: f"option {letter}" for letter in "ABCD"}
+    for words in ("option ", "option choice is the ", "antwort ist ", "A is the most likely "):
+        text = words * (20_000 // len(words))
+        started = time.process_time()
+        answer_parsers.read_choice(text, options)
+        assert time.process_time() - started < SECONDS, words
