@@ -154,8 +154,8 @@ def test_a_run_is_not_put_among_the_files_of_a_user(shell: Shell) -> None:
         assert said.code == 2 and "choose a new or an empty folder: --run-dir DIR" in said.err
     (shell.folder / "used").mkdir()
     shell.write("used/mine.txt", "")
-    said = shell("refresh", config, "--run-dir", "used", "--json").error
-    assert said["kind"] == "run_state" and said["where"].endswith("mine.txt")
+    error = shell("refresh", config, "--run-dir", "used", "--json").error
+    assert error["kind"] == "run_state" and error["where"].endswith("mine.txt")
     assert [path.name for path in (shell.folder / "used").iterdir()] == ["mine.txt"]
     assert config.read_bytes() == before and not (shell.folder / "run.lock").exists()
 

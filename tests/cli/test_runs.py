@@ -176,6 +176,7 @@ async def test_a_run_with_an_open_batch_is_not_deleted(here: Workspace, shell: S
     assert said.code == 1 and "restore its files from a copy" in said.err
     (run / "manifest.json").write_text(whole)
     with closing(open_calls(here.calls, payer)) as calls:
+        assert batch
         await calls.batches.update(batch, {"state": "lost"})
     assert shell("runs", "delete", "other", "--yes").code == 0 and not run.exists()
     assert here.calls.exists()
