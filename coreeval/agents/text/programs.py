@@ -10,6 +10,7 @@ or no.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from statistics import fmean
 from typing import Final
 
@@ -88,16 +89,18 @@ def execute_program(program: str, context: str) -> float | bool:
         ProgramError: it is no program, names what is not there, or cannot be computed.
     """
     results = list[float | bool]()
+    read_row = cache(partial(_read_row, context))
     for operation, one, other in parse_program(program):
         if operation in _OF_ROWS:
-            results.append(_OF_ROWS[operation](_read_row(context, one)))
-            continue
-        values = [_read_value(each, results) for each in (one, other)]
-        if operation == _GREATER:
-            results.append(values[0] > values[1])
-            continue
+            compute = partial(_OF_ROWS[operation], read_row(one))
+        else:
+            values = [_read_value(each, results) for each in (one, other)]
+            if operation == _GREATER:
+                results.append(values[0] > values[1])
+                continue
+            compute = partial(_ARITHMETIC[operation], *values)
         try:
-            value = _ARITHMETIC[operation](*values)
+            value = compute()
         except (ArithmeticError, ValueError):
             value = math.nan
         if not math.isfinite(value):
@@ -114,11 +117,14 @@ def _read_value(written: str, results: Sequence[float | bool]) -> float:
         return results[place]
     if constant := _CONSTANT.fullmatch(written):
         value = int(constant[2])
-        if value > _LARGEST_CONSTANT and set(str(value)[1:]) != {"0"}:
+        if value > _LARGEST_CONSTANT and str(value).rstrip("0") != "1":
             raise ProgramError(f"{written} is no constant: up to 100, or a power of ten")
-        return -value if constant[1] else value
+        return -float(value) if constant[1] else float(value)
     if _NUMBER.fullmatch(written):
-        return _read_number(written)
+        number = _read_number(written)
+        if not math.isfinite(number):
+            raise ProgramError(f"the number {written[:80]} is too large")
+        return number
     raise ProgramError(f"{written[:80]!r} is neither a number nor const_NUMBER nor #STEP")
 
 

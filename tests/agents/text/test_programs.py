@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.agents.text import programs
 from coreeval.agents.text.programs import (
     LONGEST,
     ProgramError,
@@ -14,7 +15,10 @@ from coreeval.agents.text.programs import (
 from coreeval.evaluation.benchmarks.finqa import read_report
 
 RECORDS = Path(__file__).parents[4] / "shared" / "data" / "finqa_raw" / "finqa_sample20.json"
-TABLE = "Ships\n | 2025 | 2026\nFerries | $ 10 | 14 (a)\nCost (net) | $(1,300) | -2%\nNames | a | b"
+TABLE = (
+    "Ships\n | 2025 | 2026\nFerries | $ 10 | 14 (a)\nCost (net) | $(1,300) | -2%\nNames | a | b\n"
+    f"Large | {'9' * 308} | {'9' * 308}\nHuge | {'9' * 400} | ({'9' * 400})"
+)
 
 
 @pytest.mark.skipif(not RECORDS.exists(), reason="the development data is not here")
@@ -43,6 +47,7 @@ def test_the_results_are_those_that_finqa_states() -> None:
         ("exp(2, const_10)", 1024),
         ("multiply(const_1000, #0)", None),
         ("add(1, 2), multiply(#0, #0)", 9),
+        ("add(const_1000000000, const_99)", 1_000_000_099),
         ("greater(2, 1)", True),
         ("table_sum(ferries, none)", 24),
         ("table_average(FERRIES, none)", 12),
@@ -71,7 +76,18 @@ def test_each_operation(program: str, result: float | bool | None) -> None:
         ("divide(1, 0)", "no finite result"),
         ("exp(10, 1000)", "no finite result"),
         ("exp(-1, .5)", "no finite result"),
+        ("exp(2, 10), table_max(huge, none)", "no finite result"),
+        ("table_sum(large, none)", "no finite result"),
+        ("table_average(large, none)", "no finite result"),
+        ("table_sum(huge, none)", "no finite result"),
+        (
+            ", ".join(["add(const_1, 99)", *(f"multiply(#{n}, #{n})" for n in range(9))]),
+            "no finite",
+        ),
+        (f"greater({'9' * 400}, 1)", "too large"),
         ("multiply(const_5321, 1)", "is no constant"),
+        ("add(const_200, 1)", "is no constant"),
+        ("add(1, const_m9000000000)", "is no constant"),
         ("table_sum(names, none)", "no table row"),
         ("table_sum(trains, none)", "no table row"),
         (", ".join(["add(1, 2)"] * 21), "more than 20 steps"),
@@ -93,3 +109,15 @@ def test_what_is_no_program_says_why(program: str, says: str) -> None:
 )
 def test_numbers_stand_in_the_context(program: str, context: str, foreign: list[str]) -> None:
     assert find_foreign_numbers(program, context) == foreign
+
+
+def test_a_row_is_read_once_however_many_steps_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    def read_row(context: str, name: str) -> list[float]:
+        read.append(name)
+        return [1.0]
+
+    monkeypatch.setattr(programs, "_read_row", read_row)
+    assert execute_program(", ".join(["table_sum(ferries, none)"] * 20), TABLE) == 1
+    assert read == ["ferries"]
