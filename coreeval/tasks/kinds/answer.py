@@ -52,6 +52,9 @@ _NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _TOLERANCE: Final = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?%?", re.IGNORECASE)
+_WIDEST_SHARE: Final = 100.0
+_SMALLEST: Final = 1e-15
+_LARGEST: Final = 1e15
 _LONGEST_ANSWER: Final = 2_000
 _NAMES: Final = {ANSWERS: ("answer",), CONTEXT: ("passage", "paragraph")}
 _SIGNS: Final = re.compile(r"%|\$|\u20ac|\u00a3|\bper ?cent\b|\bdollars?\b|\beuros?\b", re.I)
@@ -143,11 +146,28 @@ def _read_details(values: Values) -> dict[str, str]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ItemDefect(f"the {name} is neither text nor number but {type(value).__name__}")
         found[name] = check_encodable(name, " ".join(str(value).split()))
-    if "tolerance" in found and not _TOLERANCE.fullmatch(found["tolerance"]):
-        raise ItemDefect(
-            f"the tolerance {found['tolerance']!r} is neither a number from 0 on nor a percentage"
-        )
+    if "tolerance" in found:
+        _check_tolerance(found["tolerance"])
     return found
+
+
+def _check_tolerance(tolerance: str) -> None:
+    """Raise ItemDefect for a tolerance that is no number, cannot be computed, or accepts anything.
+
+    The bounds are our choice: nothing is measured more finely, and within 100 % even 0 is right.
+    """
+    if not _TOLERANCE.fullmatch(tolerance):
+        raise ItemDefect(
+            f"the tolerance {tolerance[:100]!r} is neither a number from 0 on nor a percentage"
+        )
+    value, is_share = float(tolerance.removesuffix("%")), tolerance.endswith("%")
+    if is_share and value >= _WIDEST_SHARE:
+        raise ItemDefect(f"the tolerance {tolerance[:100]!r} must be below 100%: 0 would be right")
+    is_zero = set(tolerance.casefold().partition("e")[0]) <= set("0.%")
+    if not is_zero and not _SMALLEST <= value <= _LARGEST:
+        raise ItemDefect(
+            f"the tolerance {tolerance[:100]!r} is not between {_SMALLEST:g} and {_LARGEST:g}"
+        )
 
 
 def _read_type(value: object, accepted: Sequence[str]) -> Label:
