@@ -33,6 +33,7 @@ from coreeval.errors import TaskError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
 from coreeval.tasks.kinds import KINDS, kind_of
+from coreeval.tasks.kinds.choice import LETTERS
 from coreeval.tasks.label_finder import fold_name
 
 UNDECIDED = "unclear"
@@ -120,7 +121,7 @@ _OF_CODE = ("hidden_fields", "carried_fields")
 def _find_kind_defect(raw: dict[str, object]) -> TaskProblem | None:
     """Return what is wrong with the kind, or with keys that only some kinds have."""
     kind = raw.get("kind", "labels")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         return TaskProblem(f"there is no kind {kind!r}", suggest_name(str(kind), list(KINDS)))
     if kind != "labels" and "labels" in raw:
         return TaskProblem(f"a task of the kind {kind} has no labels", "remove them")
@@ -168,6 +169,7 @@ def _check_name(file: TaskFile) -> Iterator[TaskProblem]:
 
 
 def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
+    reserved = RESERVED_NAMES.union(LETTERS if file.kind == "choice" else ())
     for name in _find_repeats(file.fields):
         yield TaskProblem(f"fields: {name!r} is there twice")
     for name in file.fields:
@@ -175,7 +177,7 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
             yield TaskProblem(
                 f"fields: {name!r} cannot be a field's name", "use letters, digits and _"
             )
-        if name in RESERVED_NAMES:
+        if name in reserved:
             yield TaskProblem(f"fields: {name!r} is used for something else", f"try 'text_{name}'")
     for name in file.factual_fields:
         if name not in file.fields:

@@ -91,6 +91,12 @@ def test_answers_come_in_several_forms(
     assert label.name == kind
 
 
+@pytest.mark.parametrize("tolerance", ["0", "0%", "0.0", "1e-9", "99.9%", "1e15"])
+def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str) -> None:
+    fields, _ = read(answer(tmp_path), QUESTION | {"tolerance": tolerance})
+    assert fields["tolerance"] == tolerance
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -98,6 +104,11 @@ def test_answers_come_in_several_forms(
         ({"answers": None}, "the field answers is missing"),
         ({"answer_type": "colour"}, "none of text, number, date, yes_no"),
         ({"tolerance": "about"}, "neither a number from 0 on nor a percentage"),
+        ({"tolerance": "1e9999999%"}, "must be below 100%"),
+        ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
+        ({"tolerance": "1e-99999999999"}, "is not between"),
+        ({"tolerance": "0." + "0" * 400 + "1%"}, "is not between"),
+        ({"tolerance": "100%"}, "must be below 100%: 0 would be right"),
         ({"choices": ["a", "b"]}, "is its kind choice?"),
         ({"context": ""}, "the field context is empty"),
     ],
@@ -189,7 +200,12 @@ def test_a_task_with_labels_keeps_its_hash() -> None:
         ({"kind": "choise"}, "did you mean 'choice'?"),
         ({"kind": "answer", "options": 3}, "a task of the kind answer has no options"),
         ({"kind": "choice", "labels": []}, "a task of the kind choice has no labels"),
+        ({"kind": ["choice"]}, "there is no kind ['choice']"),
+        ({"kind": {"a": 1}}, "there is no kind {'a': 1}"),
+        ({"kind": None}, "there is no kind None"),
         ({"kind": "choice", "options": 1}, "a choice has at least 2 options"),
+        ({"kind": "choice", "fields": ["question", "A"]}, "'A' is used for something else"),
+        ({"kind": "answer", "fields": ["A", "question"]}, ""),
         ({"kind": "choice", "hidden_fields": ["x"]}, "the kind sets it"),
         ({"kind": "choice", "templates": ["$item"]}, ""),
         ({"kind": "choice", "templates": ["$itme $choices"]}, "did you mean 'item'"),
