@@ -5,6 +5,7 @@ invalid answer, and no other model answers instead. A question that did not reac
 prediction.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def make_predictor(
     """Return the function that asks a target one question and returns its prediction.
 
     An answer that is refused, truncated or none is a prediction of its kind; graded kinds of task
-    have each answer graded. The function
+    have each answer graded, in a thread and one after the other. The function
     raises:
         ModelCallError: the question did not reach the target; there is no prediction.
         PromptError: a template names a variable that the task does not have.
@@ -70,6 +71,15 @@ def make_predictor(
     """
     scoring, version = scoring_of(task), hash_question(task, weights)
     shape_of, grade = scoring.make_shapes(task), scoring.grade
+    grading = asyncio.Lock()
+
+    async def grade_answer(sample: Sample, answer: str) -> tuple[bool | None, float | None]:
+        if grade is None:
+            return None, None
+        if not answer:
+            return False, 0.0
+        async with grading:  # a document of 400,000 characters takes seconds; it is kept once read
+            return await asyncio.to_thread(grade, sample, answer)
 
     async def predict(asked: TargetQuestion) -> Prediction:
         try:
@@ -77,9 +87,7 @@ def make_predictor(
             said = _TargetReply((await client.ask([message], shape_of(asked.sample))).label)
         except NoValidAnswer as error:
             said = _TargetReply(kind=error.kind, reason=str(error))
-        graded = grade(asked.sample, said.label) if grade and said.label else None
-        wrong = (False, 0.0) if grade else (None, None)
-        right, score = graded or wrong
+        right, score = await grade_answer(asked.sample, said.label)
         return Prediction(
             target=target,
             source=source,

@@ -53,7 +53,9 @@ class SampleNodes:
     async def extract(self, state: SampleState) -> SampleUpdate:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
-        found = checks.clean_extraction(task, sample, await team.extractor(sample))
+        found = await asyncio.to_thread(
+            checks.clean_extraction, task, sample, await team.extractor(sample)
+        )
         policy = self._context.rules.policy
         screened = safety.screen_sample(sample, found, policy, task.language)
         extraction = found.model_dump(mode="json", exclude={"rewrite"})
@@ -125,13 +127,17 @@ class SampleNodes:
             rewrite = Rewrite(fields=sample.fields, reworded=False, reason=reason)
         else:
             rewrite = await team.rewriter(sample, extraction)
-        status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+        status, defects = await asyncio.to_thread(
+            checks.check_rewrite, task, sample, extraction, rewrite
+        )
         found = list(defects)
         if defects:
             rewrite = await team.rewriter(
                 sample, extraction, feedback=defects, previous=rewrite.fields
             )
-            status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+            status, defects = await asyncio.to_thread(
+                checks.check_rewrite, task, sample, extraction, rewrite
+            )
             found += defects
         passed = status == "reworded" and not defects
         update = SampleUpdate(semantic_status="policy") if rewrite.declined else SampleUpdate()
@@ -226,7 +232,8 @@ class SampleNodes:
             )
         used = (offered[known] for known in _list_evidence(plan) if known in offered)
         update |= SampleUpdate(rung=queries.find_best_rung(used))
-        defects = checks.check_plan(
+        defects = await asyncio.to_thread(
+            checks.check_plan,
             task,
             sample,
             _parse_extraction(state),
@@ -254,7 +261,8 @@ class SampleNodes:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
         sample, task, _ = await self._sample(state)
         request = await self._build_request(state, task, sample)
-        defects = checks.check_composition(
+        defects = await asyncio.to_thread(
+            checks.check_composition,
             task,
             request,
             state["composed"],

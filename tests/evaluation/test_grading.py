@@ -1,8 +1,12 @@
 """Each kind of task: how its targets are asked, and what an answer is worth."""
 
+import asyncio
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 from pydantic import ValidationError
@@ -12,8 +16,9 @@ from coreeval.evaluation.answer_codes import code_answers
 from coreeval.evaluation.arms import compare_arms
 from coreeval.evaluation.decomposition import decompose
 from coreeval.evaluation.decomposition.losses import macro_f1_cost
-from coreeval.evaluation.grading import SCORING, define_scores
+from coreeval.evaluation.grading import SCORING, Scoring, define_scores
 from coreeval.evaluation.metrics import CONSISTENCY
+from coreeval.evaluation.metrics.short_answers import Grade
 from coreeval.evaluation.pcr.pairs_from_run import SOURCES, collect_pairs, resample_run_pairs
 from coreeval.evaluation.pcr.study import PcrSettings
 from coreeval.evaluation.scores import ARM_DEFINITIONS
@@ -120,6 +125,40 @@ async def test_an_answer_is_graded_when_it_is_given(
     found = await _predict(task, sample, said)
     assert (found.answer, found.kind, found.right) == (answer, "answered", right)
     assert found.score == (None if score is None else pytest.approx(score))
+
+
+class Saying:
+    """Gives one answer to every question."""
+
+    async def ask(self, messages: Sequence[Message], output_schema: OutputSchema[Answer]) -> Answer:
+        return output_schema.parse("Sales rose.")
+
+
+async def test_answers_are_graded_in_a_thread_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A long document takes seconds to read, in which the loop must go on."""
+    running, most, threads = 0, 0, set[threading.Thread]()
+
+    def grade(sample: Sample, answer: str) -> Grade:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        threads.add(threading.current_thread())
+        time.sleep(0.01)
+        running -= 1
+        return Grade(True, 0.5)
+
+    monkeypatch.setitem(
+        cast("dict[TaskKind, Scoring]", SCORING),
+        "summary",
+        replace(SCORING["summary"], grade=grade),
+    )
+    task = adapt_task(_task("summary", "document"), SUMMARY.fields)
+    predict = make_predictor("openai:x", Saying(), source="original", task=task)
+    found = await asyncio.gather(*(predict(TargetQuestion(SUMMARY, 1)) for _ in range(4)))
+    assert {(each.right, each.score) for each in found} == {(True, 0.5)}
+    assert (most, threading.main_thread() in threads) == (1, False)
 
 
 class Silent:

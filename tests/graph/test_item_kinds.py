@@ -2,6 +2,7 @@
 
 import json
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from coreeval.agents import checks
 from coreeval.cli import main
 from coreeval.config import ROLES
 from coreeval.errors import CassetteError, ReleaseError
@@ -152,7 +154,8 @@ def test_each_defect_is_found_and_mended(
         assert any(told in one for one in failed), said
 
 
-def test_what_is_not_mended_is_rejected(make: MakeItems) -> None:
+def test_what_is_not_mended_is_rejected(make: MakeItems, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = _note_threads(monkeypatch)
     lab, answers = make("choice")
     answers.spoil = lambda place, fields: DEFECTS["judges of options"][1][place][1](fields)
     answers.always = True
@@ -162,6 +165,27 @@ def test_what_is_not_mended_is_rejected(make: MakeItems) -> None:
     assert all(one.updated is None for one in results.values())
     reasons = _reasons(results)
     assert "option B is right as well" in reasons and "convinces nobody" in reasons
+    # a document takes seconds to check, in which no other sample could go on
+    assert all(threads.values()), threads
+    assert threading.main_thread() not in set().union(*threads.values())
+
+
+def _note_threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[threading.Thread]]:
+    """Return the threads in which each check of code runs from now on, by its name."""
+    noted = dict[str, set[threading.Thread]]()
+
+    def watch(name: str) -> Callable[..., object]:
+        check, seen = getattr(checks, name), noted.setdefault(name, set())
+
+        def run(*args: object, **options: object) -> object:
+            seen.add(threading.current_thread())
+            return check(*args, **options)
+
+        return run
+
+    for name in ("clean_extraction", "check_rewrite", "check_plan", "check_composition"):
+        monkeypatch.setattr(checks, name, watch(name))
+    return noted
 
 
 def test_without_enough_that_may_be_published_no_document_is_made(make: MakeItems) -> None:
