@@ -121,10 +121,10 @@ def test_a_file_of_prices_is_held_to_the_same_rule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "piece", ["sk-", "eyJ-", "://", "a:", "bearer ", "?a=", "sk-a-", "a" * 9, "sk-" + "_" * 90]
 )
-def test_a_text_of_a_megabyte_takes_no_longer_than_it_must(piece: str) -> None:
+def test_a_long_text_takes_no_longer_than_it_must(piece: str) -> None:
     began = time.process_time()
-    hide_credentials(piece * (1_000_000 // len(piece)))
-    assert time.process_time() - began < 5
+    hide_credentials(piece * (250_000 // len(piece)))
+    assert time.process_time() - began < 3
 
 
 def test_an_env_file_that_is_no_text_is_told_without_its_values(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ MONTH: Final = Period.parse("2008-09", "monthly")
 PERCENT: Final = load_units()["percent"]
 EMOTION: Final = LabelShape(load_task("emotion"))
 NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
-LENGTH: Final = 1_000_000
-SECONDS: Final = 2.0
+LENGTH: Final = 250_000
+SECONDS: Final = 1.5
 
 
 def label(text: str) -> None:
@@ -59,7 +59,7 @@ SIGNS: Final = (
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_megabyte_of_one_sign_is_read_at_once(reader: str) -> None:
+def test_many_of_one_sign_are_read_at_once(reader: str) -> None:
     for sign in SIGNS:
         text = sign * (LENGTH // len(sign))
         started = time.process_time()

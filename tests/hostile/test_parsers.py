@@ -1,8 +1,7 @@
-"""A megabyte of anything: each parser of foreign text reads it, or refuses it, in bounded time.
+"""A long text of anything: each parser of foreign text reads it, or refuses it, in bounded time.
 
-A reader that holds a megabyte's characters against each other takes an hour and more; one that
-goes through them once takes less than a second for most, and the bound leaves room for a slow
-machine.
+A reader that holds so many characters against each other takes a minute and more; one that goes
+through them once takes less than a second for most, and the bound leaves room for a slow machine.
 """
 
 from functools import partial
@@ -14,8 +13,8 @@ import pytest
 from tests.hostile.parsers import PARSERS
 from tests.hostile.patterns import seconds
 
-SIZE: Final = 1_000_000
-MOST_S: Final = 25.0
+SIZE: Final = 250_000
+MOST_S: Final = 12.0
 ANY: Final = ("\n", "[", '"', "{", " ", "a,", "1", "`", "1 , 111 , ", "<!--", "\r", "\\")
 OWN: Final = {
     "answer": ('{"a":', '{"items":[{"a":1},', "<think>", "it is joy. ", "A or B. "),
@@ -39,7 +38,7 @@ def _parse(parser: str, content: bytes, folder: Path, _: str) -> None:
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_a_megabyte_is_read_in_bounded_time(parser: str, tmp_path: Path) -> None:
+def test_a_long_text_is_read_in_bounded_time(parser: str, tmp_path: Path) -> None:
     few = ANY[:4] if parser == "numleak" else ANY
     for piece in (*OWN.get(parser, ()), *few):
         content = (piece * (SIZE // len(piece))).encode()
