@@ -19,7 +19,7 @@ _TO_DO = {
     "rejected_form": _WRITE_BETTER,
     "label_unrecoverable": "say more clearly in the task file what each label means, or name a "
     "more capable models.label_judge",
-    "unsafe": "see what the config's safety allows (docs/safety.md)",
+    "unsafe": "see what the config's safety allows: coreeval docs safety",
     "failed": "see to the cause, then give coreeval retry RUN",
 }
 
