@@ -11,7 +11,7 @@ from coreeval.errors import RunError, RunLocked, RunStateError
 from coreeval.evaluation.detectors import DETECTORS, DOCUMENTED
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.batches import count_open_calls
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_original_manifest
 from coreeval.runs.names import has_manifest
 from coreeval.tools.files import special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
@@ -77,7 +77,7 @@ def refuse_used_folder(folder: Path, workspace: Workspace) -> None:
 
 
 def read_deletable(run: Path) -> Manifest | None:
-    """Return the manifest of a run to delete; None if it is damaged.
+    """Return the manifest, as written, of a run to delete; None if it is damaged.
 
     Raises:
         RunStateError: there is no run, it is reached through a link, or its samples are in
@@ -87,7 +87,7 @@ def read_deletable(run: Path) -> Manifest | None:
     _refuse_links(run)
     stores = (run / "run.db", run / "control" / "run.db")
     try:
-        manifest = read_manifest(RunFiles(run).manifest)
+        manifest = read_original_manifest(RunFiles(run).manifest)
     except RunStateError:
         if not has_manifest(run) or not (has_store(stores[0]) or (run / "run.lock").exists()):
             raise
@@ -153,15 +153,7 @@ def delete_run_files(run: Path, manifest: Manifest | None) -> list[Path]:
 
 
 def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
-    if manifest:
-        calls = count_open_calls(Workspace(Path(manifest.workspace)).calls).get(manifest.payer, 0)
-        hint = f"finish it: {command('resume', run)}"
-    else:
-        calls = _count_calls_by_name(run)
-        hint = (
-            "restore its files from a copy and finish it with coreeval resume; if its answers may "
-            "be lost, delete its folder by hand"
-        )
+    calls = _count_open_calls(run, manifest)
     if calls or (manifest and manifest.status == "waiting"):
         told = {
             0: "calls of the run may be in open batches",
@@ -171,16 +163,28 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
         raise RunLocked(
             f"{told.get(calls, many)}: answers would be paid for and lost",
             where=str(run),
-            hint=hint,
+            hint=f"finish it: {command('resume', run)}"
+            if manifest
+            else "restore its files from a copy and finish it with coreeval resume; if its answers "
+            "may be lost, delete its folder by hand",
         )
 
 
-def _count_calls_by_name(run: Path) -> int:
-    """Return the number of calls in open batches of a run of which only the folder is known."""
-    payers = f"{run.parent.name}/{run.name}@"
-    stores = {Workspace(place.resolve()).calls for place in find_own_workspaces(run)}
-    found = (item for store in stores for item in count_open_calls(store).items())
-    return sum(calls for payer, calls in found if payer.startswith(payers))
+def _count_open_calls(run: Path, manifest: Manifest | None) -> int:
+    """Return the number of a run's calls in open batches, whichever workspace is its own.
+
+    A run with a damaged manifest is known by the name of its folder alone.
+    """
+    recorded = [Path(manifest.workspace)] if manifest else []
+    payer = manifest.payer if manifest else f"{run.parent.name}/{run.name}@"
+    return max(
+        sum(
+            calls
+            for name, calls in count_open_calls(Workspace(place).calls).items()
+            if name == payer or (manifest is None and name.startswith(payer))
+        )
+        for place in (*recorded, *find_own_workspaces(run))
+    )
 
 
 def _has_paid_answers(calls: Path) -> bool:

@@ -150,8 +150,8 @@ def test_a_run_is_not_put_among_the_files_of_a_user(shell: Shell) -> None:
     config = shell.config()
     before = config.read_bytes()
     for folder in (".", ".coreeval"):
-        said = shell("refresh", config, "--run-dir", folder)
-        assert said.code == 2 and "choose a new or an empty folder: --run-dir DIR" in said.err
+        refused = shell("refresh", config, "--run-dir", folder)
+        assert refused.code == 2 and "choose a new or an empty folder: --run-dir DIR" in refused.err
     (shell.folder / "used").mkdir()
     shell.write("used/mine.txt", "")
     error = shell("refresh", config, "--run-dir", "used", "--json").error

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from coreeval.runs.manifest import read_manifest
 from coreeval.runs.names import find_run, list_run_folders, short_id
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
@@ -152,29 +151,29 @@ def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell
     assert [path.name for path in run.iterdir()] == ["config.yaml"]
 
 
-async def test_a_run_with_an_open_batch_is_not_deleted(here: Workspace, shell: Shell) -> None:
+async def test_a_run_with_an_open_batch_is_not_deleted(
+    here: Workspace, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = here.runs / "other" / STARTS[0]
-    told = json.loads((run / "manifest.json").read_text())
-    for status in ("running", "interrupted", "stopped", "complete"):
-        changed = told | {
-            "run": f"other/{STARTS[0]}",
-            "status": status,
-            "workspace": str(here.root),
-        }
-        (run / "manifest.json").write_text(json.dumps(changed))
-        payer = read_manifest(run / "manifest.json").payer
-        with closing(open_calls(here.calls, payer)) as calls:
-            if status == "running":
-                batch = await begin(calls, "k")
-                assert batch is not None
+    manifest = run / "manifest.json"
+    told = json.loads(manifest.read_text())
+    told |= {"run": f"other/{STARTS[0]}", "workspace": str(here.root)}
+    payer = f"{told['run']}@{told['now']}"
+    with closing(open_calls(here.calls, payer)) as calls:
+        batch = await begin(calls, "k")
+        assert batch is not None
+    for status in ("complete", "interrupted", "stopped", "running"):
+        manifest.write_text(json.dumps(told | {"status": status}))
         said = shell("runs", "delete", "other", "--yes")
         assert said.code == 1 and "1 call of the run is in an open batch" in said.err, status
         assert "coreeval resume" in said.err
-    whole = (run / "manifest.json").read_text()
-    (run / "manifest.json").write_text("{")
-    said = shell("runs", "delete", "other", "--yes")
-    assert said.code == 1 and "restore its files from a copy" in said.err
-    (run / "manifest.json").write_text(whole)
+    shutil.copytree(run, shell.folder / "far" / "moved")
+    manifest.write_text("{")
+    assert "restore its files from a copy" in shell("runs", "delete", "other", "--yes").err
+    (shell.folder / "home").mkdir()
+    with monkeypatch.context() as changed:
+        changed.setenv("COREEVAL_HOME", str(shell.folder / "home"))
+        assert "open batch" in shell("runs", "delete", "far/moved", "--yes").err
     with closing(open_calls(here.calls, payer)) as calls:
         assert batch
         await calls.batches.update(batch, {"state": "lost"})
