@@ -1,7 +1,8 @@
 """The share of a summary's sentences that its document supports, by code.
 
 A sentence counts as supported if each of its numbers and names occurs in the document, and so does
-at least `LEAST_SHARE` of its content words. That the sentence also means what the document says is
+at least `LEAST_SHARE` of its content words. A sentence with neither number, name nor content word
+("It is so.") does not count. That the sentence also means what the document says is
 not checked: this finds what is made up, not what is turned round.
 """
 
@@ -30,12 +31,14 @@ _MOST_CAPITALS: Final = 0.5
 
 
 def support_share(document: str, summary: str) -> float:
-    """Return the share of sentences that the document supports; 0 if there is no sentence."""
+    """Return the share of sentences that the document supports; 0 if no sentence says anything."""
     sentences = split_sentences(summary)
     if not sentences:
         return 0.0
     facts, named = _read_document(document), _has_named(summary)
-    return sum(facts.supports(each, named=named) for each in sentences) / len(sentences)
+    verdicts = [facts.supports(each, named=named) for each in sentences]
+    told = [verdict for verdict in verdicts if verdict is not None]
+    return sum(told) / len(told) if told else 0.0
 
 
 def split_sentences(text: str) -> list[str]:
@@ -56,11 +59,13 @@ class _DocumentFacts:
     numbers: Sequence[float]
     """Without their signs, as written and with scale and per cent folded in, sorted."""
 
-    def supports(self, sentence: str, *, named: bool) -> bool:
-        """Return whether the document has what a sentence says."""
+    def supports(self, sentence: str, *, named: bool) -> bool | None:
+        """Return whether the document has what a sentence says; None if it says nothing."""
         text = normalise_numbers(sentence if named else sentence.lower(), None)
         numbers = list(iter_quantities(text))
         keys = _content_keys(_strike(text, numbers))
+        if not (keys or numbers or (named and _names_in(sentence))):
+            return None
         return (
             sum(key in self.keys for key in keys) >= LEAST_SHARE * len(keys)
             and all(self._has_number(one) for one in numbers)

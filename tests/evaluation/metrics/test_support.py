@@ -38,6 +38,13 @@ def test_the_share_is_of_sentences_and_points() -> None:
     assert support_share("", "The plant will close.") == 0.0
 
 
+def test_a_sentence_that_says_nothing_does_not_count() -> None:
+    for empty in ("It is so.", "No.", "a", "We will not.", "It was about that and it was there"):
+        assert support_share(DOCUMENT, empty) == 0.0, empty
+    assert support_share(DOCUMENT, "It is so. Revenue increased 34%.") == 1.0
+    assert support_share(DOCUMENT, "It is so. Dividends resumed.") == 0.0
+
+
 def test_sentences_end_at_stops_and_lines() -> None:
     points = "\u2022 Sales rose 1.5% to $2.3bn. U.S. sales fell!\n(2) No change\n---\n"
     text = f"{points}\u4f60\u597d\u3002\u518d\u89c1"
