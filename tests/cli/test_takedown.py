@@ -418,7 +418,10 @@ def test_a_run_that_is_worked_on_is_refused(folder: Path, shell: Shell) -> None:
     assert naming(folder) == before
 
 
-def test_a_call_store_that_is_used_is_refused(folder: Path, shell: Shell) -> None:
+def test_a_call_store_that_is_used_is_refused(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.tools.stores.sqlite.BUSY_MS", 200)
     with closing(sqlite3.connect(folder / ".coreeval" / "calls.db")) as file:
         file.execute("BEGIN")
         file.execute("SELECT count(*) FROM calls").fetchone()

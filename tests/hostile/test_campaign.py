@@ -22,7 +22,7 @@ def test_a_sync_is_killed_and_goes_on(tmp_path: Path) -> None:
     root.mkdir()
     at = Place(root, LLMServer(empty_objects), Answering(empty_objects))
     with MirrorServer().running() as mirror:
-        mirror.delay_s = 0.02
+        mirror.delay_s = 0.005
         work = works.syncing(at, mirror)
         alone = kills.left_alone(at, work)
         score = Score()

@@ -28,13 +28,33 @@ from typing import Any
 from unittest import mock
 
 from coreeval import cli
-from coreeval.graph import phases, recorder
+from coreeval.graph import comparability, phases, recorder
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
 ROOT = Path(__file__).parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai"])
+_FORKS.set_forkserver_preload(
+    [
+        __name__,
+        "coreeval.cli.progress",
+        "coreeval.cli.refresh",
+        "coreeval.evaluation.comparability.measure",
+        "coreeval.evaluation.decomposition",
+        "coreeval.evaluation.numleak.audit_page",
+        "coreeval.evaluation.pcr",
+        "coreeval.graph.estimate",
+        "coreeval.graph.pcr.split_comparison",
+        "coreeval.graph.run",
+        "coreeval.models.listing",
+        "coreeval.models.openai",
+        "coreeval.runs.status",
+        "jinja2",
+        "pandas",  # pyarrow imports it where it is installed
+        "scipy.special",
+    ]
+)
+"""What a run imports on its way: each process would do so anew."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +103,7 @@ def _work(
     run: Callable[..., int], given: Sequence[object], out: Path, environment: dict[str, str]
 ) -> None:
     os.environ.update(environment)
+    mock.patch.object(comparability, "EMBEDDER", "none").start()  # as in the tests' own process
     with out.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
 """An integer of 64 bits, as SQLite has it."""
+BUSY_MS = 10_000
+"""How long a connection waits for another one's lock, in milliseconds."""
 CACHE_KIB = 256
 """The cache of each of a run's half dozen connections, in KiB; SQLite's default of 2,000 fills up
 within a minute, and the system's own cache is as fast (benchmarks/trivial_nodes.py)."""
@@ -83,7 +85,7 @@ def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    settings = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000")
+    settings = ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={BUSY_MS}")
     for setting in (*settings, f"cache_size=-{CACHE_KIB}"):
         connection.execute(f"PRAGMA {setting}")
 

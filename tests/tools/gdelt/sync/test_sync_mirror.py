@@ -131,12 +131,12 @@ def test_a_gap_of_long_ago_is_not_asked_for_again(tmp_path: Path, server: Mirror
 
 
 @pytest.mark.parametrize("feeds", [("gkg",), ("gkg", "gal")])
-def test_a_mirror_that_is_days_behind_loses_nothing(
+def test_a_mirror_that_is_behind_by_more_than_a_day_loses_nothing(
     tmp_path: Path, server: MirrorServer, feeds: tuple[Feed, ...]
 ) -> None:
-    """The last feed is three days behind; the others are not."""
-    store, last, first = tmp_path / "store", feeds[-1], NOW - timedelta(days=3)
-    both = [at for at in quarters(first, 4 * 24 * 3 + 1) if at <= NOW]
+    """The last feed is further behind than others are settled; the others are not."""
+    store, last, first = tmp_path / "store", feeds[-1], NOW - timedelta(hours=30)
+    both = [at for at in quarters(first, 4 * 30 + 1) if at <= NOW]
     fill(server, both, feeds[:-1])
     fill(server, [] if feeds[:-1] else both[:1], [last])
     synced(store, server, feeds, start=first)
