@@ -239,7 +239,7 @@ def test_a_directory_that_is_no_run(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
-FULL = ["calls.db:40", "run.db:50"]
+FULL = ["calls.db:40", "run.db:60"]
 """Files that may have so many pages and no more."""
 MOST = 2 * CONCURRENCY
 """Calls that may be in flight: a sample is reworded while its news is looked for."""
