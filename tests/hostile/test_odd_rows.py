@@ -13,8 +13,11 @@ import pytest
 from coreeval.cli import main
 from coreeval.errors import RunCorrupt, RunStateError
 from coreeval.evaluation.answer_codes import code_answers
+from coreeval.releases.exports.export import export
+from coreeval.schema import TaskKind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
+from tests.releases.kinds import make_kind_run
 from tests.releases.kit import make_run
 from tests.support.odd_rows import odd_row
 
@@ -127,6 +130,45 @@ def test_a_command_on_a_run_with_an_odd_row_is_one_message(
     assert "run.db holds what CoreEval does not write" in said
     assert str(run / "run.db") in said
     assert "restore the file from a copy" in said
+
+
+ODD_ITEMS: dict[TaskKind, dict[str, str]] = {
+    "choice": {
+        "UPDATE samples SET label_text = 'Z' WHERE seq = 1": "the label 1 with the name 'Z'",
+        "UPDATE samples SET label = 99 WHERE seq = 1": "the label 99",
+        "UPDATE results SET updated = json_remove(updated, '$.B') WHERE updated <> 'null'": "label",
+        """UPDATE results SET updated = json_remove(updated, '$.question')
+           WHERE updated <> 'null'""": "the field question is missing",
+        "UPDATE samples SET fields = json_remove(fields, '$.A')": "the label",
+    },
+    "answer": {
+        "UPDATE samples SET fields = json_remove(fields, '$.answers')": "not a sample of the kind",
+        """UPDATE results SET updated = json_set(updated, '$.answers', '')
+           WHERE updated <> 'null'""": "the field answers is missing",
+        "UPDATE samples SET label_text = 'zzz'": "the name 'zzz'",
+        """UPDATE samples SET fields = json_set(fields, '$.tolerance', 'abc')
+           WHERE seq = 1""": "the tolerance 'abc'",
+    },
+    "summary": {
+        """UPDATE results SET updated = json_remove(updated, '$.summary')
+           WHERE updated <> 'null'""": "the field summary is missing",
+        "UPDATE samples SET fields = json_remove(fields, '$.document')": "document is missing",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ODD_ITEMS)
+def test_an_odd_item_is_one_message(tmp_path: Path, kind: TaskKind) -> None:
+    made = make_kind_run(tmp_path, kind).files.root
+    assert odd_row(made) == ""  # samples of one benchmark may have more options or a unit
+    for number, (statement, says) in enumerate(ODD_ITEMS[kind].items()):
+        run = Path(shutil.copytree(made, tmp_path / f"odd{number}"))
+        change(run, statement)
+        for to in ("lm-eval", "csv"):
+            with pytest.raises(RunCorrupt, match="does not write") as caught:
+                export(run, to=to, out=tmp_path / f"{to}{number}")
+            assert says in str(caught.value), statement
+            assert caught.value.where == str(run / "run.db")
 
 
 def test_a_schema_version_that_is_no_number_is_one_message(run: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.config import Config, load_config
-from coreeval.errors import ReleaseError, RunStateError
+from coreeval.errors import ReleaseError, RunCorrupt, RunStateError
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.targets import fill_template
 from coreeval.releases.exports.harness.grading import PACKAGE
@@ -23,11 +23,12 @@ from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.releases.verify import require_whole
 from coreeval.runs.arms import original_fields, semantic_fields, shard_name
 from coreeval.runs.manifest import read_manifest
-from coreeval.schema import Outcome, SemanticStatus, Task, Value
+from coreeval.schema import Label, Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, adapt_task, kind_of, load_task
-from coreeval.tasks.kinds import Texts
+from coreeval.tasks.kinds import Texts, explain_odd_item
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json
+from coreeval.tools.stores.heartbeat import REPAIR
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles, command
@@ -152,23 +153,40 @@ def _open_run(files: RunFiles) -> Material:
             hint=f"first: {command('resume', files.root)}",
         )
     config, moment = load_config(files.config), datetime.fromisoformat(manifest.now)
+    task = load_task(config.task, config.dataset.target, config.dataset.language)
     return Material(
         path=files.root,
         kind="run",
         name=manifest.name,
         version=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
         moment=moment,
-        task=load_task(config.task, config.dataset.target, config.dataset.language),
+        task=task,
         config=config,
         folder=files.dataset,
         split=config.dataset.split,
-        samples=lambda: _iter_run_samples(files),
+        samples=lambda: _iter_run_samples(files, task),
     )
 
 
-def _iter_run_samples(files: RunFiles) -> Iterator[ExportSample]:
+def _iter_run_samples(files: RunFiles, task: Task) -> Iterator[ExportSample]:
     with RunStore.open(files.require_store(), now=utc_now) as store:
-        yield from map(_exported_sample, store.sample_results())
+        for ended in store.sample_results():
+            sample = _exported_sample(ended)
+            _refuse_odd_texts(sample, task)
+            yield sample
+
+
+def _refuse_odd_texts(sample: ExportSample, task: Task) -> None:
+    """Raise RunCorrupt if a text of a sample is none of the task's kind."""
+    label = Label(id=sample.label, name=sample.label_text, meaning=sample.label_text)
+    for arm in ARMS:
+        texts = sample.texts(arm)
+        if texts and (why := explain_odd_item(task, texts, label)):
+            raise RunCorrupt(
+                f"run.db holds what CoreEval does not write: {arm} text of {sample.id[:100]!r}: "
+                f"{why[:200]}",
+                hint=REPAIR,
+            )
 
 
 def _exported_sample(ended: SampleResult) -> ExportSample:

@@ -7,7 +7,7 @@ judges and targets are not shown. The task of one sample has exactly the fields 
 
 from collections.abc import Iterable, Mapping
 
-from coreeval.schema import Task, TaskKind
+from coreeval.schema import Label, Task, TaskKind
 from coreeval.tasks.kinds.answer import ANSWER, ANSWERS
 from coreeval.tasks.kinds.base import (
     ColumnType,
@@ -42,6 +42,28 @@ def find_kind(fields: Texts, label: str) -> Kind:
     return next((each for each in others if each.display.is_of_kind(fields, label)), LABELS)
 
 
+def explain_odd_item(task: Task, fields: Texts, label: Label) -> str:
+    """Return why a stored sample is none of its task's kind; "" if it is one.
+
+    What only a task with labels may have is left to whoever knows its labels.
+    """
+    if task.kind == "labels":
+        return ""
+    own = adapt_task(task, fields)
+    if missing := [name for name in own.fields if not fields.get(name)]:
+        return f"the field {missing[0]} is missing"
+    told = (label.id, label.name)
+    if told not in {(known.id, known.name) for known in own.labels}:
+        return f"the label {label.id} with the name {label.name!r} is none of the sample's"
+    if not kind_of(task).display.is_of_kind(fields, label.name):
+        return f"it is not a sample of the kind {task.kind}"
+    try:
+        kind_of(task).check_stored(fields)
+    except ItemDefect as error:
+        return str(error)
+    return ""
+
+
 def find_display(fields: Texts, label: str) -> Display:
     """Return how people read a sample, by its fields and its label's name."""
     return find_kind(fields, label).display
@@ -72,6 +94,7 @@ __all__ = [
     "PublishedItem",
     "Texts",
     "adapt_task",
+    "explain_odd_item",
     "find_display",
     "find_kind",
     "is_encodable",

@@ -151,6 +151,12 @@ def _read_details(values: Values) -> dict[str, str]:
     return found
 
 
+def _check_stored(fields: Texts) -> None:
+    """Raise ItemDefect if a tolerance is none."""
+    if "tolerance" in fields:
+        _check_tolerance(fields["tolerance"])
+
+
 def _check_tolerance(tolerance: str) -> None:
     """Raise ItemDefect for a tolerance that is no number, cannot be computed, or accepts anything.
 
@@ -301,6 +307,7 @@ ANSWER = Kind(
     columns=_columns,
     write=_write,
     restore=_restore,
+    check_stored=_check_stored,
     adapt=_adapt,
     compared=cut_gold,
     display=Display(

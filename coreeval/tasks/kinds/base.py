@@ -120,6 +120,8 @@ class Kind:
     restore: Callable[[Values], PublishedItem]
     """Returns the sample that `write` wrote, from the values of these columns; raises ItemDefect if
     it cannot have written them."""
+    check_stored: Callable[[Texts], None] = lambda fields: None
+    """Raises ItemDefect if fields of a stored sample hold what no reader of rows accepts."""
     adapt: Callable[[Task, Sequence[str]], Task]
     """Returns the task of a sample with these fields."""
     compared: Callable[[Task, Texts], dict[str, str]]

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from string import ascii_uppercase
 from typing import Any, Literal, NotRequired
 
 from pydantic import TypeAdapter, ValidationError
@@ -100,7 +101,12 @@ _SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
 }
 """The types of the values inside columns, beyond the column's own type."""
 _MOMENTS = (t.results.c.ended_at, t.steps.c.started_at, t.stages.c.ended_at, t.heartbeat.c.at)
-_KEYS = "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) AS each ORDER BY key) AS k)"
+_OWN = ", ".join(f"'{name}'" for name in (*ascii_uppercase, "unit", "tolerance", "program"))
+"""Fields that not every sample of a benchmark has: options by letter, and details of answers."""
+_ALL_KEYS = (
+    "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) AS each ORDER BY key) AS k)"
+)
+_KEYS = _ALL_KEYS.replace(" ORDER BY", f" WHERE key NOT IN ({_OWN}) ORDER BY")
 _IN_POSTGRESQL = {
     "group_concat(key)": "string_agg(key, ',')",
     "json_each(s.detail, '$.evidence') e": "json_each(s.detail -> 'evidence') e",
@@ -137,7 +143,8 @@ _ODD_REFERENCES = {
         f"a text with other fields than its sample ({arm})": f"""
             SELECT s.id FROM samples s JOIN results r ON r.sample_id = s.id
             WHERE coalesce(CAST(r.{arm} AS TEXT), 'null') <> 'null'
-            AND {_OWN_KEYS} IS DISTINCT FROM {_KEYS.format(f"r.{arm}")} LIMIT 1
+            AND {_ALL_KEYS.format("s.fields")} IS DISTINCT FROM {_ALL_KEYS.format(f"r.{arm}")}
+            LIMIT 1
         """
         for arm in ("semantic", "updated")
     },
