@@ -209,13 +209,13 @@ class Interrupted(CoreEvalError):
 
 DEBUG = "--debug"
 """The option of all commands that shows tracebacks."""
-_NO_ROOM = "the disk is full: make room on it, then give the same command again"
-_NO_PERMISSION = "let this user read and write there, or copy the folder to where you may"
+_NO_ROOM = "the disk is full: free some space, then run the same command again"
+_NO_PERMISSION = "give this user read and write access, or copy the folder to a writable place"
 _HINTS = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
-    errno.EROFS: "nothing can be written there: copy the folder to where you may write, or name "
-    "another workspace: COREEVAL_HOME=DIR",
+    errno.EROFS: "this place is read-only: copy the folder to a writable place, or use another "
+    "workspace: COREEVAL_HOME=DIR",
     errno.EACCES: _NO_PERMISSION,
     errno.EPERM: _NO_PERMISSION,
 }
@@ -234,9 +234,9 @@ def to_coreeval_error(error: BaseException) -> CoreEvalError:
         return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
     last = traceback.extract_tb(error.__traceback__)[-1]
     return CoreEvalError(
-        f"this is a fault of CoreEval, not yours: {type(error).__name__}: {error}",
+        f"this is a bug in CoreEval, not your mistake: {type(error).__name__}: {error}",
         where=f"{Path(last.filename).name}, line {last.lineno}",
-        hint=f"please report it with what the same command says with {DEBUG}",
+        hint=f"please report it, with the output of the same command with {DEBUG}",
     )
 
 

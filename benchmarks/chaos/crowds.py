@@ -205,7 +205,7 @@ def stopped(
     problems = []
     other = start(at.out.with_name("other.txt"), "resume", at.run, environment=clock.environment)
     code, said = other.wait(120), at.out.with_name("other.txt").read_text("utf-8")
-    if code == 0 or "another process works on this run" not in said:
+    if code == 0 or "another process is using this run" not in said:
         problems.append(f"a second process was not refused: {code} {said[-300:]}")
     process.send_signal(signal.SIGCONT)
     try:

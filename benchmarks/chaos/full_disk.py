@@ -104,7 +104,7 @@ class Life:
 
     @property
     def made(self) -> Mapping[str, object]:
-        """What came of it all."""
+        """Outcomes all."""
         moved = Lab(config=self.run.parent / "any", url=self.lab.url)  # its run is beside it
         exported = {
             path.name: sorted(path.read_text("utf-8").splitlines())

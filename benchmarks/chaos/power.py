@@ -6,7 +6,7 @@ flushed (fsync, fdatasync), and notes every rename and removal between. A prefix
 what a disk holds when the power fails there:
 
 * A file has the bytes of its last flush; what was written since is lost. A file that was never
-  flushed is not there, and one that was renamed without a flush is there and empty, as on ext4 and
+  flushed is missing, and one that was renamed without a flush is there and empty, as on ext4 and
   XFS. This is the least that a disk may keep.
 * Renames and removals are kept in their order, up to the last flush of any file: a journalling
   file system commits them together. Of those after it a prefix of any length is kept.

@@ -29,13 +29,13 @@ SHOWN = 10
 TEXT = 100
 """Most characters of a text shown beside a disagreement."""
 TROUBLE = {
-    "unknown_item": "rows of items that the key does not have",
+    "unknown_item": "rows with items that the key does not contain",
     "no_rater": "rows without a rater's name",
-    "not_a_rating": "values that may not be given",
-    "double": "ratings given twice by one rater, counted once",
-    "contradiction": "ratings given twice by one rater that differ, not counted",
+    "not_a_rating": "values that are not allowed",
+    "double": "duplicate ratings by one rater, counted once",
+    "contradiction": "conflicting ratings of one item by one rater, not counted",
     "missing": "ratings missing",
-    "empty": "raters who have rated nothing",
+    "empty": "raters without any rating",
 }
 
 
@@ -48,11 +48,11 @@ def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     yield one_line(f"  labels: {labels}")
     if made.arms.get("updated", 0) < key.asked:
         yield (
-            f"  {key.asked} of each arm were asked for: a sample is shown in one arm only, and "
-            f"{made.pool} are accepted"
+            f"  {key.asked} texts per arm were requested, but each sample is shown in one arm "
+            f"only and just {made.pool} are accepted"
         )
-    yield f"for raters: {brief(made.files[0].parent)} (a sheet each, and the guideline)"
-    yield f"keep:       {brief(made.key_file)} (which text is of which arm: not for raters)"
+    yield f"for raters: {brief(made.files[0].parent)} (one sheet each, and the guideline)"
+    yield f"keep:       {brief(made.key_file)} (which text is from which arm; not for raters)"
     yield f"then:       {command('annotate', 'score', place, made.out)}"
 
 
@@ -72,7 +72,7 @@ def score_lines(found: "SheetScores") -> Iterator[str]:
     yield from _agreement(said)
     yield from _notes(said.criteria)
     yield from _disagreements(said.disagreements)
-    before = f", in place of study {found.replaced}" if found.replaced else ""
+    before = f", replacing study {found.replaced}" if found.replaced else ""
     yield f"written: {brief(found.path)}{before}"
 
 
@@ -101,13 +101,16 @@ def _means(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
 
 def _agreement(said: "Annotation") -> Iterator[str]:
     if len(said.raters) < 2:
-        yield "one rater: there are means, and no agreement; have another one rate the same texts"
+        yield (
+            "only one rater: means are available, but not agreement; have another rater rate "
+            "the same texts"
+        )
         return
     columns = (texts("agreement", 12), texts("same, of pairs", 22), texts("Fleiss kappa", 34),
                texts("Krippendorff alpha"))  # fmt: skip
     whole = [_reliability_row(each.criterion, each.reliability) for each in said.criteria]
     updated = [_reliability_row(each.criterion, each.of_updated) for each in said.criteria]
-    yield from text_lines(Table(columns, [*whole, ("on the updated texts alone",), *updated]))
+    yield from text_lines(Table(columns, [*whole, ("on the updated texts only",), *updated]))
 
 
 def _reliability_row(criterion: str, found: "Reliability") -> Row:
@@ -144,7 +147,7 @@ PlaceArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RUN_OR_RELEASE",
-        help="The directory of a run that has ended, or of a release.",
+        help="The directory of a finished run or a release.",
         file_okay=False,
         show_default=False,
     ),
@@ -152,7 +155,7 @@ PlaceArgument = Annotated[
 OriginalsOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="PATH", help="The benchmark, for a release that may not pass its texts on."
+        metavar="PATH", help="The benchmark, for a release that cannot include its texts."
     ),
 ]
 
@@ -163,26 +166,26 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", file_okay=False, help="An empty or a new folder.", show_default=False
+            metavar="DIR", file_okay=False, help="A new or empty folder.", show_default=False
         ),
     ],
     samples: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=LARGEST_COUNT, help="Texts of each arm, if there are as many."
+            metavar="N", min=1, max=LARGEST_COUNT, help="Number of texts per arm, if available."
         ),
     ] = 50,
     raters: Annotated[int, typer.Option(metavar="N", min=1, max=99, help="Sheets.")] = 3,
     form: Annotated[
-        Literal["csv", "xlsx", "page"], typer.Option("--format", help="Of the sheets.")
+        Literal["csv", "xlsx", "page"], typer.Option("--format", help="Format of the sheets.")
     ] = "csv",
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Of all that is left to chance.")
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed for all random choices.")
     ] = 7,
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a sheet for each rater, and the key that raters must not have."""
+    """Write one sheet per rater, and the key, which raters must not see."""
     from coreeval.releases.annotation_sheets import export_sheets
 
     made = export_sheets(
@@ -221,7 +224,8 @@ def score(
         list[Path],
         typer.Argument(
             metavar="DIR|FILES...",
-            help="The folder that export wrote, or filled sheets: CSV, XLSX, the pages' CSV.",
+            help="The folder written by export, or completed sheets (CSV, XLSX, or the CSV saved "
+            "by the pages).",
             exists=True,
             show_default=False,
         ),
@@ -229,21 +233,23 @@ def score(
     key: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", dir_okay=False, help="key.json, if it is not beside the sheets."
+            metavar="FILE",
+            dir_okay=False,
+            help="key.json, if it is not in the folder of the sheets.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", dir_okay=False, help="What is written; by default RUN/annotation.json."
+            metavar="FILE", dir_okay=False, help="Output file; RUN/annotation.json by default."
         ),
     ] = None,
     originals: OriginalsOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score filled sheets: means by arm, agreement, and where raters disagree.
+    """Score completed sheets: means by arm, agreement and disagreements.
 
-    The result goes into the next release of the run.
+    The result goes into the run's next release.
     """
     from coreeval.releases.annotation_scores import score_sheets
 

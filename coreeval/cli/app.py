@@ -143,7 +143,7 @@ def _to_coreeval_error(error: BaseException, given: Sequence[str]) -> CoreEvalEr
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted(_STOPPED)
     if isinstance(error, UnicodeEncodeError) and (odd := _find_odd_argument(given)):
-        hint = "an id is text in UTF-8: copy it from what the command without it lists"
+        hint = "ids are UTF-8 text: run the command without an id to list them, and copy one"
         return UsageError("this argument is not UTF-8", where=odd, hint=hint)
     return _usage_error(error) or to_coreeval_error(error)
 

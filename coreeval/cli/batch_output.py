@@ -47,7 +47,7 @@ def _format_usd(usd: float) -> str:
 
 
 def _describe_batch(batch: "BatchStatus") -> str:
-    word = batch.status or "not known to have been sent"
+    word = batch.status or "unknown whether sent"
     ended = batch.succeeded + batch.failed
     failed = f", {batch.failed} failed" if batch.failed else ""
     name = f" ({one_line(batch.provider_id)})" if batch.provider_id else ""

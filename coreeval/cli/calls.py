@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 DAYS = 30
 """Age in days from which a call that no run refers to is deleted."""
-calls = typer.Typer(name="calls", help="Count, export or clear away the answers that are kept.")
+calls = typer.Typer(name="calls", help="Count, export or delete stored answers.")
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option(
         "--workspace",
         metavar="DIR",
         file_okay=False,
-        help="The workspace; else COREEVAL_HOME, else .coreeval in this folder.",
+        help="The workspace; by default COREEVAL_HOME, or else .coreeval in this folder.",
     ),
 ]
 
 
 @calls.command("stats")
 def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
-    """Count the calls, the bad ones, tokens and money."""
+    """Show the number of calls, failures, tokens and the cost."""
     from coreeval.tools.stores.call_admin import count_calls
 
     path = _store_in(_workspace(workspace))
@@ -58,7 +58,7 @@ def export(
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", dir_okay=False, help="What to write.", show_default=False),
+        typer.Option(metavar="FILE", dir_okay=False, help="Output file.", show_default=False),
     ],
     run: Annotated[
         Path | None,
@@ -67,7 +67,7 @@ def export(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model's answers into a file for replay:."""
+    """Write a model's answers to a file for replay:."""
     from coreeval.models.replay import write_answers
 
     keys = _call_keys(run) if run else None
@@ -88,24 +88,28 @@ def gc(
             metavar="DAYS",
             min=0,
             max=MOST_DAYS_BACK,
-            help="Least age of what goes.",
+            help="Delete only calls at least this old.",
         ),
     ] = DAYS,
     keep_runs: Annotated[
         bool,
-        typer.Option("--keep-runs", help="Keep what any run paid for, also one that is elsewhere."),
+        typer.Option(
+            "--keep-runs",
+            help="Keep calls that any run paid for, even a run outside the workspace.",
+        ),
     ] = False,
     open_batches: Annotated[
-        bool, typer.Option("--open-batches", help="Delete open batches too: answers are lost.")
+        bool,
+        typer.Option("--open-batches", help="Also delete open batches; their answers are lost."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+        bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the calls that no run in the workspace refers to."""
+    """Delete the calls that no run in the workspace uses."""
     from coreeval.runs.open import collect_references, list_runs, lock_runs
     from coreeval.tools.stores import call_admin
     from coreeval.tools.stores.call_admin import size_on_disk
@@ -148,9 +152,9 @@ def _store_in(workspace: "Workspace") -> Path:
 
     if not has_store(workspace.calls):
         raise UsageError(
-            "there is no call store here",
+            "no call store found",
             where=str(workspace.calls),
-            hint="name the workspace with --workspace DIR: the folder .coreeval beside the config",
+            hint="name the workspace with --workspace DIR (usually .coreeval next to the config)",
         )
     return workspace.calls
 
@@ -205,8 +209,8 @@ def _confirm(told: Iterator[str], as_json: bool) -> bool:
     """
     if as_json or not sys.stdin.isatty():
         raise UsageError(
-            "this deletes answers that were paid for, and nobody is there to agree",
-            hint="look with --dry-run, then give --yes",
+            "this deletes paid answers and needs confirmation, but the session is not interactive",
+            hint="preview with --dry-run, then confirm with --yes",
         )
     note("\n".join(told))
     return typer.confirm("delete this?", err=True)
@@ -321,7 +325,7 @@ def _payer_line(one: Document) -> str:
     usd = format_price(one["usd"], 4)
     told = f"{one_line(one['payer']) or UNKNOWN_PAYER}: {one['calls']:,} calls, {usd}"
     open_ = one["reserved_usd"]
-    return f"{told}, {open_:.4f} USD of requests that nobody knows the end of" if open_ else told
+    return f"{told}, {open_:.4f} USD for requests with unknown outcome" if open_ else told
 
 
 # -- export ---------------------------------------------------------------------------------------
@@ -344,10 +348,10 @@ def export_lines(document: Document) -> Iterator[str]:
 
     yield f"{document['answers']:,} answers of {document['model']} in {document['file']}"
     if document["missing"]:
-        yield f"{document['missing']:,} calls of the run are not in the call store any more"
+        yield f"{document['missing']:,} calls of the run are no longer in the call store"
     if document["damaged"]:
         yield describe_damage(document["damaged"])
-    yield f'take it in place of the model: "replay:{document["file"]}"'
+    yield f'use it in place of the model: "replay:{document["file"]}"'
 
 
 # -- gc -------------------------------------------------------------------------------------------
@@ -383,7 +387,8 @@ def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
     if waste.sent.kept_open:
         yield (
             f"kept: {waste.sent.kept_open:,} open batches of runs that are not in the workspace: "
-            "their providers may still answer and bill them; --open-batches deletes them, too"
+            "their providers may still answer and bill them; use --open-batches to delete them "
+            "too"
         )
 
 
@@ -394,12 +399,12 @@ def _size_line(document: Document) -> str:
 
 def waste_lines(waste: "Garbage") -> Iterator[str]:
     """Yield what is no longer needed."""
-    yield f"  {len(waste.calls):>9,} calls that no run refers to"
+    yield f"  {len(waste.calls):>9,} calls that no run uses"
     listed = sorted(waste.by_payer.items(), key=lambda pair: (-pair[1], pair[0]))
     for payer, number in listed[:SHOWN]:
         yield f"  {number:>9,}   of them paid by {one_line(payer) or UNKNOWN_PAYER}"
     yield f"  {len(waste.damaged):>9,} damaged rows"
-    yield f"  {len(waste.texts):>9,} shared texts that no call refers to"
-    yield f"  {len(waste.sent.reservations):>9,} reservations of runs that are gone"
+    yield f"  {len(waste.texts):>9,} shared texts that no call uses"
+    yield f"  {len(waste.sent.reservations):>9,} reservations of deleted runs"
     if waste.sent.batches:
-        yield f"  {len(waste.sent.batches):>9,} batches of runs that are gone"
+        yield f"  {len(waste.sent.batches):>9,} batches of deleted runs"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coreeval.releases.cassettes.read import Cassette, FileComparison
 
 
-cassette = typer.Typer(name="cassette", help="A run as one file, and the run repeated from it.")
+cassette = typer.Typer(name="cassette", help="Record a run in a single file, and replay it.")
 CassetteArgument = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="The cassette.", dir_okay=False, show_default=False),
@@ -33,19 +33,19 @@ def export(
     run: RunArgument,
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", dir_okay=False, help="What to write.", show_default=False),
+        typer.Option(metavar="FILE", dir_okay=False, help="Output file.", show_default=False),
     ],
     texts: Annotated[
         bool | None,
         typer.Option(
             "--texts/--no-texts",
-            help="Whether the benchmark's own texts go into it; else as their licence has it.",
+            help="Include the benchmark's own texts; by default, only if their licence allows it.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a finished run as a cassette; nothing in it is a key."""
+    """Write a finished run to a cassette, without any API keys."""
     with pause_garbage_collection():
         from coreeval.graph.cassettes.record import record
 
@@ -55,7 +55,7 @@ def export(
 
 @cassette.command("show")
 def shown(file: CassetteArgument, as_json: AsJson = False) -> None:
-    """Show what a cassette holds; nothing is run or unpacked."""
+    """Show what a cassette contains, without running or unpacking it."""
     from coreeval.releases.cassettes.read import open_cassette
 
     document = show_document(open_cassette(file))
@@ -68,16 +68,18 @@ def replay(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", file_okay=False, help="An empty or a new folder.", show_default=False
+            metavar="DIR", file_okay=False, help="A new or empty folder.", show_default=False
         ),
     ],
     dataset: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Your copy of the benchmark, for one without texts."),
+        typer.Option(
+            metavar="PATH", help="Your copy of the benchmark, for a cassette without texts."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat the run of a cassette, and compare what comes out byte for byte."""
+    """Replay the run in a cassette and compare its output byte for byte."""
     with pause_garbage_collection():
         from coreeval.cli.progress import show_progress
         from coreeval.graph.cassettes.replay import replay as work
@@ -136,11 +138,11 @@ def _licence(document: Document) -> Iterator[str]:
     licence = document["licence"]
     said = f"licence of the benchmark: {one_line(licence['name'])}"
     if not document["texts"]:
-        yield "texts:   left out, so that whoever repeats it needs the benchmark"
+        yield "texts:   left out, so replaying needs the benchmark"
         if not licence["redistribute"]:
-            yield f"         {said}; with them: --texts"
+            yield f"         {said}; include them with --texts"
     elif not licence["redistribute"]:
-        yield "texts:   in it, although they may not be passed on; without them: --no-texts"
+        yield "texts:   included, although their licence forbids sharing them; omit with --no-texts"
         yield f"         {said}"
 
 
@@ -211,7 +213,7 @@ def _format_window(window: Document) -> str:
 
 def _benchmark(document: Document) -> Iterator[str]:
     told = (
-        "with their texts" if document["texts"] else "without texts: a replay needs the benchmark"
+        "with their texts" if document["texts"] else "without texts: replaying needs the benchmark"
     )
     yield f"samples:  {document['lines']['sample']:,} {told}"
     if document["lines"]["bad_row"]:
@@ -220,7 +222,7 @@ def _benchmark(document: Document) -> Iterator[str]:
         reason = (
             f"kept from the release {document['parent']}" if why == "kept" else f"ended as {why}"
         )
-        yield f"          {count:,} {one_line(reason)}: their results are taken as they are"
+        yield f"          {count:,} {one_line(reason)}: their recorded results are used"
 
 
 def _players(document: Document) -> Iterator[str]:
@@ -234,7 +236,7 @@ def _players(document: Document) -> Iterator[str]:
 
 def _news(document: Document) -> Iterator[str]:
     chars = document["snippet_chars"]
-    much = "whole, as rules were shown them" if chars is None else f"{chars} characters at most"
+    much = "in full, as shown to the rules" if chars is None else f"{chars} characters at most"
     lines = document["lines"]
     yield f"news:     {lines['evidence']:,} pieces, {lines['offer']:,} offers; snippets: {much}"
     if document["takedown"]:
@@ -295,25 +297,27 @@ def replay_lines(document: Document) -> Iterator[str]:
             one_line(f"made with {each['name']} {each['recorded']}, here {each['here'] or 'none'}")
             for each in document["versions"]
         )
-    told = "the same bytes" if document["equal"] else "NOT the same bytes"
-    told += "" if document["same"] or not document["equal"] else ", but NOT the same outcomes"
+    told = "identical bytes" if document["equal"] else "bytes DIFFER"
+    told += "" if document["same"] or not document["equal"] else ", but outcomes DIFFER"
     yield (
-        f"{told}: {document['samples']:,} samples repeated with {document['answers']:,} recorded "
+        f"{told}: {document['samples']:,} samples replayed with {document['answers']:,} recorded "
         f"answers in {document['seconds']:.1f} s"
     )
     if document["stated"]:
-        yield f"         {document['stated']:,} results taken as recorded: kept or failed samples"
+        yield (
+            f"         {document['stated']:,} recorded results used: carried-over or failed samples"
+        )
     yield f"run:     {brief(Path(document['run']))}"
 
 
 def _why(file: Document) -> str:
     if not file["recorded"]:
-        return "the recorded run has no such file"
+        return "the recorded run does not have this file"
     if not file["found"]:
-        return "it was not written"
+        return "this file was not written"
     difference = file["difference"]
     if difference is None:
-        return "the rows are the same: only how pyarrow wrote them differs"
+        return "the rows are identical; only pyarrow's encoding differs"
     columns = f", {', '.join(difference['columns'])}" if difference["columns"] else ""
     return one_line(
         f"first in row {difference['row']}, {difference['id']}{columns}: {difference['why']}"
@@ -333,4 +337,4 @@ def _missing_lines(missing: list[Document]) -> Iterator[str]:
     for one in missing[:SHOWN]:
         yield one_line(f"went wrong: {one['sample']}{_pass(one)}, {one['node']}: {one['reason']}")
     if len(missing) > SHOWN:
-        yield f"went wrong: {len(missing) - SHOWN:,} steps more; --json lists them all"
+        yield f"went wrong: {len(missing) - SHOWN:,} more steps; --json lists them all"

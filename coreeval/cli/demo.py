@@ -25,9 +25,7 @@ FolderOption = Annotated[
 
 KindOption = Annotated[
     RecordedKind | None,
-    typer.Option(
-        "--kind", help="Repeat a recorded run of such a kind of task.", show_default=False
-    ),
+    typer.Option("--kind", help="Replay a recorded run of this kind of task.", show_default=False),
 ]
 
 
@@ -90,7 +88,7 @@ def _report(run: "RunSummary") -> Document:
 def _words(runs: "list[RunSummary]", report: Document) -> Iterator[str]:
     *refreshed, memory = runs
     yield from _run_lines(refreshed)
-    yield "Every role was played by rules: they show the workings, not the quality of a model."
+    yield "Rules played every role: this demonstrates the process, not the quality of a model."
     yield ""
     yield "What do targets remember? Small models with known memories, asked about SYNTHETIC items"
     yield "and a SYNTHETIC series (examples/synthetic_memory.py, examples/synthetic_numbers.py)."
@@ -108,7 +106,7 @@ def _run_lines(runs: "list[RunSummary]") -> Iterator[str]:
     yield f"{'task':<10}{'samples':>8}{'updated':>9}{'semantic':>10}   not updated, because"
     yield from map(_line, runs)
     yield ""
-    yield "updated: rewritten with recent facts. semantic: the same facts in other words."
+    yield "updated: rewritten with recent facts; semantic: the same facts reworded"
     seen = {name for run in runs for name, n in run.manifest.counts.items() if n}
     for name, meaning in OUTCOMES.items():
         if name in seen and name != "accepted":
@@ -116,8 +114,8 @@ def _run_lines(runs: "list[RunSummary]") -> Iterator[str]:
 
 
 def _stop_lines(run: "RunSummary") -> Iterator[str]:
-    yield f"stopped at the task {run.manifest.task}"
-    yield f"go on with it:   {command('resume', run.run_dir)}"
+    yield f"stopped at task {run.manifest.task}"
+    yield f"continue:        {command('resume', run.run_dir)}"
 
 
 def _line(run: "RunSummary") -> str:
@@ -133,7 +131,7 @@ def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
     yield "Where to look:"
     yield f"  all of it, to click  {command('view', first.run_dir)}"
     yield f"  one sample's story   {command('trace', first.run_dir, _find_example(first))}"
-    yield f"  how all ended        {command('trace', first.run_dir)}"
+    yield f"  all outcomes          {command('trace', first.run_dir)}"
     yield f"  the dataset          {brief(first.run_dir / 'dataset')} (parquet)"
     yield "  the reports"
     for run in runs:

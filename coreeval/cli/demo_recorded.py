@@ -60,7 +60,7 @@ def summarize_runs(done: "list[ReplayResult]") -> "list[RunSummary]":
 
 def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
     """Yield whether the bytes are those recorded, an updated sample of each run, where to look."""
-    yield "Every role was played by readers who saw the prompts alone; their answers were recorded."
+    yield "Readers who saw only the prompts played every role; their answers were recorded."
     for one in done:
         yield ""
         yield from replay_lines(replay_document(one))
@@ -71,7 +71,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
     yield "Where to look:"
     for one in done:
         yield f"  all of it, to click  {command('view', one.run)}"
-        yield f"  how all ended        {command('trace', one.run)}"
+        yield f"  all outcomes          {command('trace', one.run)}"
         yield f"  the dataset          {brief(one.run / 'dataset')} (parquet)"
 
 

@@ -28,7 +28,7 @@ from coreeval.errors import UsageError
 from coreeval.evaluation.detectors import ASKED
 from coreeval.evaluation.detectors.base import Detector
 
-detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
+detect = typer.Typer(name="detect", help="Measure how much of a score is due to memory.")
 METRICS = (
     "exact_match, exact_match_squad, token_f1, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
 )
@@ -39,11 +39,11 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         metavar="NAME",
-        help="A target of the run; repeatable. By default all that answer in words.",
+        help="A target of the run; repeatable. By default, all targets that answer in text.",
     ),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+    bool, typer.Option("--dry-run", help="Estimate the calls and their cost; send nothing.")
 ]
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
@@ -60,7 +60,8 @@ def pcr(
         Path | None,
         typer.Argument(
             metavar="[CONFIG]",
-            help="Ask the targets of this YAML config about its benchmark; or else give --pairs.",
+            help="Ask the targets of this YAML config about its benchmark; alternatively, give "
+            "--pairs.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +70,8 @@ def pcr(
         typer.Option(
             "--pairs",
             metavar="[NAME=]FILE",
-            help="JSON lines, an item with both answers each; repeatable, one for each model.",
+            help="JSON Lines with one item and both answers per line; repeatable, one file per "
+            "model.",
         ),
     ] = None,
     reference: Annotated[
@@ -77,14 +79,15 @@ def pcr(
         typer.Option(
             "--reference",
             metavar="[NAME=]FILE",
-            help="The same of models that have seen neither split; repeatable, two or more.",
+            help="Pairs of reference models that have seen neither split; repeatable, at least "
+            "two.",
         ),
     ] = None,
     exchangeable_splits: Annotated[
         bool,
         typer.Option(
             "--exchangeable-splits",
-            help="Vouch that the splits are random parts of one pool, alike in difficulty.",
+            help="Declare that the splits are random parts of one pool and equally difficult.",
         ),
     ] = False,
     metric: Annotated[str, typer.Option("--metric", metavar="M", help=f"One of {METRICS}.")] = "",
@@ -96,50 +99,57 @@ def pcr(
         typer.Option(
             min=0.0,
             max=LARGEST_COUNT,
-            help="What keeps the ratio finite; 0.001 where consistency is tiny.",
+            help="Constant that keeps the ratio finite; use 0.001 if consistency is very low.",
         ),
     ] = 0.01,
     scale: Annotated[
-        Literal["tanh", "linear", "sigmoid"], typer.Option(help="What the ratio goes through.")
+        Literal["tanh", "linear", "sigmoid"], typer.Option(help="Transformation of the ratio.")
     ] = "tanh",
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Cosine similarity that counts as the same.")
+        float, typer.Option(min=0.0, max=1.0, help="Minimum cosine similarity of equal answers.")
     ] = 0.95,
     embeddings: Annotated[
         str, typer.Option(metavar="MODEL", help="For cosine: minilm, minilm:PATH, provider:name.")
     ] = "minilm",
     train: Annotated[
-        str, typer.Option("--train-split", metavar="NAME", help="The split that may be trained on.")
+        str,
+        typer.Option(
+            "--train-split",
+            metavar="NAME",
+            help="The split that the model may have been trained on.",
+        ),
     ] = "train",
     test: Annotated[
-        str, typer.Option("--test-split", metavar="NAME", help="The split that must be unseen.")
+        str,
+        typer.Option(
+            "--test-split", metavar="NAME", help="The split that the model must not have seen."
+        ),
     ] = "test",
     margin: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=LARGEST_COUNT,
-            help="Differences within it count as none; else 0.03 (of tanh).",
+            help="Largest difference that counts as none; 0.03 by default (on the tanh scale).",
         ),
     ] = None,
     interval: Annotated[
-        Literal["percentile", "bca"], typer.Option(help="Which bootstrap interval.")
+        Literal["percentile", "bca"], typer.Option(help="Type of bootstrap interval.")
     ] = "percentile",
     draws: Annotated[
-        int, typer.Option(min=100, max=MOST_DRAWS, help="Bootstrap draws and permutations.")
+        int,
+        typer.Option(min=100, max=MOST_DRAWS, help="Number of bootstrap draws and permutations."),
     ] = 10_000,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random numbers.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed.")] = 0,
     ablation: Annotated[
-        bool, typer.Option("--ablation", help="Again under other alphas, scales, thresholds.")
+        bool, typer.Option("--ablation", help="Repeat with other alphas, scales and thresholds.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
+        Path | None, typer.Option(metavar="FILE", help="Plot the result as .svg or .png.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Where the pairs of targets are put."),
+        typer.Option(metavar="DIR", file_okay=False, help="Folder for the targets' pairs."),
     ] = None,
     dry_run: DryRunOption = False,
     budget: BudgetOption = None,
@@ -148,13 +158,13 @@ def pcr(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare performance over consistency in training with that in test (the CAP paper's PCR)."""
+    """Compare performance over consistency between training and test items (CAP paper, PCR)."""
     from coreeval.evaluation.pcr.study import PcrSettings
     from coreeval.evaluation.pcr.verdicts import PcrOptions
 
     _refuse_mixed(context, asking=config is not None)
     if config is None and not pairs:
-        hint = "give --pairs FILE.jsonl, or a CONFIG whose targets are asked"
+        hint = "give --pairs FILE.jsonl, or a CONFIG that names targets to ask"
         raise UsageError("--pairs is missing", where=WHERE, hint=hint)
     settings = PcrSettings(
         metric=metric if config else _parse_choice(metric, "--metric", METRICS),
@@ -211,17 +221,21 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
     given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     for name in given:
         if asking and name in _OF_RECORDED:
-            hint = "give CONFIG to ask targets, or --pairs for what they said before"
+            hint = "give CONFIG to ask targets, or --pairs to use recorded answers"
             if name == "reference":
                 hint = "give a target of CONFIG `role: reference`"
             raise UsageError(f"CONFIG and {flags[name]} exclude each other", where=WHERE, hint=hint)
         if asking and name in _OF_CONFIG:
             key = f"detect.pcr.{_OF_CONFIG[name]}"
-            hint = f"write {key} into it, or give --set {key}=..."
-            raise UsageError(f"{flags[name]} comes from the config here", where=WHERE, hint=hint)
+            hint = f"set {key} in the config, or give --set {key}=..."
+            raise UsageError(
+                f"{flags[name]} cannot be used with CONFIG, which sets it", where=WHERE, hint=hint
+            )
         if not asking and name in _OF_ASKING:
             hint = "give CONFIG to ask targets"
-            raise UsageError(f"{flags[name]} is for asking targets", where=WHERE, hint=hint)
+            raise UsageError(
+                f"{flags[name]} only applies when asking targets", where=WHERE, hint=hint
+            )
 
 
 def _parse_choice(text: str, option: str, known: str) -> str:
@@ -241,7 +255,9 @@ def _make_command(detector: Detector) -> Callable[..., None]:
         target: TargetOption = None,
         probe: Annotated[
             str | None,
-            typer.Option(metavar="P", help=f"Ask in another way: {known}.", hidden=not probes),
+            typer.Option(
+                metavar="P", help=f"Additional ways of asking: {known}.", hidden=not probes
+            ),
         ] = None,
         dry_run: DryRunOption = False,
         budget: BudgetOption = None,

@@ -34,7 +34,7 @@ def dose(
     ],
     model: WeightsOption,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where results are kept.")
+        Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Output folder.")
     ],
     doses: Annotated[
         list[int] | None,
@@ -42,18 +42,29 @@ def dose(
             "--dose",
             min=0,
             max=100_000,
-            help="How often each value is read; repeatable. Else 0, 1, 4, 16 and 64.",
+            help="Repetitions of each value in training; repeatable. 0, 1, 4, 16 and 64 by "
+            "default.",
         ),
     ] = None,
     untrained: Annotated[
-        bool, typer.Option("--untrained", help="Train nothing: rank in the model as it came.")
+        bool, typer.Option("--untrained", help="Train nothing: rank with the original model.")
     ] = False,
     seeds: SeedsOption = 3,
     dates: Annotated[
-        int, typer.Option(min=8, max=LARGEST_COUNT, help="The last dates of the series.")
+        int,
+        typer.Option(
+            min=8,
+            max=LARGEST_COUNT,
+            help="Number of dates to use, counted from the end of the series.",
+        ),
     ] = 30,
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of rivals, filler and intervals.")
+        int,
+        typer.Option(
+            min=0,
+            max=LARGEST_SEED,
+            help="Random seed for candidates, filler texts and intervals.",
+        ),
     ] = 0,
     full: FullOption = False,
     epochs: EpochsOption = 1,
@@ -107,7 +118,7 @@ def _train(plan: "DosePlan", plot: Path | None, as_json: bool) -> None:
 
     with show_progress() as watch:
         found = run_doses(plan, around=RunHooks(watch=watch))
-    title = f"{plan.data.series}: what {plan.weights.name} has read"
+    title = f"{plan.data.series}: training of {plan.weights.name}"
     drawn = draw_response(plot, found.response, title) if plot else None
     document = {
         "study": plan.header.model_dump(mode="json"),
@@ -126,8 +137,9 @@ def _lines(found: "DoseFinding", drawn: Path | None) -> Iterator[str]:
 
     yield from text_lines(response_table(found.response))
     yield from wrap_line(
-        "recall: the sentence is continued with the true value; first: it is more probable than "
-        "all others; margin: its log-probability beyond the best other, nats a token",
+        "recall: the model continues the sentence with the true value; first: the true value is "
+        "the most probable candidate; margin: its log-probability minus that of the best other "
+        "candidate, in nats per token",
         "",
     )
     yield f"rankings: {brief(found.rankings)}"
@@ -152,5 +164,5 @@ def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
     times, study = document["time"], document["study"]
     yield from weights_lines(document)
     yield f"series:   {study['series']}, {study['dates']} dates; {document['sentences']} sentences"
-    yield f"cells:    {times['left']} of {times['cells']} are left to train and rank"
+    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and ranked"
     yield time_line(times)

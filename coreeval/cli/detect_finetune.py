@@ -42,8 +42,8 @@ def finetune(
         typer.Option(
             "--arm",
             metavar="NAME",
-            help="An arm beside the originals: semantic, updated, control; repeatable. By default "
-            "all that the run has.",
+            help="An arm to compare with the originals: semantic, updated or control; "
+            "repeatable. By default, all arms of the run.",
         ),
     ] = None,
     leak: Annotated[
@@ -52,24 +52,26 @@ def finetune(
             "--leak",
             metavar="WHAT",
             help="test: the test part (delta 1); both: train and test (delta 2); text: texts "
-            "without labels; repeatable. By default test and both.",
+            "without labels; repeatable. By default, test and both.",
         ),
     ] = None,
     percent: Annotated[
         list[int] | None,
-        typer.Option("--percent", min=1, max=100, help="A share to leak; repeatable. Else 100."),
+        typer.Option(
+            "--percent", min=1, max=100, help="Percentage to leak; repeatable. 100 by default."
+        ),
     ] = None,
     seeds: SeedsOption = 3,
     samples: Annotated[
-        int, typer.Option(min=1, max=LARGEST_COUNT, help="Most samples of each arm.")
+        int, typer.Option(min=1, max=LARGEST_COUNT, help="Maximum number of samples per arm.")
     ] = 300,
     train: Annotated[
         int | None,
-        typer.Option(min=1, max=LARGEST_COUNT, help="Items of the train split to train on."),
+        typer.Option(min=1, max=LARGEST_COUNT, help="Number of train items to train on."),
     ] = None,
     held_out: Annotated[
         int | None,
-        typer.Option(min=0, max=LARGEST_COUNT, help="Items of the train split to keep clean."),
+        typer.Option(min=0, max=LARGEST_COUNT, help="Number of train items to hold out."),
     ] = None,
     full: FullOption = False,
     epochs: EpochsOption = 3,
@@ -77,7 +79,7 @@ def finetune(
     batch: BatchOption = 8,
     rank: RankOption = 16,
     max_tokens: Annotated[
-        int, typer.Option(min=16, max=LARGEST_COUNT, help="Most tokens of a text.")
+        int, typer.Option(min=16, max=LARGEST_COUNT, help="Maximum number of tokens per text.")
     ] = 400,
     device: DeviceOption = "auto",
     hub: HubOption = False,
@@ -183,5 +185,5 @@ def _estimate_lines(document: dict[str, Any]) -> Iterator[str]:
     parts = ", ".join(f"{name} {number}" for name, number in document["samples"].items())
     yield from weights_lines(document)
     yield f"samples:  {parts}; train part {document['train']}"
-    yield f"cells:    {times['left']} of {times['cells']} are left to train and ask"
+    yield f"cells:    {times['left']} of {times['cells']} remain to be trained and asked"
     yield time_line(times)

@@ -41,7 +41,8 @@ def numleak(
         Path | None,
         typer.Argument(
             metavar="[CONFIG]",
-            help="Ask the targets of this YAML config; or else give --responses or --backtest.",
+            help="Ask the targets of this YAML config; alternatively, give --responses or "
+            "--backtest.",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +51,7 @@ def numleak(
         typer.Option(
             "--responses",
             metavar="FILE",
-            help="Recorded answers, JSON lines or .gz; repeatable.",
+            help="Recorded answers, as JSON Lines or .gz; repeatable.",
         ),
     ] = None,
     rankings: Annotated[
@@ -58,13 +59,14 @@ def numleak(
         typer.Option(
             "--rankings",
             metavar="FILE",
-            help="Candidate values and their log-probabilities, JSON lines or .gz; repeatable.",
+            help="Candidate values and their log-probabilities, as JSON Lines or .gz; repeatable.",
         ),
     ] = None,
     utility: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Judged answers to ordinary questions under defences, JSON lines."
+            metavar="FILE",
+            help="Judged answers to ordinary questions under defences, as JSON Lines.",
         ),
     ] = None,
     backtest: Annotated[
@@ -72,19 +74,24 @@ def numleak(
         typer.Option(
             "--backtest",
             metavar="START:END",
-            help="Audit a back-test: dates of this period only, no config (2015-01:2020-12).",
+            help="Audit a back-test over this period, without a config, such as 2015-01:2020-12.",
         ),
     ] = "",
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="PROVIDER:NAME", help="Whom a back-test asks; repeatable."),
+        typer.Option(
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="A model that the back-test uses; repeatable.",
+        ),
     ] = None,
     series: Annotated[
         list[str] | None,
         typer.Option(
             "--series",
             metavar="NAME[=FILE]",
-            help="A built-in series, a family or a YAML file; =FILE has its values; repeatable.",
+            help="A built-in series, a family or a YAML file; append =FILE to give its values; "
+            "repeatable.",
         ),
     ] = None,
     cutoff: Annotated[
@@ -92,13 +99,13 @@ def numleak(
         typer.Option(
             "--cutoff",
             metavar="[MODEL=]DATE",
-            help="Where a model's training data ends, if it is not known; repeatable.",
+            help="The end of a model's training data, if CoreEval does not know it; repeatable.",
         ),
     ] = None,
     dates: Annotated[
         int | None,
         typer.Option(
-            min=1, max=LARGEST_COUNT, help="Most dates of each series that a back-test asks about."
+            min=1, max=LARGEST_COUNT, help="Maximum number of dates per series for a back-test."
         ),
     ] = None,
     signal: Annotated[
@@ -106,25 +113,27 @@ def numleak(
         typer.Option(
             "--signal",
             metavar="[NAME=]FILE",
-            help="CSV of date,value: does this signal come of what the model recalls? Repeatable.",
+            help="CSV of date,value: test whether this signal derives from the model's recall; "
+            "repeatable.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Draw the pictures, as .svg, there."),
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Write the figures (.svg) to this folder."
+        ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write one page with all of it (HTML)."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Write all results to one HTML page."),
     ] = None,
     draws: Annotated[
-        int, typer.Option(min=100, max=MOST_DRAWS, help="Bootstrap draws and permutations.")
+        int,
+        typer.Option(min=100, max=MOST_DRAWS, help="Number of bootstrap draws and permutations."),
     ] = 2_000,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the random numbers.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed.")] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+        bool, typer.Option("--dry-run", help="Estimate the calls and their cost; send nothing.")
     ] = False,
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
@@ -186,8 +195,8 @@ def _one_of(given: list[str]) -> str:
         raise UsageError(
             f"{' and '.join(given)} exclude each other",
             where=WHERE,
-            hint="CONFIG asks targets, --backtest does without a config; --responses and "
-            "--rankings ask nobody",
+            hint="CONFIG and --backtest (which needs no config) ask models; --responses and "
+            "--rankings read recorded files",
         )
     if not given:
         raise UsageError(
@@ -217,5 +226,5 @@ def _hint(name: str, way: str) -> str:
     if way == "CONFIG":
         keys = {"series": "detect.numleak.series", "dates": "detect.numleak.dates"}
         key = keys.get(name, "models.targets")
-        return f"write {key} into it" + (f", or give --set {key}=..." if name in keys else "")
+        return f"set {key} in the config" + (f", or give --set {key}=..." if name in keys else "")
     return "leave it out"

@@ -35,57 +35,60 @@ def overlap(
         str | None,
         typer.Argument(
             metavar="[B]",
-            help="Another; without it, what A has twice is looked for.",
+            help="Another benchmark; without it, duplicates within A are reported.",
             show_default=False,
         ),
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(metavar="TASK", help="Built-in task or task file: what the fields are."),
+        typer.Option(metavar="TASK", help="Built-in task or task file that defines the fields."),
     ] = None,
     field: Annotated[
         list[str] | None,
         typer.Option("--field", metavar="NAME", help="Compare this field only; repeatable."),
     ] = None,
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Least resemblance of a near hit.")
+        float, typer.Option(min=0.0, max=1.0, help="Minimum resemblance of a near hit.")
     ] = 0.4,
     embeddings: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Look for paraphrases too: minilm, minilm:PATH or provider:name.",
+            help="Also search for paraphrases, with minilm, minilm:PATH or provider:name.",
             show_default=False,
         ),
     ] = None,
     paraphrase: Annotated[
         float,
         typer.Option(
-            "--paraphrase-threshold", min=0.0, max=1.0, help="Least cosine of two paraphrases."
+            "--paraphrase-threshold",
+            min=0.0,
+            max=1.0,
+            help="Minimum cosine similarity of paraphrases.",
         ),
     ] = 0.75,
     most: Annotated[
         int,
         typer.Option(
-            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Most hits that are shown."
+            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Maximum number of hits to show."
         ),
     ] = 10,
     table: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", dir_okay=False, help="Write all hits as a table."),
+        typer.Option("--csv", metavar="FILE", dir_okay=False, help="Write all hits to a CSV file."),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write one page with the hits (HTML)."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Write the hits to an HTML page."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find items that two benchmarks share: the same, nearly so, or inside a longer text."""
     if not 0.2 <= threshold < 1:
-        hint = "0.2 to 0.99; below it texts are alike by chance, coreeval docs overlap"
-        raise UsageError(f"{threshold} is no threshold", where="--threshold", hint=hint)
+        hint = "use 0.2 to 0.99; below that, texts are alike by chance (see coreeval docs overlap)"
+        raise UsageError(f"{threshold} is not a valid threshold", where="--threshold", hint=hint)
     if a == b:
-        hint = "leave B out to find what it has twice"
+        hint = "leave out B to find duplicates within A"
         raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
     from coreeval.evaluation.overlap.overlap_report import (
         overlap_document,
@@ -159,13 +162,13 @@ def _side_lines(name: str, side: Document) -> Iterator[str]:
     alike = kinds.pop("template", 0)
     by_kind = ", ".join(f"{kind} {number}" for kind, number in kinds.items())
     yield (
-        f"{name}  {one_line(side['source'])}: {side['items']} items, "
-        f"{side['in_hits']} of them found again ({share:.1%})"
+        f"{name}  {one_line(side['source'])}: {side['items']} items, {side['in_hits']} of them "
+        f"repeated ({share:.1%})"
     )
     if by_kind:
         yield f"   by kind: {by_kind}"
     if alike:
-        yield f"   {alike} share a template with another item, which does not make them the same"
+        yield f"   {alike} share a template with another item, which does not count as a repetition"
     bad = side["bad_rows"]
     for row in bad[:BAD]:
         yield f"   left out: {row['file']}, line {row['line']}: {one_line(row['reason'])}"

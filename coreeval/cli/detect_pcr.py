@@ -81,9 +81,9 @@ def compare_files(
     models, clean = dict(_read_models(named)), dict(_read_models(others))
     if twice := sorted(models.keys() & clean.keys()):
         raise UsageError(
-            f"{twice[0]!r} is both compared and a reference",
+            f"{twice[0]!r} is given both as a model to compare and as a reference",
             where=WHERE,
-            hint="write NAME=FILE, or give the model in one of them only",
+            hint="write NAME=FILE, or give the model with only one of the two options",
         )
     both = models | clean
     read = PcrInput(
@@ -162,10 +162,10 @@ def _require_shared(
             }
             if short := [split for split, count in counts.items() if count < MIN_ITEMS]:
                 raise DatasetError(
-                    f"{reference} shares {counts[short[0]]} items of {short[0]} with {name}; "
-                    f"{MIN_ITEMS} are the least",
+                    f"{reference} shares {counts[short[0]]} items of {short[0]} with {name}; at "
+                    f"least {MIN_ITEMS} are needed",
                     where="--reference",
-                    hint="references answer the same items, under the same split and id",
+                    hint="references must answer the same items, with the same split and id",
                 )
 
 
@@ -175,7 +175,9 @@ def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
     files = dict(named)
     if len(files) < len(named):
         raise UsageError(
-            "two files have the same name", where=WHERE, hint=f"write {option} NAME=FILE for each"
+            "two files have the same model name",
+            where=WHERE,
+            hint=f"write {option} NAME=FILE for each",
         )
     return files
 
@@ -195,7 +197,7 @@ def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
     if Path(text).exists() or not equals:
         return Path(text).stem, Path(text)
     if not name.strip() or not file:
-        raise UsageError(f"{text!r} is no NAME=FILE", where=option)
+        raise UsageError(f"{text!r} is not of the form NAME=FILE", where=option)
     return name, Path(file)
 
 

@@ -44,10 +44,12 @@ ModelOption = Annotated[
 ]
 MaxTokensOption = Annotated[
     int,
-    typer.Option(min=16, max=LARGEST_COUNT, help="Texts with more tokens are left out, and told."),
+    typer.Option(
+        min=16, max=LARGEST_COUNT, help="Longer texts, in tokens, are left out and reported."
+    ),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be scored and how long; score nothing.")
+    bool, typer.Option("--dry-run", help="Estimate the texts and the time; score nothing.")
 ]
 
 
@@ -59,15 +61,15 @@ def membership(
         typer.Option(
             "--reference",
             metavar="MODEL",
-            help="A model too old to have read the originals, named like --model: `member` then "
-            "needs more than it shows.",
+            help="A model too old to have read the originals, named as in --model; the verdict "
+            "`member` then requires a larger effect than this model shows.",
         ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=1, max=LARGEST_COUNT, help="Most samples that are scored.")
+        int, typer.Option(min=1, max=LARGEST_COUNT, help="Maximum number of samples to score.")
     ] = 300,
     context: Annotated[
-        int, typer.Option(min=0, max=100, help="Texts before each for CoDeC; 0 leaves it out.")
+        int, typer.Option(min=0, max=100, help="Number of context texts for CoDeC; 0 skips it.")
     ] = 3,
     batch: BatchOption = 8,
     max_tokens: MaxTokensOption = 2048,
@@ -111,18 +113,20 @@ def exchangeability(
     model: ModelOption,
     task: Annotated[
         str | None,
-        typer.Option(metavar="TASK", help="Built-in task or task file: what the fields are."),
+        typer.Option(metavar="TASK", help="Built-in task or task file that defines the fields."),
     ] = None,
     field: Annotated[
         list[str] | None,
         typer.Option("--field", metavar="NAME", help="A column with texts; repeatable."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=2, max=LARGEST_COUNT, help="Most texts, from the first on.")
+        int, typer.Option(min=2, max=LARGEST_COUNT, help="Maximum number of texts, from the start.")
     ] = 300,
-    shuffles: Annotated[int, typer.Option(min=1, max=10_000, help="Other orders of a shard.")] = 19,
+    shuffles: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Number of shuffled orders per shard.")
+    ] = 19,
     shard: Annotated[
-        int, typer.Option(min=50, max=LARGEST_COUNT, help="Most characters of a shard.")
+        int, typer.Option(min=50, max=LARGEST_COUNT, help="Maximum number of characters per shard.")
     ] = 1500,
     batch: BatchOption = 8,
     max_tokens: MaxTokensOption = 2048,
@@ -147,8 +151,8 @@ def exchangeability(
         raise UsageError(
             f"{model!r} cannot score the texts of a file",
             where="--model",
-            hint="name weights (hf:FOLDER), or a run that has the model as a target: its budget "
-            "and its call store are used",
+            hint="name weights (hf:FOLDER), or a run that has the model as a target, whose "
+            "budget and call store are then used",
         )
     request = _make_request(model, device, hub, batch, max_tokens)
     if is_run:
@@ -257,7 +261,7 @@ def scoring_document(plan: "TextScoring") -> dict[str, Any]:
 def scoring_lines(document: dict[str, Any]) -> Iterator[str]:
     """Yield the lines that show what weights would score."""
     times = document["time"]
-    left = f"{times['left']} of {times['texts']} are left to score"
+    left = f"{times['left']} of {times['texts']} remain to be scored"
     yield from weights_lines(document)
     yield f"texts:    {left}, about {times['tokens']} tokens"
     yield time_line(times)

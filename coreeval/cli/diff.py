@@ -35,21 +35,29 @@ def diff(
     before: SideArgument,
     after: SideArgument,
     sample: Annotated[
-        str | None, typer.Option(metavar="SAMPLE", help="Only this one, with all its texts.")
+        str | None,
+        typer.Option(metavar="SAMPLE", help="Show only this sample, with all its texts."),
     ] = None,
     most: Annotated[
         int,
         typer.Option(
-            "--show", metavar="N", min=0, max=LARGEST_COUNT, help="Most samples that are shown."
+            "--show",
+            metavar="N",
+            min=0,
+            max=LARGEST_COUNT,
+            help="Maximum number of samples to show.",
         ),
     ] = 10,
     stale_after: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="List what is older now, such as 90d, 12w or 6m."),
+        typer.Option(
+            metavar="AGE",
+            help="List samples whose evidence is older than this, such as 90d, 12w or 6m.",
+        ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write it as a web page too."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Also write the result to an HTML page."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,9 +89,9 @@ def _select_sample(found: "Diff", sample: str) -> "Diff":
     those = tuple(one for one in found.changed if one.id == sample)
     if not those:
         raise UsageError(
-            f"the sample {sample!r} does not differ, or neither side has it",
+            f"the sample {sample!r} does not differ, or is on neither side",
             where="--sample",
-            hint="leave --sample out to see which differ",
+            hint="omit --sample to see which samples differ",
         )
     stale = tuple(one for one in found.stale if one.id == sample)
     return found.model_copy(update={"changed": those, "stale": stale})
@@ -117,7 +125,7 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
     """
     yield f"{diff.before} -> {diff.after}"
     if any(change.name == "task" for change in diff.settings):
-        yield "warning: these are different tasks; their samples and counts do not compare"
+        yield "warning: these are different tasks; their samples and counts are not comparable"
     kinds = ("added", "removed", "changed", "kept")
     named = {"samples of the updated arm": diff.samples, "replaced facts": diff.facts}
     counts = [(title, *(getattr(each, kind) for kind in kinds)) for title, each in named.items()]
@@ -157,7 +165,7 @@ def _sample_lines(sample: "SampleDiff") -> Iterator[str]:
         if not change.name.endswith("_sha256"):
             yield f"  {_setting_line(change)}"
         else:
-            yield "    the original has another text"
+            yield "    the original text has changed"
     for field in sample.fields:
         yield from wrap_marked_text(f"{field.arm} {field.field}: {_field_text(field)}")
     for fact in sample.facts:

@@ -15,7 +15,7 @@ from coreeval.errors import UsageError
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="A page that the list names.")
+        str | None, typer.Argument(metavar="PAGE", help="A page from the list.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +53,7 @@ def find_page(name: str) -> Path:
         return pages[wanted]
     near = difflib.get_close_matches(wanted.lower(), pages, n=1)
     raise UsageError(
-        f"there is no page {name!r}",
+        f"no page is called {name!r}",
         where="coreeval docs",
         hint=f"did you mean: coreeval docs {near[0]}" if near else "coreeval docs lists the pages",
     )

@@ -36,7 +36,7 @@ def estimate(
     config: ConfigArgument,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only the first N samples."),
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Use only the first N samples."),
     ] = None,
     preview: Annotated[
         int | None,
@@ -44,7 +44,7 @@ def estimate(
             metavar="N",
             min=2,
             max=LARGEST_COUNT,
-            help="Refresh the first N for real, and learn from them.",
+            help="Refresh the first N samples and base the estimate on them.",
         ),
     ] = None,
     setting: SetOption = None,
@@ -150,7 +150,7 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
         usd = describe_price(done.usd, 4)
         yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
         yield f"  {brief(Path(done.run))}"
-        yield f"what follows is for the other {estimate.to_pay:,} samples"
+        yield f"the following is for the other {estimate.to_pay:,} samples"
         if done.failed:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
     elif kept := estimate.samples - estimate.to_pay:
@@ -165,7 +165,7 @@ def _sum_lines(estimate: "CostEstimate") -> Iterator[str]:
     money = [_figure_row("USD", totals.usd, format_expected_usd)]
     if totals.usd is None:
         money.append(_figure_row("USD, priced models", totals.priced_usd, format_expected_usd))
-    at_once = f"at most {estimate.concurrency} requests at a time to a model"
+    at_once = f"at most {estimate.concurrency} concurrent requests per model"
     rows = [
         _figure_row("calls", totals.calls, "{:,.0f}".format),
         _figure_row("prompt tokens", totals.prompt_tokens, format_amount),
@@ -198,7 +198,7 @@ def _batch_lines(estimate: "CostEstimate") -> Iterator[str]:
     table = text_lines(Table((texts(width=22), *ends, texts(gap=3)), rows))
     yield from (line for line in table if line.strip())
     if batch.unpriced:
-        yield f"  asked live, without a batch price: {', '.join(batch.unpriced)}"
+        yield f"  sent individually, because there is no batch price: {', '.join(batch.unpriced)}"
 
 
 def _figure_row(name: str, figures: "Range | None", written: Callable[[float], str]) -> Row:
@@ -237,19 +237,23 @@ def _budget_lines(estimate: "CostEstimate") -> Iterator[str]:
     for origin, models in priced.items():
         yield f"price of {', '.join(dict.fromkeys(models))}: {origin}"
     for one in estimate.unpriced:
-        near = f"; names near it that have one: {', '.join(one.nearest)}" if one.nearest else ""
+        near = f"; similar names with a price: {', '.join(one.nearest)}" if one.nearest else ""
         yield f"price of {one.model}: {UNKNOWN}{near}"
-        yield "  give it one: price: {input: …, output: …} in the config, or in run.prices"
+        yield "  set price: {input: …, output: …} in the config, or set run.prices"
     if estimate.budget:
         yield f"budget of {estimate.budget.usd:.2f} USD: {_fit_line(estimate.budget)}"
 
 
 def _fit_line(fit: "BudgetFit") -> str:
     if fit.likely is None:
-        return "whether it is enough cannot be told while a price is unknown"
+        return "whether this suffices is unknown because a price is missing"
     if fit.high:
-        return "enough, also at the high end"
-    return "enough for the likely cost, not for the high end" if fit.likely else "not enough"
+        return "sufficient, even for the high estimate"
+    return (
+        "sufficient for the likely cost, but not for the high estimate"
+        if fit.likely
+        else "not enough"
+    )
 
 
 def _origin_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:

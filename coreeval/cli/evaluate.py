@@ -41,12 +41,12 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="TARGET",
-            help="Whom to ask: provider:name, or a YAML mapping of a target's keys; repeatable. "
-            "By default all that the run knows.",
+            help="A target to ask: provider:name, or a YAML mapping with a target's keys; "
+            "repeatable. By default, all targets of the run.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+        bool, typer.Option("--dry-run", help="Estimate the calls and their cost; send nothing.")
     ] = False,
     budget: BudgetOption = None,
     trust_endpoints: TrustOption = False,
@@ -135,7 +135,7 @@ def _target_lines(target: Document, columns: Sequence[Column]) -> Iterator[str]:
     ]
     yield from text_lines(Table(columns, arms), "  ")
     if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
-        yield "  it refused every question: there is nothing to score"
+        yield "  it refused every question, so there is nothing to score"
     pairs = [
         (f"{pair['first']['arm']} -> {pair['second']['arm']}",
          *_figures(pair["macro_f1_difference"], sign="+"))
@@ -148,7 +148,7 @@ def _order_lines(ranking: Document | None) -> Iterator[str]:
     """Yield whether targets rank the same on original and updated texts."""
     if ranking:
         yield ""
-        yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
+        yield f"ranking of {len(ranking['targets'])} targets, original versus updated (n: targets)"
         rows = [(name, *_figures(ranking[name], sign="+")) for name in ("kendall", "spearman")]
         columns = _list_columns("labels")
         yield from text_lines(Table(columns, rows), "  ", heads=False)

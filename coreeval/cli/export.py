@@ -31,7 +31,7 @@ def export(
         Path,
         typer.Argument(
             metavar="RUN_OR_RELEASE",
-            help="The directory of a run that has ended, or of a release.",
+            help="The directory of a finished run or a release.",
             file_okay=False,
             show_default=False,
         ),
@@ -42,7 +42,7 @@ def export(
         typer.Option(
             metavar="DIR",
             file_okay=False,
-            help="An empty or a new folder.",
+            help="A new or empty folder.",
             show_default=False,
         ),
     ],
@@ -95,13 +95,15 @@ def push(
     ],
     to: Annotated[
         str,
-        typer.Option(metavar="OWNER/NAME", help="The dataset on the hub.", show_default=False),
+        typer.Option(
+            metavar="OWNER/NAME", help="The dataset on the Hugging Face Hub.", show_default=False
+        ),
     ],
     public: Annotated[
-        bool, typer.Option("--public", help="Let everyone see a repository that is created.")
+        bool, typer.Option("--public", help="Make a newly created repository public.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be uploaded; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be uploaded; change nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -140,9 +142,12 @@ def _push_lines(done: "PushResult", dry_run: bool) -> Iterator[str]:
         *(f"  - {path}" for path in done.removed),
     ]
     if dry_run:
-        yield f"would bring {done.repository} to {name}: {len(changed)} files differ"
+        yield f"would update {done.repository} to {name}: {len(changed)} files differ"
     elif changed:
-        yield f"brought {done.repository} to {name}: {len(changed)} files, {done.kept} were there"
+        yield (
+            f"updated {done.repository} to {name}: {len(changed)} files uploaded, {done.kept} "
+            "unchanged"
+        )
     else:
         yield f"{done.repository} has {name} already"
     yield from changed[:SHOWN]

@@ -26,33 +26,36 @@ def gate(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The gates; by default those of --print-config."),
+        typer.Option(
+            metavar="FILE", help="The gates; by default, those that --print-config shows."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="The run's report.json, where targets were asked after the release.",
+            help="The run's report.json, if targets were asked after the release.",
         ),
     ] = None,
     junit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write it as JUnit's XML too."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Also write JUnit XML."),
     ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Write it as Markdown too; $GITHUB_STEP_SUMMARY gets it where it is set.",
+            help="Also write Markdown; by default, to $GITHUB_STEP_SUMMARY if set.",
         ),
     ] = None,
     chain: Annotated[
-        bool, typer.Option("--chain/--no-chain", help="Whether to look at the releases before it.")
+        bool, typer.Option("--chain/--no-chain", help="Whether to check earlier releases too.")
     ] = True,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the default gates as a file; no release.")
+        bool,
+        typer.Option("--print-config", help="Print the default gates as a file; needs no release."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 LAST = "last"
 MOST_UNASKED_MB = 2_000
 """Most megabytes that are downloaded without asking (own choice: some minutes of a fast line)."""
-gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
+gdelt = typer.Typer(name="gdelt", help="Download news, check its coverage and query it.")
 gdelt.command("query")(query)
 gdelt.command("text")(text)
 gdelt.command("coverage")(coverage)
 _FEEDS = (
-    "What to fetch, joined by commas. A day costs: gkg 420 MB (titles, names, themes), "
+    "Feeds to fetch, separated by commas. Size of a day: gkg 420 MB (titles, names, themes), "
     "gkg_translated about as much again, gal about 30 MB (titles and descriptions), events 8 MB "
-    "and mentions 9 MB (how much is made of a page), current_events 0.1 MB (dated facts from "
+    "and mentions 9 MB (how prominent a page is), current_events 0.1 MB (dated facts from "
     "Wikipedia; needs --contact)."
 )
 
@@ -47,22 +47,26 @@ def sync(
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="last|DAY", help="Go on from the newest batch, or from YYYY-MM-DD."
+            "--since",
+            metavar="last|DAY",
+            help="Continue from the newest batch, or start at YYYY-MM-DD.",
         ),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="DAY", help="With --since DAY: the first day left out."),
+        typer.Option("--until", metavar="DAY", help="With --since DAY: the end day (excluded)."),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="PATH", help="Read files or a folder; fetch nothing."),
+        typer.Option(
+            "--from", metavar="PATH", help="Read local files or a folder; download nothing."
+        ),
     ] = None,
     feeds: Annotated[
         str, typer.Option("--feeds", metavar="NAMES", help=_FEEDS)
     ] = "gkg,gal,events,mentions",
     mirror: Annotated[
-        str, typer.Option("--mirror", metavar="URL", help="The address above gdeltv2/.")
+        str, typer.Option("--mirror", metavar="URL", help="The base URL, above gdeltv2/.")
     ] = "https://storage.googleapis.com/data.gdeltproject.org",
     contact: Annotated[
         str | None,
@@ -70,34 +74,34 @@ def sync(
             "--contact",
             metavar="ADDRESS",
             envvar="COREEVAL_CONTACT",
-            help="Your mail or web address, which current_events tells Wikimedia.",
+            help="Your email or web address, sent to Wikimedia for current_events.",
         ),
     ] = None,
     wiki: Annotated[
-        str, typer.Option("--wiki", metavar="URL", help="The API that has current_events.")
+        str, typer.Option("--wiki", metavar="URL", help="The API that serves current_events.")
     ] = "https://en.wikipedia.org/w/api.php",
     languages: Annotated[
         str | None,
         typer.Option(
             "--languages",
             metavar="CODES",
-            help="The languages that the store offers news in, joined by commas, such as en,de; "
-            "else those of before, which is English in a new store.",
+            help="The languages of the store's news, separated by commas, such as en,de; "
+            "unchanged by default (English in a new store).",
         ),
     ] = None,
     store: StoreOption = None,
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes", help=f"Download more than {MOST_UNASKED_MB / 1000:g} GB without being asked."
+            "--yes", help=f"Download more than {MOST_UNASKED_MB / 1000:g} GB without confirmation."
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring news and facts into the store. Ctrl-C stops it cleanly; the same command goes on."""
+    """Download news and facts. Ctrl-C stops cleanly; run the same command to continue."""
     if sum(given is not None for given in (days, since, source)) != 1:
         raise UsageError(
-            "say which news to bring in",
+            "no news source was given",
             where="coreeval gdelt sync",
             hint="give one of --days N, --since last, --since YYYY-MM-DD, --from PATH",
         )
@@ -149,7 +153,9 @@ def _agrees(start: datetime, end: datetime | None, feeds: str, as_json: bool) ->
     )
     if as_json or not sys.stdin.isatty():
         raise UsageError(
-            what, where="coreeval gdelt sync", hint=f"agree with --yes, or take less: {lighter}"
+            what,
+            where="coreeval gdelt sync",
+            hint=f"confirm with --yes, or download less: {lighter}",
         )
     note(f"{what}\nless is: {lighter}")
     return typer.confirm("download it?", err=True)
@@ -243,21 +249,21 @@ def _parse_day(text: str | None, option: str) -> datetime | None:
         return datetime.combine(date.fromisoformat(text), time(), UTC)
     except ValueError:
         raise UsageError(
-            f"{text!r} is no day", where=option, hint="write it as 2026-10-05"
+            f"{text!r} is not a day", where=option, hint="write it as 2026-10-05"
         ) from None
 
 
 MOST_NAMED = 5
 _REASONS = {
-    "columns": "not the columns of such a file",
-    "collection": "no web page",
+    "columns": "unexpected columns for this kind of file",
+    "collection": "not a web page",
     "untitled": "no title",
     "no_url": "no address",
     "no_date": "no date",
-    "invalid_json": "no valid JSON",
-    "damaged": "the file ends or breaks there",
+    "invalid_json": "not valid JSON",
+    "damaged": "the file is truncated or damaged",
     "too_large": "the file is too large when unpacked",
-    "layout": "no page of current events of that day",
+    "layout": "not that day's page of current events",
     "licence": "its licence is not CC BY-SA",
 }
 
@@ -303,9 +309,11 @@ def sync_lines(done: "SyncResult") -> Iterator[str]:
     yield from _incomplete_lines(done)
     yield f"store: {brief(done.store)}"
     if done.stopped:
-        yield "go on: give the same command again; what was read can be searched once it has ended"
+        yield (
+            "to continue, run the same command again; articles become searchable once it completes"
+        )
     elif done.troubles.failed:
-        yield "go on: give the same command again"
+        yield "to continue, run the same command again"
     else:
         yield "look:  coreeval gdelt coverage"
 
@@ -314,13 +322,13 @@ def _incomplete_lines(done: "SyncResult") -> Iterator[str]:
     """Yield what the store lacks, or has and should not have yet."""
     late, growing = done.troubles.late, done.troubles.growing
     if late:
-        yield f"  not yet     {late:>9,}   batches may still come: sync again later"
+        yield f"  not yet     {late:>9,}   batches are still to come: sync again later"
     if growing:
         yield f"  in part     {growing:>9,}   batches may get more files: sync again later"
     if done.ahead:
-        yield f"  ahead       {done.ahead:>9,}   batches are dated after now; was a clock wrong?"
+        yield f"  ahead       {done.ahead:>9,}   batches are dated in the future; check the clock"
     if done.gaps:
-        hole = f", {done.known_gaps:,} of them in a known hole" if done.known_gaps else ""
+        hole = f", {done.known_gaps:,} of them in a known gap" if done.known_gaps else ""
         yield f"  gaps        {done.gaps:>9,}   batches{hole}"
 
 

@@ -121,8 +121,8 @@ def coverage_lines(document: Json) -> Iterator[str]:
     days, size = document["days"], document["bytes"]
     a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if size >= _LARGE * len(days) > 0 else ""
     yield (
-        f"{document['articles']:,} articles of {len(days):,} days of crawl in"
-        f" {brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
+        f"{document['articles']:,} articles of {len(days):,} crawl days in "
+        f"{brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
     )
     yield ""
     yield from _published_lines(document)
@@ -130,7 +130,7 @@ def coverage_lines(document: Json) -> Iterator[str]:
         yield ""
         yield from _feed_lines(feed)
     yield ""
-    yield "known holes of GDELT's archive, in every store:"
+    yield "known gaps in GDELT's archive, in every store:"
     for hole in document["holes"]:
         yield f"  {_format_span(hole)}  {hole['reason']}"
 
@@ -139,7 +139,7 @@ def _published_lines(document: Json) -> Iterator[str]:
     """Yield when the news was published that a run can be offered."""
     days = document["published"]
     if not days:
-        yield "published: nothing that can be searched"
+        yield "published: nothing searchable"
         return
     count, first, last = sum(row["articles"] for row in days), days[0]["day"], days[-1]["day"]
     yield f"published: {count:,} searchable articles on {len(days):,} days, {first} to {last}"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 PRECISIONS = ("exact", "url", "cluster", "crawl")
 SOURCES = ("gdelt", "current_events")
 WHY = {
-    "no_news": "no news: the store has articles of these days, and none matches",
-    "not_covered": "not covered: the store has no article of these days",
+    "no_news": "no news: the store covers these days, but no article matches",
+    "not_covered": "not covered: the store has no articles for these days",
 }
 SHOWN_GAPS = 5
 StoreOption = Annotated[
@@ -30,7 +30,8 @@ StoreOption = Annotated[
         "--store",
         metavar="DIR",
         file_okay=False,
-        help="The news store; else gdelt/store in the workspace (COREEVAL_HOME or .coreeval).",
+        help="The news store; by default gdelt/store in the workspace (COREEVAL_HOME or "
+        ".coreeval).",
     ),
 ]
 
@@ -39,12 +40,16 @@ def query(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or a topic with --topic.")],
     start: Annotated[
         str | None,
-        typer.Option("--start", metavar="DATE", help="First day, in UTC; else the store's first."),
+        typer.Option(
+            "--start", metavar="DATE", help="First day, in UTC; by default the store's first."
+        ),
     ] = None,
     end: Annotated[
         str | None,
         typer.Option(
-            "--end", metavar="DATE", help="First day left out, in UTC; else after the store's last."
+            "--end",
+            metavar="DATE",
+            help="End day (excluded), in UTC; by default the day after the store's last.",
         ),
     ] = None,
     alias: Annotated[
@@ -52,22 +57,23 @@ def query(
     ] = None,
     context: Annotated[
         list[str] | None,
-        typer.Option("--context", metavar="WORD", help="What tells an ambiguous name apart."),
+        typer.Option("--context", metavar="WORD", help="Words that disambiguate the name."),
     ] = None,
     topic: Annotated[
-        bool, typer.Option("--topic", help="Some of the words are enough, the rarest first.")
+        bool, typer.Option("--topic", help="Match any of the words, the rarest first.")
     ] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="K", min=1, max=1000)] = 8,
     min_precision: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help=f"Least certain publication time: {', '.join(PRECISIONS)}."
+            metavar="KIND",
+            help=f"Least certain publication time to accept: {', '.join(PRECISIONS)}.",
         ),
     ] = "crawl",
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", metavar="NAME", help=f"Only news from there: {', '.join(SOURCES)}."
+            "--source", metavar="NAME", help=f"Only news from this source: {', '.join(SOURCES)}."
         ),
     ] = None,
     language: Annotated[
@@ -147,8 +153,8 @@ def _choose_window(start: datetime | None, end: datetime | None, held: "Window")
         raise UsageError(
             f"the window ends ({last:%Y-%m-%d}) before it begins ({first:%Y-%m-%d})",
             where="--end" if end else "--start",
-            hint="the end is the first day that is left out; the store has news from "
-            f"{held.start:%Y-%m-%d} to {held.end:%Y-%m-%d}",
+            hint=f"the end day is excluded; the store has news from {held.start:%Y-%m-%d} to "
+            f"{held.end:%Y-%m-%d}",
         )
     return Window(start=first, end=last)
 
@@ -171,7 +177,7 @@ def parse_moment(text: str | None, option: str) -> datetime | None:
     """Return the moment that an option names; None if it was not given.
 
     Raises:
-        UsageError: it is no date.
+        UsageError: it is not a date.
     """
     from coreeval.config.dates import as_utc
 
@@ -181,7 +187,7 @@ def parse_moment(text: str | None, option: str) -> datetime | None:
         return as_utc(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(
-            f"{text!r} is no date", where=option, hint="write it as 2026-10-05"
+            f"{text!r} is not a date", where=option, hint="write it as 2026-10-05"
         ) from None
 
 
@@ -190,7 +196,7 @@ def _parse_precision(text: str) -> "Precision":
         if text == known:
             return known  # type: ignore[return-value]  # the names are those of the type
     raise UsageError(
-        f"there is no precision {text!r}", where="--min-precision", hint=", ".join(PRECISIONS)
+        f"{text!r} is not a precision", where="--min-precision", hint=", ".join(PRECISIONS)
     )
 
 
@@ -200,7 +206,7 @@ def _parse_source(text: str | None) -> "EvidenceSource | None":
     for known in SOURCES:
         if text == known:
             return known  # type: ignore[return-value]  # the names are those of the type
-    raise UsageError(f"there is no source {text!r}", where="--source", hint=", ".join(SOURCES))
+    raise UsageError(f"{text!r} is not a source", where="--source", hint=", ".join(SOURCES))
 
 
 def find_store() -> Path:

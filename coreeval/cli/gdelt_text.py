@@ -27,27 +27,34 @@ def text(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="JSON lines with url and text, or WARC files of CC-NEWS; repeatable.",
+            help="JSON Lines with url and text, or CC-NEWS WARC files; repeatable.",
         ),
     ] = None,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="Fetch pages that no file holds, if the host allows it.")
+        bool,
+        typer.Option("--fetch", help="Fetch pages that no file contains, if the host allows it."),
     ] = False,
     contact: Annotated[
         str | None,
-        typer.Option("--contact", metavar="ADDRESS", help="With --fetch: how hosts reach you."),
+        typer.Option(
+            "--contact",
+            metavar="ADDRESS",
+            help="With --fetch: your contact address, sent to hosts.",
+        ),
     ] = None,
     title: Annotated[
-        str, typer.Option("--title", help="The headline, whose words the text must share.")
+        str, typer.Option("--title", help="The headline; the text must contain its words.")
     ] = "",
     published: Annotated[
         str | None,
         typer.Option(
-            "--published", metavar="DATE", help="The feed's date, which the page's must be near."
+            "--published",
+            metavar="DATE",
+            help="The date from the feed; the page's date must be close to it.",
         ),
     ] = None,
     language: Annotated[
-        str, typer.Option("--language", metavar="CODE", help="The language expected, such as en.")
+        str, typer.Option("--language", metavar="CODE", help="The expected language, such as en.")
     ] = "und",
     full: Annotated[bool, typer.Option("--full", help="Show whole texts.")] = False,
     as_json: AsJson = False,
@@ -75,7 +82,7 @@ def _to_config(source: Sequence[Path], *, fetch: bool, contact: str | None) -> "
 
     if not source and not fetch:
         raise UsageError(
-            "there is no source of texts",
+            "no source of texts was given",
             where="coreeval gdelt text",
             hint="give --from PATH, or --fetch with --contact ADDRESS",
         )
@@ -86,7 +93,7 @@ def _to_config(source: Sequence[Path], *, fetch: bool, contact: str | None) -> "
     except ValidationError as error:
         told = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise UsageError(
-            f"pages cannot be fetched: {told}",
+            f"pages cannot be downloaded: {told}",
             where="--contact",
             hint="--contact https://example.org/about or --contact name@example.org",
         ) from None
@@ -108,9 +115,9 @@ def _to_wanted(url: str, title: str, date: datetime | None, language: str) -> "W
 
     if not is_web_address(url):
         raise UsageError(
-            f"{url!r} is no address of a web page",
+            f"{url!r} is not the address of a web page",
             where="coreeval gdelt text",
-            hint="it begins with https:// or http:// and holds no password",
+            hint="an address starts with https:// or http:// and contains no password",
         )
     return WantedText(
         id=evidence_id(url),

@@ -30,7 +30,7 @@ MOST_SHOWN = 6
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", file_okay=False, help="Where to write it.")
+        Path, typer.Argument(metavar="DIR", file_okay=False, help="Output folder.")
     ] = Path(),
     data: Annotated[
         Path | None,
@@ -38,29 +38,33 @@ def init(
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", metavar="COLUMN", help="With --data: a column of text; repeatable."),
+        typer.Option("--text", metavar="COLUMN", help="With --data: a text column; repeatable."),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option("--label", metavar="COLUMN", help="With --data: the column of the label."),
+        typer.Option("--label", metavar="COLUMN", help="With --data: the label column."),
     ] = None,
     labels: Annotated[
         str | None,
         typer.Option(
             "--labels",
             metavar="VALUE=NAME,…",
-            help="With --data: names of labels that are numbers, such as 0=negative,1=positive.",
+            help="With --data: names for numeric labels, such as 0=negative,1=positive.",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="PROVIDER:NAME", help="The model that plays the roles and is tested."
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="The model that plays the roles and is tested as a target.",
         ),
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", metavar="URL", help="With --model: its OpenAI-compatible API."),
+        typer.Option(
+            "--base-url", metavar="URL", help="With --model: the URL of its OpenAI-compatible API."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -138,7 +142,8 @@ def _model_lines(model: str, base_url: str | None) -> dict[str, str]:
     return {
         "  default: offline": f"  default: {_flow(values)}",
         "  targets:": "  targets:",
-        _OWN_TARGET: f"    - {_flow(values)}   # cutoff: 2026-03-01 says what it cannot know",
+        _OWN_TARGET: f"    - {_flow(values)}   # cutoff: 2026-03-01 tells CoreEval what it cannot "
+        "know",
     }
 
 
@@ -169,7 +174,7 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
     if unnamed:
         example = ",".join(f"{value}=NAME" for value in found.labels)
         raise UsageError(
-            f"the labels of the column {found.label!r} are numbers: say what they mean",
+            f"the labels of the column {found.label!r} are numbers: explain what they mean",
             where="coreeval init",
             hint=f"--labels {example}",
         )
@@ -210,10 +215,12 @@ def _data_lines(data: Path, found: "TableGuess", folder: Path) -> dict[str, str]
         "  format: ": f"  format: {found.format}",
         "  path: ": f"  path: {_quote(str(path))}",
         _OWN_TARGET: '    # - {model: "openai:gpt-x"}',
-        "  targets:": "  targets: []            # the models under test, as in the next lines",
+        "  targets:": "  targets: []            # the models under test, such as the following",
     }
     if columns:
-        lines["  # columns: "] = f"  columns: {_flow(columns)}   # our name -> the file's column"
+        lines["  # columns: "] = (
+            f"  columns: {_flow(columns)}   # CoreEval's name -> the file's column"
+        )
     return lines
 
 
@@ -267,7 +274,7 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     yield f"{brief(data)}: {found.rows:,} rows"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
-    yield "  is a column wrong? delete both files, and give --text COLUMN and --label COLUMN"
+    yield "  if a column is wrong, delete both files and give --text COLUMN and --label COLUMN"
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -281,7 +288,7 @@ def _refuse_taken(path: Path) -> None:
 def _taken(path: Path) -> UsageError:
     what = "config" if path.name == CONFIG else "task file"
     return UsageError(
-        f"there is a {what} here already", where=str(path), hint="edit it, or name another DIR"
+        f"this folder already has a {what}", where=str(path), hint="edit it, or give another DIR"
     )
 
 
@@ -296,11 +303,13 @@ def _write_new(path: Path, text: str) -> None:
 def _next_lines(folder: Path, has_task: bool, has_model: bool) -> Iterator[str]:
     yield f"wrote {folder / CONFIG}"
     if has_task:
-        yield f"wrote {folder / TASK}: read it, and say what each label means"
+        yield f"wrote {folder / TASK}: check it, and describe each label"
     else:
-        yield "put the path of your benchmark in"
+        yield "set the path of your benchmark"
     if not has_model:
-        yield "rules play the roles, which is a demonstration; --model PROVIDER:NAME names a model"
+        yield (
+            "rules play the roles, as a demonstration only; use a model with --model PROVIDER:NAME"
+        )
     go = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])} && "
     yield f"next: {go}coreeval gdelt sync --days 3 --feeds gal   # news, about 90 MB"
     yield f"then: {command('validate', CONFIG)}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from coreeval.tools.workspace import Workspace
 
 
-models = typer.Typer(name="models", help="Find out what the configured models can do.")
+models = typer.Typer(name="models", help="Check what the configured models can do.")
 
 
 @models.command("check")
@@ -32,7 +32,7 @@ def check(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask each configured model a tiny question; costs a handful of calls."""
+    """Send each configured model a short test question; takes a few calls."""
     import asyncio
 
     from coreeval.config import load_config
@@ -89,7 +89,7 @@ WIDEST_MODEL = 36
 OUTCOMES = {
     "works": "works",
     "refused": "refused",
-    "ignored": "taken, and the answer is not of the shape",
+    "ignored": "accepted, but the answer does not match the schema",
     "truncated": "the answer was cut off",
     "refusal": "the model declined",
     "empty": "the answer was empty",
@@ -101,9 +101,9 @@ STATES = {
     "local": "ok",
 }
 UNCHECKED = {
-    "rules": "played by rules of our own: there is nothing to ask",
-    "local": "weights on this machine: whole, and they fit into memory; nothing is loaded",
-    "recorded": "recorded answers: the file can be read, and nothing is asked",
+    "rules": "played by built-in rules: nothing to check",
+    "local": "weights on this machine: complete, and they fit into memory; not loaded",
+    "recorded": "recorded answers: the file is readable; no calls made",
 }
 
 
@@ -250,16 +250,18 @@ def _ability_lines(one: Document) -> Iterator[str]:
 
     yield from _wrap_line(f"answers in {one['seconds']:.2f} s as {one['returned'] or '(no name)'}")
     if one["limit"]:
-        yield from _wrap_line(f"longest answer: sent as {one['limit']}")
+        yield from _wrap_line(f"answer length limit: sent as {one['limit']}")
     if one["room"] > SHORT:
-        yield from _wrap_line(f"a word took more than {SHORT} tokens: do not make max_tokens small")
+        yield from _wrap_line(
+            f"a one-word answer took more than {SHORT} tokens: do not set max_tokens low"
+        )
     for name, key in (("log-probabilities", "logprobs"), ("seed", "seed")):
         if one[key]:
             why = f": {one[key]['why']}" if one[key]["why"] else ""
             yield from _wrap_line(f"{name}: {one[key]['verdict']}{why}")
     yield from _wrap_line(f"tokens: {'counted' if one['counts_tokens'] else 'not counted'}")
     if one["thinks"]:
-        yield from _wrap_line("thoughts come with the answer; they are passed over")
+        yield from _wrap_line("the answer includes reasoning, which is ignored")
 
 
 def _known_facts(one: Document) -> str:
@@ -268,7 +270,7 @@ def _known_facts(one: Document) -> str:
     said = "price: unknown"
     if price:
         day = f", {_describe_age(price['as_of'])}" if price["as_of"] else ""
-        said = f"price: {price['input']:g} in, {price['output']:g} out, USD for a million tokens"
+        said = f"price: {price['input']:g} in, {price['output']:g} out, USD per million tokens"
         said = f"{said} ({price['source']}{day})"
     if "target" in one["used_by"]:
         said = f"{said}; cutoff: {_date(one, 'cutoff')}; released: {_date(one, 'released')}"

@@ -52,7 +52,7 @@ class Preset:
         start, colon, end = self.period.partition(":")
         if not (colon and start and end):
             raise UsageError(
-                f"{self.period!r} is no START:END",
+                f"{self.period!r} is not of the form START:END",
                 where="--backtest",
                 hint="two years, months or days: 2015-01:2020-12",
             )
@@ -121,7 +121,7 @@ def _preset(asking: AuditRequest) -> dict[str, Any]:
             raise UsageError(
                 f"{option} is missing",
                 where="--backtest",
-                hint="give --series NAME and --model PROVIDER:NAME, each as often as needed",
+                hint="give --series NAME and --model PROVIDER:NAME (both repeatable)",
             )
     series, files = split_series_options(preset.series)
     cutoffs = dict(parse_cutoff(text, preset.models) for text in preset.cutoffs)

@@ -167,7 +167,7 @@ def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Itera
 
 def _verdict_lines(one: Document) -> Iterator[str]:
     verdict = verdict_words(one["verdict"])
-    first, *others = one["reasons"] or ["no reason is given"]
+    first, *others = one["reasons"] or ["no reason given"]
     yield from wrap_line(f"{verdict}: {first}", "")
     for reason in others:
         yield from wrap_line(reason)

@@ -64,7 +64,7 @@ def _read_signal_option(text: str) -> Signal:
     if not equals or Path(text).exists():
         return read_signal(Path(text))
     if not name or not file:
-        raise UsageError(f"{text!r} is no NAME=FILE", where="--signal")
+        raise UsageError(f"{text!r} is not of the form NAME=FILE", where="--signal")
     return read_signal(Path(file), name)
 
 
@@ -146,7 +146,7 @@ def _split_series_option(text: str) -> Iterator[tuple[str, Path | None]]:
     if not equals or Path(text).exists():
         yield from ((one, None) for one in expand_families([text]))
     elif not name or not file:
-        raise UsageError(f"{text!r} is no NAME=FILE", where="--series")
+        raise UsageError(f"{text!r} is not of the form NAME=FILE", where="--series")
     else:
         yield name, Path(file)
 
@@ -179,13 +179,13 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
     model, _, said = text.rpartition("=")
     if model and model not in models:
         raise UsageError(
-            f"{model!r} answers nothing here", where="--cutoff", hint=f"one of {', '.join(models)}"
+            f"{model!r} has no answers here", where="--cutoff", hint=f"one of {', '.join(models)}"
         )
     try:
         return model, TypeAdapter(DateText).validate_python(said)
     except ValidationError:
         raise UsageError(
-            f"{said!r} is no date", where="--cutoff", hint="such as 2025-03-15 or 2025-03"
+            f"{said!r} is not a date", where="--cutoff", hint="such as 2025-03-15 or 2025-03"
         ) from None
 
 
@@ -224,16 +224,16 @@ def _find_series(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> 
         if found is None:
             raise
         note = (
-            f"the published values could not be had ({error.message}): the truth is that of the "
-            f"file, and little can be compared with it; --series {name}=FILE has them"
+            f"the published values are not available ({error.message}): the true values come from "
+            f"the file, which limits comparisons; give them with --series {name}=FILE"
         )
         return replace(found, notes=(*found.notes, note))
 
 
 def _unknown_series(name: str, file: str) -> DatasetError:
     return DatasetError(
-        f"nothing is known of the series {name!r}, and the truth beside its answers makes none: "
-        "values of dates, not all the same",
+        f"the series {name!r} is unknown, and the true values given with its answers cannot "
+        "define it: they need dates and must not all be equal",
         where=file,
         hint="--series FILE.yaml defines it; built in: "
         + ", ".join(one.id for one in list_definitions()),
@@ -276,7 +276,7 @@ def _refuse_duplicates(read: Mapping[Path, Records[RankingCandidate]]) -> None:
                 raise DatasetError(
                     f"{one.candidate!r} of {one.date} of {one.model} is in {first.name} as well",
                     where=str(path),
-                    hint="give each candidate once",
+                    hint="give each candidate only once",
                 )
 
 
@@ -297,7 +297,7 @@ def ranking_lines(document: Document) -> Iterator[str]:
         yield from _summary(found)
     yield from bad_lines(document["bad_rows"])
     if document["other_lines"]:
-        yield f"{document['other_lines']} lines of another type are passed over"
+        yield f"{document['other_lines']} lines of another type are skipped"
     yield from wrap_line(describe_settings(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
@@ -309,12 +309,12 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         yield "  no date can be ranked"
     else:
         yield from wrap_line(f"{_sentence(one)}.", "")
-        rank = f"mean rank of the true value (by chance {one['chance_rank']:g})"
+        rank = f"mean rank of the true value (expected by chance {one['chance_rank']:g})"
         rows = {
             "true value first": one["top1"],
             rank: one["mean_rank"],
-            "log-probability beyond the best other, nats a token": one["mean_gap"],
-            **{f"where it is not first: {name} is": lost for name, lost in one["lost_to"].items()},
+            "log-probability minus the best other, nats per token": one["mean_gap"],
+            **{f"if not first: {name} is": lost for name, lost in one["lost_to"].items()},
         }
         table = audit_table(make_row(what, metric) for what, metric in rows.items())
         yield from text_lines(table, "  ", heads=False)
@@ -327,10 +327,14 @@ def _sentence(one: Document) -> str:
     first = round(one["top1"]["estimate"] * one["n"])
     low = one["top1"]["ci_low"]
     above = low is not None and low > one["chance"]
-    words = "more often than by chance" if above else "not shown to be more often than by chance"
+    words = (
+        "more often than expected by chance"
+        if above
+        else ("not shown to be more often than expected by chance")
+    )
     return (
-        f"the true value is the most probable of {one['candidates']:g} on {first} of {one['n']} "
-        f"dates, {words} ({one['chance']:.2f}; p {format_p_value(one['p_value'])})"
+        f"the true value is the most probable of {one['candidates']:g} candidates on {first} of "
+        f"{one['n']} dates, {words} ({one['chance']:.2f}; p {format_p_value(one['p_value'])})"
     )
 
 

@@ -38,7 +38,7 @@ def _find_run(run: Path) -> Path:
 
     found = find_run(str(run), workspace_for(Path.cwd()))
     if found.is_file():
-        raise typer.BadParameter(f"{one_line(str(found))!r} is a file, and a run is a directory")
+        raise typer.BadParameter(f"{one_line(str(found))!r} is a file, but a run is a directory")
     return found
 
 
@@ -46,7 +46,7 @@ RunArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="The run: its directory, its id, its benchmark's name for the newest, or `latest`.",
+        help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
         show_default=False,
         callback=_find_run,
     ),
@@ -81,7 +81,7 @@ SetOption = Annotated[
         "--set",
         metavar="KEY.PATH=VALUE",
         callback=_require_yaml,
-        help="Overrides the config; repeatable.",
+        help="Override a config key; repeatable.",
     ),
 ]
 
@@ -90,7 +90,8 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="RELEASE",
-        help="Keep the samples of this release that are still good; `latest`: the last one here.",
+        help="Carry over the samples of this release that are still valid; `latest` is the "
+        "newest one here.",
     ),
 ]
 StaleOption = Annotated[
@@ -98,7 +99,7 @@ StaleOption = Annotated[
     typer.Option(
         "--stale-after",
         metavar="AGE",
-        help="With --from: renew samples whose evidence is older, such as 90d, 12w or 6m.",
+        help="With --from: renew samples with evidence older than this, such as 90d, 12w or 6m.",
     ),
 ]
 BudgetOption = Annotated[
@@ -108,14 +109,15 @@ BudgetOption = Annotated[
         metavar="USD",
         min=0.0,
         max=LARGEST_COUNT,
-        help="Most that the run may cost in all; it stops before (exit 3) and can be resumed.",
+        help="Maximum total cost of the run; it stops before exceeding it (exit 3) and can be "
+        "resumed.",
     ),
 ]
 UnpricedOption = Annotated[
     bool,
     typer.Option(
         "--allow-unpriced",
-        help="Under a budget, ask models without a price too; what they cost is not counted.",
+        help="With a budget, also use models without a price; their cost is not counted.",
     ),
 ]
 
@@ -125,16 +127,20 @@ SampleOrderOption = Annotated[
     typer.Option(
         "--sample",
         metavar="ORDER",
-        help="With --limit: first, random, or stratified by label; by default the first.",
+        help="With --limit: first (the default), random, or stratified by label.",
     ),
 ]
 IdsOption = Annotated[
     Path | None,
-    typer.Option("--ids", metavar="FILE", help="Take only samples whose ids it lists, one a line."),
+    typer.Option(
+        "--ids",
+        metavar="FILE",
+        help="Use only the samples whose ids this file lists, one per line.",
+    ),
 ]
 LabelsOption = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="NAME", help="Take only samples of this label; repeatable."),
+    typer.Option("--label", metavar="NAME", help="Use only samples with this label; repeatable."),
 ]
 
 
@@ -151,10 +157,10 @@ def read_subset(
     if order is not None and order not in _ORDERS:
         near = difflib.get_close_matches(order, _ORDERS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_ORDERS)}"
-        raise UsageError(f"there is no order {order!r}", where="--sample", hint=hint)
+        raise UsageError(f"{order!r} is not an order", where="--sample", hint=hint)
     if order not in (None, "first") and limit is None:
         raise UsageError(
-            "--sample says which samples --limit takes, and there is no --limit",
+            "--sample chooses the samples for --limit, but --limit is missing",
             where="--sample",
             hint="add --limit N",
         )
@@ -180,11 +186,11 @@ def _read_ids(path: Path | None) -> list[str]:
     try:
         text = read_text(path, most_bytes=MOST_DATA_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        told = f"the file of ids cannot be read: {describe_unreadable(error)}"
+        told = f"cannot read the file of ids: {describe_unreadable(error)}"
         raise UsageError(told, where=str(path), hint=UNREADABLE_HINT) from None
     found = list(dict.fromkeys(line for each in text.splitlines() if (line := each.strip())))
     if not found:
-        raise UsageError("the file of ids is empty", where=str(path), hint="write one id a line")
+        raise UsageError("the file of ids is empty", where=str(path), hint="write one id per line")
     return found
 
 
@@ -212,8 +218,8 @@ TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust-endpoints",
-        help="Send keys and texts to the endpoints that the config names, without asking; it is "
-        "remembered.",
+        help="Send keys and texts to the config's endpoints without confirmation, and remember "
+        "this.",
     ),
 ]
 
@@ -247,7 +253,7 @@ def _confirm(error: UntrustedEndpoint) -> bool:
     note("The config names endpoints to which this workspace has sent nothing before:")
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
-    return typer.confirm("Send it there from now on?", default=False, err=True)
+    return typer.confirm("Allow this from now on?", default=False, err=True)
 
 
 def _remember(error: UntrustedEndpoint) -> None:

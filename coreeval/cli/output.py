@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Document = Mapping[str, Any]
 DEBUG_ASKED = ContextVar("DEBUG_ASKED", default=False)
 """Whether the command line asked for tracebacks."""
@@ -177,7 +177,9 @@ def offline_lines(roles: list[str]) -> list[str]:
     from coreeval.runs.status import ROLES
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
-    return [f"offline: {who} played by rules, which show the workings, not a model"] * bool(roles)
+    return [
+        f"offline: {who} played by rules, which demonstrate the process, not a model's quality"
+    ] * bool(roles)
 
 
 REASON = 120
@@ -188,12 +190,12 @@ SILENT_S = 10.0
 """The seconds since its last report after which a worker is called silent; it reports each second.
 """
 _CAUSES: Mapping[str, str] = {
-    "budget": "{who}: {number} wait for money that those in flight may leave over",
-    "throttled": "{who}: throttled by its endpoint, {number} wait",
-    "resting": "{who}: {number} will be sent again after a failure",
+    "budget": "{who}: {number} waiting for budget that calls in flight may free",
+    "throttled": "{who}: throttled by its endpoint, {number} waiting",
+    "resting": "{who}: {number} waiting to retry after a failure",
     "news": "news: {number} looked for",
-    "turn": "{who}: {number} wait for their turn (limits of the endpoint or the config)",
-    "answer": "{who}: {number} sent and not answered",
+    "turn": "{who}: {number} queued (limits of the endpoint or the config)",
+    "answer": "{who}: {number} sent, not answered yet",
     "step": "the step {who}: {number} in it",
 }
 
@@ -220,7 +222,7 @@ def spend_parts(spend: "Spend") -> Iterator[str]:
     elif spent:
         yield f"{spent:.4g} USD"
     if spend.unpriced:
-        yield f"{spend.unpriced} answers of unknown price"
+        yield f"{spend.unpriced} answers with unknown price"
 
 
 def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
@@ -298,11 +300,11 @@ def target_lines(window: "Window", targets: "Iterable[TargetDates]") -> Iterator
 
 def _describe_newness(window: "Window", latest: "LatestDate | None") -> str:
     if latest is None:
-        return "its cutoff is not known, so nobody can tell what of this news it was trained on"
+        return "its cutoff is unknown, so it may have been trained on this news"
     known = f"its {DATE_KINDS[latest.kind]}, {format_date(latest)}"
     if window.start >= latest.counts_from:
-        return f"all news of the window is after {known}"
-    return f"the window starts before {known}: part of its news may be known to it"
+        return f"all news in the window is after {known}"
+    return f"the window starts before {known}: it may know part of the news"
 
 
 WIDTH = 100

@@ -170,9 +170,9 @@ def _question_lines(asked: Document) -> Iterator[str]:
         for reason, left in split["left_out"].items():
             parts.append(f"{left} items left out: {reason}")
         if split["unchanged"]:
-            parts.append(f"{split['unchanged']} modified items have the item's own text")
+            parts.append(f"{split['unchanged']} modified items are identical to the original")
         if split["unclear"]:
-            parts.append(f"{split['unclear']} answers choose no option clearly")
+            parts.append(f"{split['unclear']} answers do not clearly choose an option")
         yield from _wrapped("; ".join(parts))
 
 
@@ -199,7 +199,7 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
     yield f"  {_gap_name(settings)} {_number(found['estimate'], '+')}, {_interval(found, '+')}"
     yield f"  {p}"
     yield f"  performance {_points(found['points'])}, p {_number(found['points']['p_value'])}"
-    yield f"  smallest difference of PCR that is found in 80 %: {_number(found['detectable'])}"
+    yield f"  smallest PCR difference detected with 80 % power: {_number(found['detectable'])}"
 
 
 def _adjusted_lines(found: Document) -> Iterator[str]:
@@ -222,9 +222,9 @@ def _status_lines(one: Document) -> Iterator[str]:
             kinds.update({status: n for status, n in counts.items() if status != "answered"})
         told = [f"{n} answers {kind}" for kind, n in kinds.items()]
         if split["unanswered"]:
-            told.insert(0, f"{split['unanswered']} items are not answered in full")
+            told.insert(0, f"{split['unanswered']} items lack a complete answer")
         if split["clusters"] < split["n"]:
-            told.append(f"{split['clusters']} documents or texts, resampled whole")
+            told.append(f"{split['clusters']} documents or texts, resampled as units")
         if told:
             yield from _wrapped(f"{one_line(name)}: {', '.join(told)}")
 
@@ -291,7 +291,7 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
                numbers("adjusted p", 10, gap=2), texts("verdict", gap=2))  # fmt: skip
     rows: list[Row] = [*map(_summary_row, found)]
     if any(one["adjusted"] for one in found):
-        rows.insert(0, ("", "beyond the references where there are any"))
+        rows.insert(0, ("", "relative to the references, if any"))
     yield from text_lines(Table(columns, rows))
 
 

@@ -20,11 +20,13 @@ FIRST_FEW = 3
 """Default number of samples that are tried."""
 prompts = typer.Typer(
     name="prompts",
-    help="Look at the prompts of the six roles, and try them out.",
+    help="Inspect and test the prompts of the six roles.",
 )
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", metavar="CONFIG", help="Take task, samples, news and prompts of it."),
+    typer.Option(
+        "--config", metavar="CONFIG", help="Use this config's task, samples, news and prompts."
+    ),
 ]
 RunOption = Annotated[
     Path | None,
@@ -32,14 +34,12 @@ RunOption = Annotated[
         "--run",
         metavar="RUN",
         file_okay=False,
-        help="Take what the role was given in this run, on the last attempt.",
+        help="Use the role's input from this run's last attempt.",
     ),
 ]
 FolderOption = Annotated[
     str | None,
-    typer.Option(
-        "--prompts", metavar="DIR", help="Take the prompts of this folder; 'built-in' for none."
-    ),
+    typer.Option("--prompts", metavar="DIR", help="Use the prompts in this folder, or 'built-in'."),
 ]
 
 
@@ -64,20 +64,21 @@ def list_prompts(
 def show_prompt(
     role: Annotated[str, typer.Argument(metavar="ROLE", show_default=False)],
     task: Annotated[
-        str | None, typer.Option(metavar="T", help="A built-in task, on its bundled samples.")
+        str | None, typer.Option(metavar="T", help="A built-in task, with its bundled samples.")
     ] = None,
     sample: Annotated[
-        str | None, typer.Option(metavar="ID", help="A sample; else the first that comes to it.")
+        str | None,
+        typer.Option(metavar="ID", help="A sample; by default the first that reaches this role."),
     ] = None,
     config: ConfigOption = None,
     run: RunOption = None,
     folder: FolderOption = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Show the JSON schema of the answer, too.")
+        bool, typer.Option("--schema", help="Also show the JSON schema of the answer.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show exactly what a model sees: no model is asked."""
+    """Show exactly what a model sees, without calling one."""
     import asyncio
 
     from coreeval.cli.prompts_output import show_document, show_lines
@@ -107,20 +108,22 @@ def try_prompt(
             metavar="N",
             min=1,
             max=LARGEST_COUNT,
-            help=f"The first N samples; {FIRST_FEW} if absent.",
+            help=f"Use the first N samples; {FIRST_FEW} by default.",
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROVIDER:NAME", help="Ask this model; repeatable, to compare."),
+        typer.Option(metavar="PROVIDER:NAME", help="A model to ask; repeatable, to compare."),
     ] = None,
     folder: Annotated[
         list[str] | None,
-        typer.Option("--prompts", metavar="DIR", help="Prompts; repeatable, to compare."),
+        typer.Option(
+            "--prompts", metavar="DIR", help="A folder of prompts; repeatable, to compare."
+        ),
     ] = None,
     run: RunOption = None,
     judge: Annotated[
-        bool, typer.Option("--judge", help="Put a composed text to both judges, too.")
+        bool, typer.Option("--judge", help="Also send a composed text to both judges.")
     ] = False,
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,

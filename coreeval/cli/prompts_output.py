@@ -22,14 +22,14 @@ CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English; the actual number is recorded with each call."""
 MADE_BY: Mapping[str, str] = {
     "sample": "the sample itself",
-    "offline": "made by the offline rules, which play the roles before this one",
+    "offline": "made by the offline rules, which play the earlier roles",
     "run": "from the run, on the sample's last attempt",
 }
 SENT: Mapping[bool | None, str] = {
-    True: "the run sent these very messages",
-    False: "the run sent other words: prompt, task or this program have changed since",
-    None: "what the run sent is not known: rules played the role, its calls are gone, or it asked "
-    "about several texts in one call",
+    True: "the run sent exactly these messages",
+    False: "the run sent different messages: the prompt, the task or CoreEval has changed since",
+    None: "the messages of the run are unknown: rules played the role, its calls were deleted, "
+    "or it asked about several texts in one call",
 }
 _GIVEN = TypeAdapter(Mapping[str, Any])
 EMPTY: tuple[object, ...] = ("", [], {}, None)
@@ -238,7 +238,7 @@ def _cost(calls: Sequence[Document]) -> str:
 def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
     if missed:
         first = missed[0]
-        told = f"passed over: {len(missed)}, on which the role is not asked; the first: "
+        told = f"passed over: {len(missed)}, for which the role is not asked; the first: "
         yield from _wrap_line(f"{told}{first['sample']}: {first['reason']}", "")
 
 
@@ -248,7 +248,7 @@ def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
         "valid": "valid answers",
         "clean": "nothing found",
         "asked": "calls asked",
-        "known": "calls known already",
+        "known": "calls answered from the store",
         "prompt_tokens": "tokens in",
         "completion_tokens": "tokens out",
         "paid_tokens": "tokens paid now",

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 WaitOption = Annotated[
-    bool, typer.Option("--wait", help="Wait for batches instead of ending while they are open.")
+    bool, typer.Option("--wait", help="Wait for open batches instead of exiting.")
 ]
 
 
@@ -60,16 +60,14 @@ def refresh(
     config: ConfigArgument,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Take only N samples."),
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Use only N samples."),
     ] = None,
     sample: SampleOrderOption = None,
     ids: IdsOption = None,
     label: LabelsOption = None,
     run_dir: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", file_okay=False, help="Where to keep the run: a new or empty folder."
-        ),
+        typer.Option(metavar="DIR", file_okay=False, help="Folder for the run, new or empty."),
     ] = None,
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
@@ -80,8 +78,8 @@ def refresh(
         bool | None,
         typer.Option(
             "--batch/--no-batch",
-            help="Ask through the providers' batch APIs, at half the list price; ends with 5 while "
-            "it waits for them.",
+            help="Use the providers' batch APIs, at half the list price; exits with 5 while "
+            "batches are open.",
             show_default=False,
         ),
     ] = None,
@@ -127,15 +125,17 @@ def _batch_overrides(config: Path, overrides: list[str], batch: bool | None) -> 
 def resume(
     run: RunArgument,
     keep: Annotated[
-        bool, typer.Option("--keep", help="The config changed: go on with the run's own.")
+        bool, typer.Option("--keep", help="If the config has changed, continue with the run's own.")
     ] = False,
     anew: Annotated[
-        bool, typer.Option("--anew", help="The config changed: start a new run with it.")
+        bool, typer.Option("--anew", help="If the config has changed, start a new run with it.")
     ] = False,
     wait: WaitOption = False,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Cancel open batches and ask what is left at full price."),
+        typer.Option(
+            "--live", help="Cancel open batches and send the remaining calls at full price."
+        ),
     ] = False,
     budget: BudgetOption = None,
     trust_endpoints: TrustOption = False,
@@ -159,7 +159,7 @@ def resume(
 
     done = with_trusted_endpoints(trust_endpoints, go_on)
     if before.status == "complete" and done.run_dir == run.resolve():
-        note("the run was complete already: there was nothing to go on with")
+        note("the run was already complete; nothing to do")
     _finish(done, as_json)
 
 
@@ -183,7 +183,7 @@ def retry(
 
     done = with_trusted_endpoints(trust_endpoints, take_up)
     if not before.failed:
-        note("no sample of the run had failed")
+        note("no samples of the run had failed")
     _finish(done, as_json)
 
 
@@ -248,7 +248,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
         from_it = f"of the accepted, from the release {manifest.parent.version}"
         yield f"  {'kept':<20}{manifest.kept:>8}   {from_it}"
     if manifest.bad_rows:
-        yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
+        yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
     yield from comparability_lines(_comparability(done))
     yield from _cost_lines(manifest.cost, waits=manifest.status == "waiting")
@@ -277,9 +277,9 @@ def _failure_lines(run: Path) -> Iterator[str]:
     with open_run_reader(run) as (_, _, store):
         causes = [one for one in store.listing.overview().causes if one.outcome == "failed"]
     for one in causes[:MOST_FAILURES]:
-        yield f"failed:  {one.samples} because of: {one_line(one.cause)}"
+        yield f"failed:  {one.samples} cause: {one_line(one.cause)}"
     if causes and all(TOO_LONG in one.cause for one in causes):
-        yield "         name a model with a longer context, and refresh anew"
+        yield "         use a model with a longer context and refresh again"
     else:
         yield f"again:   {command('retry', run)}"
 
@@ -308,9 +308,12 @@ def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
         usd = describe_price(cost.billed_usd)
         of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
-        yield f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} known already"
+        yield (
+            f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} answered from "
+            "the store"
+        )
     if cost.unknown_usd:
-        whose = "in open batches" if waits else "whose end is not known"
+        whose = "in open batches" if waits else "with unknown outcome"
         yield f"         up to {cost.unknown_usd:.2f} USD more for calls {whose}"
     if cost.cached_tokens:
         share = cost.cached_tokens / cost.prompt_tokens

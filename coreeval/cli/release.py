@@ -38,19 +38,20 @@ ReleaseArgument = Annotated[
 def release(
     run: RunArgument,
     version: Annotated[
-        str, typer.Option(metavar="VERSION", help="Its name, such as 2026.47.", show_default=False)
+        str,
+        typer.Option(metavar="VERSION", help="The version, such as 2026.47.", show_default=False),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             file_okay=False,
-            help="The release's directory; by default releases/NAME/VERSION in the workspace.",
+            help="Output folder; by default releases/NAME/VERSION in the workspace.",
         ),
     ] = None,
     parent: Annotated[
         str,
-        typer.Option(metavar="RELEASE", help="What it follows: latest, none, or a release."),
+        typer.Option(metavar="RELEASE", help="The parent release: latest, none, or a release."),
     ] = "latest",
     snippets: Annotated[
         bool, typer.Option("--snippets/--no-snippets", help="Whether provenance quotes the news.")
@@ -60,26 +61,27 @@ def release(
         typer.Option(
             metavar="FILE",
             dir_okay=False,
-            help="Names and evidence ids to leave out, in place of the config's list.",
+            help="Names and evidence ids to leave out; replaces the config's list.",
         ),
     ] = None,
     require_review: Annotated[
         bool,
         typer.Option(
-            "--require-review", help="Wait until a person has decided about all listed samples."
+            "--require-review", help="Require a person's decision on every listed sample."
         ),
     ] = False,
     gates: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Gates that it must keep to be made (exit 4 if not); `default`: the usual ones.",
+            help="Gates that the release must pass (else exit 4); `default` uses the built-in "
+            "ones.",
         ),
     ] = None,
     allow_empty_arm: Annotated[
         bool,
         typer.Option(
-            "--allow-empty-arm", help="Release it even if no sample has a new text (else exit 4)."
+            "--allow-empty-arm", help="Release even if no sample has a new text (else exit 4)."
         ),
     ] = False,
     as_json: AsJson = False,
@@ -133,8 +135,8 @@ def _comparability(made: "Release") -> Document | None:
 
 def _words(made: "Release") -> Iterator[str]:
     manifest, found = made.manifest, made.manifest.quality
-    follows = manifest.parent.version if manifest.parent else "nothing: it is the first"
-    yield f"released {manifest.name} {manifest.version}, which follows {follows}"
+    follows = manifest.parent.version if manifest.parent else "nothing (first release)"
+    yield f"released {manifest.name} {manifest.version}, based on {follows}"
     yield from comparability_lines(_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"
@@ -148,7 +150,7 @@ def _words(made: "Release") -> Iterator[str]:
         f"{samples.changed} changed, {samples.kept} kept, {samples.removed} gone"
     )
     if manifest.still_stale:
-        stale = f"{manifest.still_stale} samples, for which no news is new enough"
+        stale = f"{manifest.still_stale} samples without sufficiently recent news"
         yield f"  {'still stale':<14}{stale}"
     yield from _withheld_lines(made)
     yield from _source_lines(made)
@@ -163,14 +165,16 @@ def _source_lines(made: "Release") -> Iterator[str]:
     for one in made.manifest.sources:
         if one.share_alike:
             yield f"  {'share-alike':<14}{one.facts} facts are from {one.source}: {one.licence}"
-            yield f"  {'':<14}name it and link it, say what was changed, pass on what is adapted"
+            yield f"  {'':<14}credit and link the source, state changes, and share adaptations"
             yield f"  {'':<14}under the same licence (coreeval docs knowledge)"
 
 
 def _withheld_lines(made: "Release") -> Iterator[str]:
     manifest = made.manifest
     if manifest.takedown.withheld:
-        yield f"  {'left out':<14}{manifest.takedown.withheld} samples, by the takedown list"
+        yield (
+            f"  {'left out':<14}{manifest.takedown.withheld} samples, because of the takedown list"
+        )
     if manifest.review.rejected:
         yield f"  {'left out':<14}{manifest.review.rejected} samples that a person rejected"
     if manifest.review.pending:
@@ -182,11 +186,11 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
 def verify(
     folder: ReleaseArgument,
     chain: Annotated[
-        bool, typer.Option("--chain/--no-chain", help="Whether to look at the releases before it.")
+        bool, typer.Option("--chain/--no-chain", help="Whether to check earlier releases too.")
     ] = True,
     digest: Annotated[
         str | None,
-        typer.Option(metavar="SHA256", help="The digest that was published elsewhere."),
+        typer.Option(metavar="SHA256", help="The expected digest, as published elsewhere."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -202,14 +206,14 @@ def verify(
 
 def _verify_lines(found: "Verification") -> Iterator[str]:
     if found.ok:
-        yield f"{found.name} {found.version} is what was made: {found.files} files"
+        yield f"{found.name} {found.version} is unchanged: {found.files} files"
         if found.chain:
             yield f"it follows {', '.join(found.chain)}, unchanged"
         yield f"digest: {found.digest}"
         return
-    yield f"{found.release} is NOT what was made"
+    yield f"{found.release} has CHANGED since it was made"
     for problem in found.problems[:SHOWN]:
         yield f"  {problem.kind:<15}{one_line(problem.file)}: {one_line(problem.message)}"
     if len(found.problems) > SHOWN:
         yield f"  and {len(found.problems) - SHOWN} more; --json lists them all"
-    yield "fetch it again from where it was published, or make a new release; never repair one"
+    yield "download it again from its source, or make a new release; never repair one"

@@ -67,7 +67,7 @@ def _record_lines(shown: ReviewPage) -> Iterator[str]:
     if more := len(shown.recorded.new[PAGE:]):
         yield f"and {more} more"
     if shown.recorded.unchanged:
-        yield f"{shown.recorded.unchanged} were decided so already"
+        yield f"{shown.recorded.unchanged} already had this decision"
 
 
 def _page_lines(shown: ReviewPage) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _count_lines(shown: ReviewPage) -> Iterator[str]:
     )
     listed = {each.sample for each in shown.review.samples}
     if others := [key for key in shown.review.remarks if key not in listed]:
-        yield f"{len(others)} samples with notes have no new text: --json has their notes"
+        yield f"{len(others)} samples with notes have no new text; --json shows their notes"
 
 
 def _next_lines(shown: ReviewPage) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _next_lines(shown: ReviewPage) -> Iterator[str]:
         following = ("--page", str(shown.page + 1))
         yield f"next page: {command('review', place, *shown.filters, *following)}"
     elif shown.page > shown.pages:
-        yield f"it has no such page; the first: {command('review', place, *shown.filters)}"
+        yield f"this page does not exist; first page: {command('review', place, *shown.filters)}"
     if shown.review.open:
         yield f"decide:    {command('review', place, '--by', 'NAME', '--approve', 'ID')}"
         yield f"in bulk:   {command('review', place, '--csv', 'FILE')}, then --from-csv FILE"
@@ -164,7 +164,7 @@ PlaceArgument = Annotated[
         metavar="RELEASE_OR_RUN",
         file_okay=False,
         show_default=False,
-        help="The run's directory, or that of a release that was made of it.",
+        help="The directory of a run, or of a release made from it.",
     ),
 ]
 
@@ -195,37 +195,37 @@ def review(
     ] = None,
     rest: Annotated[
         Literal["approve", "reject"] | None,
-        typer.Option("--all", help="What to say of all others that are shown and open."),
+        typer.Option("--all", help="Decision for all other open samples that are shown."),
     ] = None,
     from_csv: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", dir_okay=False, help="A sheet whose `decision` column is filled in."
+            metavar="FILE", dir_okay=False, help="A sheet with a completed `decision` column."
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who decides; goes with every decision.")
+        str | None, typer.Option(metavar="NAME", help="Who decides; recorded with every decision.")
     ] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="A remark on the decisions.")] = "",
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="REASON", help="Only samples listed for nothing but this; repeatable."
+            metavar="REASON", help="Only samples listed for this reason alone; repeatable."
         ),
     ] = None,
     with_decided: Annotated[
-        bool, typer.Option("--decided", help="Show those that are decided too.")
+        bool, typer.Option("--decided", help="Also show decided samples.")
     ] = False,
     page: Annotated[
         int, typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help=f"{PAGE} samples a page.")
     ] = 1,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write the list as a sheet to fill in."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Write the list to a sheet to fill in."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write the list as a page to read."),
+        typer.Option(metavar="FILE", dir_okay=False, help="Write the list to an HTML page."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -267,7 +267,7 @@ def _refuse_conflicts(said: _ReviewOptions) -> None:
     """Refuse the name or the remark of a decision that is none."""
     if (said.by or said.note) and not said.anything:
         raise UsageError(
-            "nothing is decided",
+            "no decision was given",
             where="--by" if said.by else "--note",
             hint="add --approve ID, --reject ID, --all approve|reject or --from-csv FILE",
         )
@@ -293,7 +293,7 @@ class _Filter:
         for reason in only:
             if reason not in REASONS:
                 raise UsageError(
-                    f"there is no reason {reason!r}", where="--only", hint=", ".join(REASONS)
+                    f"{reason!r} is not a reason", where="--only", hint=", ".join(REASONS)
                 )
         return cls(frozenset(only), with_decided)
 

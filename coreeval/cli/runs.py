@@ -27,16 +27,16 @@ _MOST_KEPT = 20
 def list_runs(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Only runs of this benchmark.")
+        str | None, typer.Option("--name", metavar="NAME", help="Show only runs of this benchmark.")
     ] = None,
     status: Annotated[
         str | None,
         typer.Option(
-            "--status", metavar="STATE", help=f"Only those that are {', '.join(_STATES)}."
+            "--status", metavar="STATE", help=f"Show only runs in this state: {', '.join(_STATES)}."
         ),
     ] = None,
     tag: Annotated[
-        str | None, typer.Option("--tag", metavar="TAG", help="Only runs with this tag.")
+        str | None, typer.Option("--tag", metavar="TAG", help="Show only runs with this tag.")
     ] = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
@@ -55,11 +55,11 @@ def list_runs(
 @runs.command("tag")
 def tag_run(
     run: RunArgument,
-    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="What to add.")],
-    remove: Annotated[bool, typer.Option("--remove", help="Take the tags away instead.")] = False,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags to add.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the tags instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give a run tags, by which the list can be filtered."""
+    """Add tags to a run, to filter the list by."""
     from coreeval.runs.manifest import read_manifest
     from coreeval.runs.names import change_tags
     from coreeval.tools.workspace import RunFiles
@@ -74,10 +74,10 @@ def tag_run(
 @runs.command("delete")
 def delete_run(
     run: RunArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the files of a run. Answers of models stay in the workspace: see coreeval calls gc."""
+    """Delete a run's files. Model answers stay in the workspace: see coreeval calls gc."""
     from coreeval.runs.folder import delete_run_files, read_deletable
     from coreeval.runs.names import short_id
     from coreeval.tools.files import hold_lock
@@ -86,7 +86,7 @@ def delete_run(
     running = RunLocked(
         "the run is running",
         where=str(run),
-        hint="wait for it, or stop it with Ctrl-C where it works",
+        hint="wait for it, or stop it with Ctrl-C in its terminal",
     )
     with hold_lock(folder / "run.lock", running):
         if not yes:
@@ -103,7 +103,7 @@ def delete_run(
 def _deletion_lines(run: Path, kept: Sequence[Path]) -> Iterator[str]:
     yield f"deleted: {brief(run)}" if not kept else f"deleted: the run's files in {brief(run)}"
     if kept:
-        yield "kept, as they are not the run's:"
+        yield "kept, because they are not part of the run:"
         yield from (f"  {one_line(str(brief(path)))}" for path in kept[:_MOST_KEPT])
     if len(kept) > _MOST_KEPT:
         yield f"  and {len(kept) - _MOST_KEPT:,} more"
@@ -112,7 +112,10 @@ def _deletion_lines(run: Path, kept: Sequence[Path]) -> Iterator[str]:
 def _confirm(run: Path, as_json: bool) -> None:
     """Ask whether to delete a run; raise an error if the answer is no, or nobody can be asked."""
     if as_json or not sys.stdin.isatty():
-        raise UsageError("this deletes a run, and nobody is there to agree", hint="give --yes")
+        raise UsageError(
+            "this deletes a run and needs confirmation, but the session is not interactive",
+            hint="give --yes",
+        )
     typer.confirm(f"Delete {brief(run)} {_describe_loss(run)}?", abort=True, err=True)
 
 
@@ -132,9 +135,9 @@ def _workspace(chosen: Path | None) -> "Workspace":
     here = Workspace(chosen) if chosen else workspace_for(Path.cwd())
     if not here.root.is_dir():
         raise RunStateError(
-            "there are no runs here",
+            "no runs found",
             where=str(here.root),
-            hint="go to the folder of your config, or name the workspace: --workspace DIR",
+            hint="change to the folder of your config, or give --workspace DIR",
         )
     return here
 
@@ -177,7 +180,7 @@ def _is_wanted(row: Document, name: str | None, status: str | None, tag: str | N
 def _run_lines(document: Document) -> Iterator[str]:
     rows = document["runs"]
     if not rows:
-        yield f"no such runs in {one_line(document['workspace'])}"
+        yield f"no matching runs in {one_line(document['workspace'])}"
         return
     columns = (
         texts("id", 8),
@@ -190,7 +193,7 @@ def _run_lines(document: Document) -> Iterator[str]:
         texts("tags", gap=2),
     )
     yield from text_lines(Table(columns, [_cells(row) for row in rows]))
-    yield f"look at one: {command('status', rows[0]['id'])}"
+    yield f"show one: {command('status', rows[0]['id'])}"
 
 
 def _cells(row: Document) -> Row:

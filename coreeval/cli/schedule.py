@@ -36,10 +36,10 @@ AcceptedOption = Annotated[
     typer.Option(
         "--accepted",
         metavar="DIGEST",
-        help="Hooks and endpoints as `schedule install` accepted them elsewhere; repeatable.",
+        help="Digest of hooks and endpoints accepted elsewhere by `schedule install`; repeatable.",
     ),
 ]
-schedule = typer.Typer(name="schedule", help="Renew benchmarks when their configs say so.")
+schedule = typer.Typer(name="schedule", help="Renew benchmarks on a schedule.")
 ConfigsArgument = Annotated[
     list[Path],
     typer.Argument(metavar="CONFIG...", help="YAML configs with a schedule.", show_default=False),
@@ -50,16 +50,16 @@ ConfigsArgument = Annotated[
 def due(
     configs: ConfigsArgument,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Do nothing; show the next five times.")
+        bool, typer.Option("--explain", help="Show the next five times; do nothing.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing where there was nothing to do.")
+        bool, typer.Option("--quiet", help="Print nothing if nothing was due.")
     ] = False,
     trust_endpoints: TrustOption = False,
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: refresh or resume, release, tell. A second call finds nothing to do."""
+    """Do what is due: refresh or resume, release, notify. A second call does nothing."""
     from coreeval.schedule.due import IDLE_ENDINGS
     from coreeval.schedule.due import run_due as work
 
@@ -102,8 +102,8 @@ def run(
     accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stay in the foreground and do what falls due, until SIGINT or SIGTERM. For containers."""
-    otherwise = "let cron call: coreeval schedule due"
+    """Run in the foreground and do what is due, until SIGINT or SIGTERM. Suits containers."""
+    otherwise = "alternatively, run from cron: coreeval schedule due"
     with require_extra("scheduler", "coreeval schedule run", otherwise=otherwise):
         from coreeval.schedule.daemon import run_schedules
     from coreeval.schedule.plan import open_plan
@@ -112,7 +112,7 @@ def run(
     for config in configs:
         with open_plan(config) as plan:
             hands.consent(plan)
-    note("looking after schedules; Ctrl-C or SIGTERM ends it")
+    note("running schedules; stop with Ctrl-C or SIGTERM")
     code = 0
     for done in run_schedules(configs, hands):
         show_results([done], as_json)
@@ -124,14 +124,16 @@ def run(
 @schedule.command("install")
 def install(
     configs: ConfigsArgument,
-    cron: Annotated[bool, typer.Option("--cron", help="A line in your crontab.")] = False,
+    cron: Annotated[bool, typer.Option("--cron", help="Add a line to your crontab.")] = False,
     systemd: Annotated[
-        bool, typer.Option("--systemd", help="A service and a timer of your own user.")
+        bool, typer.Option("--systemd", help="Write a user service and timer.")
     ] = False,
     github: Annotated[
-        bool, typer.Option("--github", help="A workflow in the config's repository.")
+        bool, typer.Option("--github", help="Write a workflow to the config's repository.")
     ] = False,
-    print_only: Annotated[bool, typer.Option("--print", help="Print it; write nothing.")] = False,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Print the unit; write nothing.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace other units of the same name.")
     ] = False,
@@ -140,12 +142,12 @@ def install(
         bool,
         typer.Option(
             "--accept-hooks",
-            help="Accept the hooks as they are; alone, this writes no unit.",
+            help="Accept the current hooks; on its own, writes no unit.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have cron, systemd or GitHub look whether anything is due."""
+    """Let cron, systemd or GitHub Actions check for due work."""
     from coreeval.schedule.install import ScheduleGroup, find_future_root, make_units
     from coreeval.schedule.plan import open_plan, refuse_duplicates
     from coreeval.schedule.write_units import write_units
@@ -162,7 +164,7 @@ def install(
         units = make_units(looks, way, root=future) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
     if future:
-        note(f"no git repository contains the config yet: this is for one in {future}")
+        note(f"the config is not in a git repository yet; this assumes one in {future}")
     if not print_only:
         for other in write_units(units, force=force, crontab_copy=looks.crontab_copy):
             note(f"replaced another unit of this name: {one_line(other)}")
@@ -182,7 +184,7 @@ def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) ->
         return None
     if cron + systemd + github != 1:
         raise UsageError(
-            "say who is to look whether anything is due",
+            "no scheduler was given",
             where="coreeval schedule install",
             hint="give one of --cron, --systemd, --github",
         )
@@ -271,7 +273,7 @@ def _result_lines(done: "ScheduleResult") -> Iterator[str]:
     yield from control_lines(done.control)
     if done.missed:
         most = " or more" if done.missed == MOST_MISSED else ""
-        yield f"  before it, missed: {done.missed}{most}; this release is for all"
+        yield f"  missed before: {done.missed}{most}; this release covers them all"
     yield from _message_lines(done)
 
 
@@ -279,7 +281,9 @@ def _message_lines(done: "ScheduleResult") -> Iterator[str]:
     if done.note and done.ending not in ("held", "clock_back"):  # whose words have it
         yield f"  {one_line(done.note)}"
     for told in done.told:
-        how = f"not told ({told.tries} tries): {told.problem}" if told.problem else "told"
+        how = (
+            f"notification failed ({told.tries} tries): {told.problem}" if told.problem else "told"
+        )
         yield f"  {how}: {told.hook}"
 
 
@@ -290,21 +294,21 @@ def _describe_ending(done: "ScheduleResult") -> str:
 
 
 def _describe_idle(done: "ScheduleResult", version: str) -> str:
-    there = f"{version} is there already: {brief(Path(done.release))}"
+    there = f"{version} already exists: {brief(Path(done.release))}"
     return there if version else "nothing is due"
 
 
 _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
     "nothing": _describe_idle,
-    "held": lambda done, _: f"at work already: {done.note}",
-    "clock_back": lambda done, _: f"nothing was done: {done.note}",
+    "held": lambda done, _: f"already running: {done.note}",
+    "clock_back": lambda done, _: f"did nothing: {done.note}",
     "released": lambda done, version: f"{version} is released: {brief(Path(done.release))}",
     "gate": lambda done, version: f"{version} waits: " + "\n".join(_error_lines(done)),
     "waiting": lambda done, version: (
-        f"{version} waits for batches; the next look collects what has come for {done.run}"
+        f"{version} waits for batches; the next check collects the results for {done.run}"
     ),
     "interrupted": lambda done, version: (
-        f"{version} was stopped; the next look goes on with {done.run}"
+        f"{version} was stopped; the next check resumes {done.run}"
     ),
 }
 
@@ -312,7 +316,7 @@ _ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
 def _error_lines(done: "ScheduleResult") -> Iterator[str]:
     """Yield the errors in the usual form: what, where, what to do."""
     trouble = done.trouble
-    assert trouble is not None, "only such endings are told so"
+    assert trouble is not None, "unexpected result of a schedule"
     named = done.ending == "failed" and done.period
     yield f"{done.name} {named.version}: {trouble.message}" if named else trouble.message
     yield f"  where: {trouble.where or done.config}"
@@ -377,7 +381,7 @@ def unit_lines(document: Document) -> Iterator[str]:
     for hook in document["accepted"]["hooks"]:
         yield f"accepted: {hook}"
     for digest in () if document["way"] else document["accepted"]["digests"]:
-        yield f"on a machine without this record: coreeval schedule due --accepted {digest}"
+        yield f"on another machine: coreeval schedule due --accepted {digest}"
     for place, text in document["units"].items():
         if document["written"]:
             yield f"wrote {place}"
@@ -388,13 +392,13 @@ def unit_lines(document: Document) -> Iterator[str]:
 
 
 _NEXT: dict[str, Callable[[str], list[str]]] = {
-    "cron": lambda unit: [f"see it with: crontab -l   (the line ends in # {unit})"],
+    "cron": lambda unit: [f"check with: crontab -l   (the line ends in # {unit})"],
     "systemd": lambda unit: [
         "next: systemctl --user daemon-reload",
         f"      systemctl --user enable --now {unit}.timer",
-        "      loginctl enable-linger    # it also runs while you are not logged in",
+        "      loginctl enable-linger    # also run while you are logged out",
     ],
     "github": lambda unit: [
-        "next: commit it, and set the secrets that it names in the repository's settings",
+        "next: commit it, and add the secrets that it names in the repository settings",
     ],
 }

@@ -45,13 +45,16 @@ WATCH_EVERY_S = 2.0
 def status(
     run: RunArgument = LATEST_RUN,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show it again and again until nobody works on the run.")
+        bool, typer.Option("--watch", help="Keep refreshing the status until the run stops.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how far a run is, what failed, what holds it up."""
     if watch and as_json:
-        raise UsageError("--watch is for people", hint="with --json, ask again and again")
+        raise UsageError(
+            "--watch cannot be combined with --json",
+            hint="with --json, run the command repeatedly",
+        )
     from coreeval.runs.status import explain_run_faults, read_status
 
     with explain_run_faults(run):
@@ -169,7 +172,7 @@ def _life(now: "RunStatus") -> Iterator[str]:
         yield f"started {now.created_at}, ended {now.ended_at}"
     elif sign:
         who = f"process {sign.pid} on {sign.host}"
-        yield f"last sign of life {format_span(sign.age_s)} ago, from {who}"
+        yield f"last activity {format_span(sign.age_s)} ago, from {who}"
     if pulse:
         share = f" {pulse.done}/{pulse.total}" if pulse.total else ""
         yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
@@ -179,7 +182,7 @@ def _life(now: "RunStatus") -> Iterator[str]:
     yield from _cache_lines(now.cache_use)
     if now.stalled and pulse:
         yield f"{format_idle_time(now.idle_s)}; what it waits for:"
-        yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["nothing that is known"])
+        yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["unknown"])
 
 
 def _cache_lines(used: "Sequence[CacheUse]") -> Iterator[str]:

@@ -228,7 +228,7 @@ def _extract_lines(did: Document, _: EvidenceById) -> Iterator[str]:
 
 def _original_label_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     if failed := did.get("batch_failed"):
-        yield from wrap_text(f"labelled alone, because the call for its batch failed: {failed}")
+        yield from wrap_text(f"labelled individually, because the batch call failed: {failed}")
 
 
 def _reword_lines(did: Document, _: EvidenceById) -> Iterator[str]:
@@ -256,7 +256,7 @@ def _replace_lines(did: Document, evidence: EvidenceById) -> Iterator[str]:
         for key in statement.get("evidence_ids", ()):
             yield from wrap_text(f"  in {_format_source(evidence.get(key))}")
     for new in plan.get("replacements", ()):
-        before = f", in place of {_format_change(new['before'])}" if new["before"] else " (added)"
+        before = f", replacing {_format_change(new['before'])}" if new["before"] else " (added)"
         yield from wrap_text(f"new fact: {_format_change(new['after'])}{before}")
     for old in plan.get("delete", ()):
         yield from wrap_text(f"to go: {old['span']!r}: {old['why']}")
@@ -315,7 +315,7 @@ def _fact_lines(facts: "Iterable[ReplacedFact]", evidence: EvidenceById) -> Iter
     for fact in facts:
         before = f"{_format_triple(fact.before)} -> " if fact.before else "added: "
         yield from wrap_text(f"fact: {before}{_format_triple(fact.after)}")
-        yield from wrap_text(f"      as the news has it: {fact.quote!r}")
+        yield from wrap_text(f"      in the news: {fact.quote!r}")
         if fact.evidence_id not in told:
             item = evidence.get(fact.evidence_id)
             yield from wrap_text(f"source: {_format_headline(item)}")
@@ -330,5 +330,5 @@ def _format_triple(triple: "Triple") -> str:
 def _freshness_lines(freshness: "Freshness | None") -> Iterator[str]:
     """Yield the targets for which the sources are new."""
     for target, after in freshness.after_cutoff.items() if freshness else ():
-        words = "cutoff not known" if after is None else f"{'after' if after else 'not after'} it"
+        words = "cutoff unknown" if after is None else f"{'after' if after else 'not after'} it"
         yield from wrap_text(f"cutoff of {target}: the sources are {words}")

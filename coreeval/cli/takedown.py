@@ -19,19 +19,22 @@ if TYPE_CHECKING:
 
 def takedown(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Who asks to be forgotten.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help="The person who asks to be forgotten.", show_default=False
+        ),
     ],
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[PATHS]...",
-            help="Besides the workspace: sheets, runs, news stores or folders of them.",
+            help="Other places to search: sheets, runs, news stores or folders of them.",
             show_default=False,
         ),
     ] = None,
     alias: Annotated[
         list[str] | None,
-        typer.Option("--alias", metavar="NAME", help="Another name of theirs; repeatable."),
+        typer.Option("--alias", metavar="NAME", help="Another name of the person; repeatable."),
     ] = None,
     listed: Annotated[
         Path | None,
@@ -39,15 +42,15 @@ def takedown(
             "--list",
             metavar="FILE",
             dir_okay=False,
-            help="The list that they are put on; else takedown.txt in the workspace, which all "
-            "its runs and releases respect.",
+            help="The takedown list to add the person to; by default takedown.txt in the "
+            "workspace, which applies to all its runs and releases.",
         ),
     ] = None,
     workspace: WorkspaceOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say where they are named.")
+        bool, typer.Option("--dry-run", help="Show where the person is named; change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete what is kept of somebody who asks to be forgotten."""
@@ -88,9 +91,9 @@ def _workspace(given: Path | None) -> "Workspace":
 def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
     if not workspace.root.is_dir() and not given:
         raise UsageError(
-            "there is no workspace here",
+            "no workspace found",
             where=str(workspace.root),
-            hint="name it with --workspace DIR: the folder .coreeval beside the config",
+            hint="give --workspace DIR (usually .coreeval next to the config)",
         )
 
 
@@ -119,12 +122,13 @@ def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool
     """
     if as_json or not sys.stdin.isatty():
         raise UsageError(
-            "this deletes what is kept of somebody for good, and nobody is there to agree",
+            "this permanently deletes somebody's data and needs confirmation, but the session is "
+            "not interactive",
             where="coreeval takedown",
-            hint="look with --dry-run, then give --yes",
+            hint="preview with --dry-run, then confirm with --yes",
         )
     note("\n".join(place_lines(place_rows(found))))
-    return typer.confirm(f"Delete what is kept of {', '.join(names)} for good?", err=True)
+    return typer.confirm(f"Delete what is kept of {', '.join(names)} permanently?", err=True)
 
 
 _DONE = {"blanked": "blanked", "deleted": "deleted", "reopened": "open again"}
@@ -182,18 +186,16 @@ def takedown_lines(document: Document) -> Iterator[str]:
     places, left, done = document["places"], document["left"], document["done"]
     names = ", ".join(document["names"])
     if not places:
-        yield f"nothing that is kept here names {names}" + (
-            ", but for what is left" if left else ""
-        )
+        yield f"nothing stored here names {names}" + (", except what is left" if left else "")
     else:
         yield f"{'taken out' if done else 'would be taken out'}: {names}"
         yield from place_lines(places)
     if left:
-        yield "left as it is, and names them:"
+        yield "left unchanged, and names them:"
         yield from place_lines(left)
         yield from (f"  to do: {to_do}" for to_do in dict.fromkeys(row["to_do"] for row in left))
     if document["resume"]:
-        yield "runs whose results are no more what they were; what is open is asked anew:"
+        yield "runs whose results have changed; open samples will be redone:"
         yield from (f"  {each}" for each in document["resume"])
     listed = "on the list" if document["listed"] else "not on the list yet"
     yield f"{listed}: {brief(Path(document['list']))}"

@@ -45,50 +45,60 @@ SHOWN = 50
 """Default number of samples in the readable list."""
 
 SampleArgument = Annotated[
-    str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; all, if absent.")
+    str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; lists all samples if absent.")
 ]
 OutcomeOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="OUTCOME", help="List those that ended so, or `pending`; repeatable."),
+    typer.Option(
+        metavar="OUTCOME", help="List samples with this outcome, or `pending`; repeatable."
+    ),
 ]
 LabelOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="List those with this label.")
+    str | None, typer.Option(metavar="NAME", help="List samples with this label.")
 ]
 AttemptsOption = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="List those of N attempts or more."),
+    typer.Option(
+        metavar="N", min=1, max=LARGEST_COUNT, help="List samples with at least N attempts."
+    ),
 ]
 CostOption = Annotated[
     float | None,
     typer.Option(
-        metavar="USD", min=0.0, max=LARGEST_COUNT, help="List those that cost it or more."
+        metavar="USD", min=0.0, max=LARGEST_COUNT, help="List samples that cost at least this much."
     ),
 ]
 CauseOption = Annotated[
-    str | None, typer.Option(metavar="CAUSE", help="List those that were left for this cause.")
+    str | None, typer.Option(metavar="CAUSE", help="List samples rejected for this cause.")
 ]
 TextOption = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="List those with it in the id, a text or the reason."),
+    typer.Option(
+        metavar="TEXT", help="List samples with this text in the id, a text or the reason."
+    ),
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(metavar="MODEL", help="List those that it answered, or answered as below."),
+    typer.Option(
+        metavar="MODEL", help="List samples that this target answered, or answered as given below."
+    ),
 ]
 RightOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="ARM", help="List those that a target got right there; repeatable."),
+    typer.Option(
+        metavar="ARM", help="List samples that a target got right on this arm; repeatable."
+    ),
 ]
 WrongOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="ARM", help="List those that the same target got wrong there."),
+    typer.Option(metavar="ARM", help="List samples that the same target got wrong on this arm."),
 ]
 SortOption = Annotated[
     str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
 ]
-DescendingOption = Annotated[bool, typer.Option("--desc", help="The most or the last first.")]
+DescendingOption = Annotated[bool, typer.Option("--desc", help="Sort in descending order.")]
 OffsetOption = Annotated[
-    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Leave out the first N.")
+    int, typer.Option(metavar="N", min=0, max=LARGEST_COUNT, help="Skip the first N.")
 ]
 LimitOption = Annotated[
     int | None,
@@ -96,7 +106,7 @@ LimitOption = Annotated[
         metavar="N",
         min=1,
         max=LARGEST_COUNT,
-        help=f"At most so many; {SHOWN}, or all with --json[l].",
+        help=f"Maximum number to list; {SHOWN} by default, all with --json[l].",
     ),
 ]
 CallsOption = Annotated[
@@ -107,11 +117,12 @@ LinesOption = Annotated[
     typer.Option(
         "--jsonl",
         metavar="FILE",
-        help="Write the story of each, a line of JSON, into a file or to stdout (-).",
+        help="Write the history of each sample as a line of JSON, to a file or stdout (-).",
     ),
 ]
 HideOption = Annotated[
-    bool, typer.Option("--hide-texts", help="Lengths and hashes for texts, prompts, answers.")
+    bool,
+    typer.Option("--hide-texts", help="Replace texts, prompts and answers by lengths and hashes."),
 ]
 
 
@@ -150,9 +161,9 @@ def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Ite
     yield from text_lines(Table(columns, cells))
     last = offset + len(rows)
     if last < total or offset:
-        more = f"; the next: --offset {last}" if last < total else ""
+        more = f"; next page: --offset {last}" if last < total else ""
         yield f"{offset + 1} to {last} of {total}{more}"
-    yield f"one in detail: {command('trace', run, ids[0])}"
+    yield f"details of one: {command('trace', run, ids[0])}"
     yield from offline_lines(listing["offline_roles"])
 
 
@@ -164,8 +175,8 @@ def _answered_arms(rows: Sequence[Document]) -> "list[Arm]":
 
 def _empty_line(total: int, filtered: bool) -> str:
     if total:
-        return f"there are no more than {total}"
-    return "no sample is like that" if filtered else "no sample has ended yet"
+        return f"there are only {total}"
+    return "no sample matches" if filtered else "no sample has ended yet"
 
 
 def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
@@ -179,7 +190,7 @@ def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool
         document = {"file": str(path), "stories": number}
         show(document, as_json, lambda: f"{number} stories: {brief(path)}")
     elif as_json:
-        raise UsageError("--json and --jsonl - both write to stdout", hint="leave out one of them")
+        raise UsageError("--json and --jsonl - both write to stdout", hint="omit one of them")
     else:
         _write_lines(stories, sys.stdout)
 
@@ -189,9 +200,7 @@ def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
         with path.open("w", encoding="utf-8") as file:
             return _write_lines(stories, file)
     except OSError as error:
-        raise UsageError(
-            f"this file cannot be written: {error.strerror}", where=str(path)
-        ) from None
+        raise UsageError(f"cannot write this file: {error.strerror}", where=str(path)) from None
 
 
 def _write_lines(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:
@@ -257,9 +266,13 @@ def trace(
 def _check_options(sample: str | None, given: Mapping[str, object], hide_texts: bool) -> None:
     if sample is not None and given:
         option = _FILTERS[next(iter(given))]
-        raise UsageError(f"{option} is for the list of samples", hint="leave out SAMPLE or it")
+        raise UsageError(
+            f"{option} applies only to the list of samples", hint="omit it, or omit SAMPLE"
+        )
     if hide_texts and "text" in given:
-        raise UsageError("--text searches what --hide-texts hides", hint="leave out one of them")
+        raise UsageError(
+            "--text would search texts that --hide-texts hides", hint="omit one of them"
+        )
 
 
 def _parse_sort(name: str) -> "SampleSort":
@@ -288,8 +301,8 @@ def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
         _require_known("arm", arm, ARMS)
         if how == "wrong" and arm in given.get("right", ()):
             raise UsageError(
-                f"no answer to the {arm} text is both right and wrong",
-                hint=f"leave out --right {arm} or --wrong {arm}",
+                f"an answer to the {arm} text cannot be both right and wrong",
+                hint=f"omit --right {arm} or --wrong {arm}",
             )
     asked = [_SYNONYMS.get(name, name) for name in given.get("outcomes", ())]
     for name in asked:

@@ -133,10 +133,10 @@ def _check_benchmark(setup: "Setup") -> Document:
     if rows["bad"] <= rows["good"]:
         return check
     error = DatasetError(
-        f"{rows['bad']} of {rows.total()} rows are no samples of the task {setup.task.name}",
+        f"{rows['bad']} of {rows.total()} rows are not samples of the task {setup.task.name}",
         where=setup.config.dataset.path,
-        hint="see whether dataset.format, dataset.columns and the labels of the task fit the file; "
-        "coreeval refresh would take only the other rows",
+        hint="check that dataset.format, dataset.columns and the task's labels match the file; "
+        "coreeval refresh would use only the other rows",
     )
     return {**check, "ok": False, "error": error.as_dict()}
 
@@ -161,7 +161,7 @@ def _benchmark(setup: "Setup", rows: Counter[str]) -> list[str]:
     rows.update(good=good, bad=bad)
     remark = counts_note(setup.config.dataset, good + bad)
     counts = f"{good} samples, {bad} bad rows"
-    few = [f"warning: bad rows: {bad}; a run takes the others"] * (0 < bad <= good)
+    few = [f"warning: bad rows: {bad}; a run uses the others"] * (0 < bad <= good)
     return [counts, *traits.describe(), *shown, *more, *few, *([remark] if remark else [])]
 
 
@@ -210,7 +210,7 @@ def _endpoints(config: "Config", path: Path) -> list[str]:
     ]
 
 
-_NOT_TRUSTED = "not sent yet; a run asks first, or takes --trust-endpoints"
+_NOT_TRUSTED = "not used before; a run asks for confirmation, or accepts --trust-endpoints"
 
 
 def _models(setup: "Setup", config: Path) -> list[str]:
@@ -252,7 +252,9 @@ def _telemetry(setup: "Setup") -> list[str]:
     url, content = check_telemetry(setup.config), setup.config.telemetry.content
     if url is None:
         return []
-    return [f"spans go to {redact_url(url)}, {'with' if content else 'without'} texts and prompts"]
+    return [
+        f"spans are sent to {redact_url(url)}, {'with' if content else 'without'} texts and prompts"
+    ]
 
 
 def _gates(config: "Config", path: Path) -> list[str]:
@@ -272,9 +274,9 @@ def _pcr(setup: "Setup") -> list[str]:
     check_splits(setup)
     most, split = max_train_items(setup.config, None), setup.config.pcr_train_split
     if not most:
-        return ["no target to compare: name some under models.targets"]
+        return ["no targets: name some under models.targets"]
     there = sum(1 for _ in islice(iter_train_rows(setup), most))
-    return [f"{there} items are drawn of the split {split!r} and reworded"]
+    return [f"{there} items of the split {split!r} are drawn and reworded"]
 
 
 def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
@@ -300,7 +302,7 @@ def _words(document: Document, run: str) -> Iterator[str]:
         line.startswith("warning: ") for each in document["checks"] for line in each["found"]
     )
     if document["ok"]:
-        held = f"it can run; warnings: {warned}" if warned else "everything holds"
+        held = f"ready to run; warnings: {warned}" if warned else "everything holds"
         yield f"{held}; next: {run}"
     else:
         yield "not ready: see the lines marked NOT"

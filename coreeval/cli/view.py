@@ -25,21 +25,21 @@ def view(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Directories of runs; all of the workspace here, if absent.",
+            help="Directories of runs; by default, all in this workspace.",
             show_default=False,
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = PORT,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but loopback asks for a token.")
+        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
     ] = "127.0.0.1",
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser, only print the address.")
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
     hide_texts: Annotated[
         bool,
         typer.Option(
-            "--hide-texts", help="Show lengths and hashes for texts, prompts and answers."
+            "--hide-texts", help="Replace texts, prompts and answers by lengths and hashes."
         ),
     ] = False,
     bundle: Annotated[
@@ -47,7 +47,7 @@ def view(
         typer.Option(
             metavar="FOLDER",
             file_okay=False,
-            help="Write the pages of one run or release as files that any browser opens.",
+            help="Write the pages of one run or release to files that any browser can open.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -91,7 +91,7 @@ def _write_bundle(places: list[Path], folder: Path, hide_texts: bool, as_json: b
 
     if len(places) != 1:
         raise UsageError(
-            "a bundle is of one run or release",
+            "a bundle contains one run or release",
             where="--bundle",
             hint=f"coreeval view RUN --bundle {folder}",
         )
@@ -116,7 +116,7 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
     """Return the workspace to show if no run is named.
 
     Raises:
-        RunStateError: a directory is not a run, or there is no workspace here.
+        RunStateError: a directory is not a run, or no workspace found.
     """
     from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, workspace_for
@@ -130,9 +130,9 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
     workspace = workspace_for(Path.cwd())
     if not workspace.root.is_dir():
         raise RunStateError(
-            "there are no runs here",
+            "no runs found",
             where=str(workspace.root),
-            hint="go to the folder of your config, name a run, or make one: coreeval demo",
+            hint="change to the folder of your config, name a run, or make one: coreeval demo",
         )
     return workspace
 

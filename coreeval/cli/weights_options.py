@@ -17,23 +17,26 @@ WeightsOption = Annotated[
         help="hf:FOLDER, hf:FILE.gguf or hf:package:NAME; with --hub, hf:OWNER/NAME@REVISION.",
     ),
 ]
-SeedsOption = Annotated[int, typer.Option(min=1, max=100, help="How often each is trained.")]
+SeedsOption = Annotated[
+    int, typer.Option(min=1, max=100, help="Number of training runs with different seeds.")
+]
 FullOption = Annotated[bool, typer.Option("--full", help="Train all weights, not adapters (LoRA).")]
 EpochsOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT)]
 LearningRateOption = Annotated[float, typer.Option(min=1e-8, max=1.0)]
-BatchOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Texts at a time.")]
-RankOption = Annotated[int, typer.Option(min=1, max=4096, help="Of the adapters.")]
+BatchOption = Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Batch size.")]
+RankOption = Annotated[int, typer.Option(min=1, max=4096, help="Rank of the adapters.")]
 DeviceOption = Annotated[
-    str, typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; else a GPU if any.")
+    str,
+    typer.Option(metavar="NAME", help="cpu, cuda:0, cuda:1, …; by default a GPU, if available."),
 ]
 HubOption = Annotated[
-    bool, typer.Option("--hub", help="Fetch the weights from Hugging Face if need be.")
+    bool, typer.Option("--hub", help="Download the weights from Hugging Face if needed.")
 ]
 PlotOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
+    Path | None, typer.Option(metavar="FILE", help="Plot the result as .svg or .png.")
 ]
 DryTrainingOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be trained and how long; do nothing.")
+    bool, typer.Option("--dry-run", help="Estimate the training and its time; do nothing.")
 ]
 
 
@@ -53,5 +56,9 @@ def time_line(times: dict[str, Any]) -> str:
     from coreeval.tools.formatting import format_expected_time
 
     low, expected, high = (format_expected_time(times[key]) for key in ("low", "seconds", "high"))
-    basis = "measured on those done" if times.get("measured") else "a guess before the first"
+    basis = (
+        "measured on completed ones"
+        if times.get("measured")
+        else ("a guess until the first is done")
+    )
     return f"time:     {expected} ({low} to {high}; {basis})"

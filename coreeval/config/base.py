@@ -37,8 +37,8 @@ def _check_split(name: str) -> str:
     if not is_split_name(name):
         raise ValueError(
             f"a split is named by letters, digits and underscores, at most {MOST_SPLIT_LETTERS}, "
-            "and not `all`: files of releases have this name; rename the benchmark's file, or give "
-            "dataset.path the file itself"
+            "and not `all`: release files are named after splits; rename the benchmark's file, "
+            "or set dataset.path to the file itself"
         )
     return name
 

@@ -19,8 +19,8 @@ from coreeval.errors import ConfigError
 
 HIDDEN = "***"
 _HINT = (
-    "put it into an environment variable or into .env beside the config: the key of a model into "
-    "the variable that api_key_env names, the address of a webhook into that of webhook_env"
+    "put it in an environment variable or in .env next to the config: a model's key in the "
+    "variable named by api_key_env, a webhook's address in the one named by webhook_env"
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _ALWAYS = re.compile(

@@ -49,7 +49,7 @@ def _parse_moment(stated: object) -> datetime:
     try:
         return datetime.fromisoformat(str(stated))
     except ValueError:
-        raise ValueError(f"{stated!r} is no date, such as 2026-03-15 or 2026-03") from None
+        raise ValueError(f"{stated!r} is not a date such as 2026-03-15 or 2026-03") from None
 
 
 DateText = Annotated[str, BeforeValidator(_normalize_date)]
@@ -106,5 +106,5 @@ def parse_age(stated: str) -> Age:
     """
     found = _AGE.fullmatch(stated)
     if found is None:
-        raise ValueError(f"{stated!r} is no age, such as 90d (days), 12w (weeks) or 6m (months)")
+        raise ValueError(f"{stated!r} is not an age such as 90d (days), 12w (weeks) or 6m (months)")
     return Age.model_validate({"count": int(found[1]), "unit": found[2]})

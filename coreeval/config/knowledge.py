@@ -30,7 +30,7 @@ def _check_endpoint(url: str) -> str:
     """Return the URL of a gateway if a token may be sent there; the error repeats no secrets."""
     parts = split_address(url)
     if "@" in parts.netloc or parts.query:
-        raise ValueError("a URL must not hold a password or a query")
+        raise ValueError("a URL must not contain a password or a query")
     if parts.scheme != "https" and not (
         parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
     ):
@@ -84,7 +84,7 @@ def _check_contact(contact: str) -> str:
     """Return an address by which hosts can reach whoever fetches their pages."""
     plain = contact.isascii() and contact.isprintable() and len(contact) <= 200
     if not plain or not re.fullmatch(r"https?://[^\s()]+\.[^\s()]+|[^\s@()]+@[^\s@()]+", contact):
-        raise ValueError("an address of yours: https://example.org/about or name@example.org")
+        raise ValueError("your contact address: https://example.org/about or name@example.org")
     return contact
 
 
@@ -118,7 +118,9 @@ class ArticlesConfig(Section):
     @model_validator(mode="after")
     def _check_fetch(self) -> Self:
         if self.fetch and not self.contact:
-            raise ValueError("fetch: true needs contact, a web or mail address that hosts are told")
+            raise ValueError(
+                "fetch: true needs contact, a web or email address that hosts will see"
+            )
         return self
 
 

@@ -49,7 +49,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
         )
     if is_series_config(raw):
         raise ConfigError(
-            "this config asks targets about series alone: there is nothing to refresh",
+            "this config only asks targets about series: there is nothing to refresh",
             where=where,
             hint=f"{SeriesConfig.command} {path}",
         )
@@ -66,7 +66,7 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
     raw, where = read_with_overrides(path, overrides)
     if not is_item_config(raw) and raw.keys() & RUN_KEYS:
         raise ConfigError(
-            "this config is of a run: it has a task or knowledge, and no benchmark of items",
+            "this config is for a run: it has a task or knowledge, but no benchmark of items",
             where=where,
             hint=f"coreeval refresh {path}; for PCR of items name a dataset.format of "
             f"{', '.join(ITEM_FORMATS)}",
@@ -127,13 +127,13 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
         raw = parse_yaml(read_text(path))
     except FileNotFoundError:
         raise ConfigError(
-            "there is no such config file",
+            "config file not found",
             where=str(path),
             hint=f"write one with: {written_by}",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"the config cannot be read: {describe_unreadable(error)}",
+            f"cannot read the config: {describe_unreadable(error)}",
             where=str(path),
             hint=UNREADABLE_HINT,
         ) from None

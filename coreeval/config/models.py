@@ -32,7 +32,7 @@ def split_address(url: str) -> SplitResult:
         possible = False
     if not possible:
         raise ValueError(
-            "no machine can have this host or port; an address is like http://127.0.0.1:8000/v1"
+            "this host or port is not valid; an address looks like http://127.0.0.1:8000/v1"
         )
     return parts
 
@@ -41,7 +41,7 @@ def _check_plain_url(url: str) -> str:
     """Raise an error if a URL may contain secrets; the message must not repeat it."""
     parts = split_address(url)
     if "@" in parts.netloc or parts.query:
-        raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
+        raise ValueError("a URL must not contain a password or a query; see api_key_env for keys")
     return url
 
 
@@ -67,19 +67,19 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 _RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
     "name the model in `model`": ("model", "model_name", "model_id", "models"),
-    "what is asked is written by the roles (coreeval docs prompts)": (
+    "the roles write the prompts (coreeval docs prompts)": (
         *("messages", "input", "prompt", "contents"),
         *("system", "instructions", "system_instruction"),
     ),
-    "set `max_tokens` of the model, which the budget counts with": (
+    "set the model's `max_tokens`, which the budget uses": (
         *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
         *("max_tokens_to_sample", "max_length", "num_predict"),
     ),
-    "the budget pays for one answer to a request": (
+    "the budget assumes one answer per request": (
         *("n", "best_of", "candidate_count", "num_return_sequences", "num_generations"),
     ),
-    "answers are read whole": ("stream", "streaming", "stream_options"),
-    "set `structured` of the model": (
+    "answers are not streamed": ("stream", "streaming", "stream_options"),
+    "set the model's `structured": (
         *("tools", "tool_choice", "functions", "function_call", "mcp_servers"),
         *("response_format", "response_schema", "response_mime_type"),
     ),
@@ -254,7 +254,7 @@ def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
 def require_tested_target(targets: Sequence[TargetConfig]) -> None:
     """Raise an error if all targets are references: there would be none to compare with them."""
     if targets and all(target.role == "reference" for target in targets):
-        raise ValueError("targets has references only: at least one needs `role: target`")
+        raise ValueError("targets contains only references: at least one needs `role: target`")
 
 
 class ModelsConfig(Section):

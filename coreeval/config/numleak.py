@@ -35,7 +35,7 @@ class LeakConfig(Section):
         for name in ("early", "scrambled"):
             if 0 < getattr(self, name) < LEAST_CONTROL_DATES:
                 raise ValueError(
-                    f"{name} is 0 or at least {LEAST_CONTROL_DATES}: no interval comes of fewer"
+                    f"{name} is 0 or at least {LEAST_CONTROL_DATES}: fewer give no interval"
                 )
         return self
 
@@ -62,9 +62,9 @@ class InstructionConfig(Section):
     @model_validator(mode="after")
     def _check_text(self) -> Self:
         if self.text is not None and self.file is not None:
-            raise ValueError(f"{self.name!r} has a text and a file: leave one of them out")
+            raise ValueError(f"{self.name!r} has both a text and a file: remove one")
         if self.text is not None and not self.text.strip():
-            raise ValueError(f"the text of {self.name!r} is empty: it would be no instruction")
+            raise ValueError(f"the text of {self.name!r} is empty, so it is not an instruction")
         return self
 
     @property
@@ -111,9 +111,11 @@ class DefencesConfig(Section):
             raise ValueError("a second_judge needs a judge before it")
         for judge in (self.judge, self.second_judge):
             if judge and judge.is_rule_based and judge.model != "offline":
-                raise ValueError(f"{judge.model!r} is no judge: name a model, or offline")
+                raise ValueError(f"{judge.model!r} is not a judge: name a model, or offline")
         if self.judge and self.second_judge and self.judge.model == self.second_judge.model:
-            raise ValueError(f"both judges are {self.judge.model}: scores are kept by that name")
+            raise ValueError(
+                f"both judges are {self.judge.model}, but scores are stored by judge name"
+            )
         return self
 
     def resolve(self, at: Callable[[str], str]) -> Self:
@@ -152,11 +154,11 @@ def _check_instruction_names(
             raise ValueError(f"{key} has {one.name!r} more than once")
         if one.is_built_in and one.name not in built_in:
             raise ValueError(
-                f"{key}: there is no built-in {one.name!r}; there are {', '.join(built_in)}; one's "
-                "own has a text or a file"
+                f"{key}: there is no built-in {one.name!r}; there are {', '.join(built_in)}; your "
+                "own needs a text or a file"
             )
         if not one.is_built_in and one.name in built_in:
-            raise ValueError(f"{key}: {one.name!r} is built in: give your own another name")
+            raise ValueError(f"{key}: {one.name!r} is built in: choose another name")
 
 
 Probe = Literal[
@@ -179,7 +181,9 @@ def _check_period_end(said: object) -> object:
     if said is None:
         return None
     if not _PERIOD_END.fullmatch(text):
-        raise ValueError(f"{text!r} is no year, month or day, such as 2015, 2015-03 or 2015-03-31")
+        raise ValueError(
+            f"{text!r} is not a year, month or day such as 2015, 2015-03 or 2015-03-31"
+        )
     return date.fromisoformat(text).isoformat() if len(text) > len("2015-03") else text
 
 
@@ -197,7 +201,7 @@ class PeriodConfig(Section):
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         if self.first_day > self.last_day:
-            raise ValueError(f"it runs backwards: from {self.start} to {self.end}")
+            raise ValueError(f"the period ends before it starts: from {self.start} to {self.end}")
         return self
 
     @property
@@ -260,7 +264,7 @@ class NumleakConfig(Section):
     @model_validator(mode="after")
     def _require_value_probe(self) -> Self:
         if "value" not in self.probes:
-            raise ValueError("probes must have 'value': all others are held against it")
+            raise ValueError("probes must include 'value', because all others are compared with it")
         return self
 
     def resolve(self, at: Callable[[str], str]) -> Self:

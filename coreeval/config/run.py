@@ -65,7 +65,7 @@ class DatasetConfig(Section):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.target == "all" and self.format != "tweeteval":
-            raise ValueError("target: all is for format: tweeteval; here name the one target")
+            raise ValueError("target: all is only for format: tweeteval; name one target")
         return self
 
 
@@ -187,9 +187,9 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _check_arms(self) -> Self:
         if self.batch and self.has_workers:
-            raise ValueError(f"batch: batches are sent by one process; remove {self.workers_key}")
+            raise ValueError(f"batch: only one process sends batches; remove {self.workers_key}")
         if "updated" not in self.arms or len(set(self.arms)) < len(self.arms):
-            raise ValueError("arms: it is [semantic, updated] or [updated], which a refresh writes")
+            raise ValueError("arms: must be [semantic, updated] or [updated]")
         if self.on_reject == "semantic" and "semantic" not in self.arms:
             raise ValueError("on_reject: semantic needs semantic among arms")
         return self
@@ -305,7 +305,7 @@ class Config(Section):
         known |= {model.model for model in asked}
         for name in self.run.batch.models if self.run.batch else ():
             if name not in known:
-                raise ValueError(f"run.batch.models: {name!r} is no model of this config")
+                raise ValueError(f"run.batch.models: {name!r} is not a model in this config")
         return self
 
     @model_validator(mode="after")

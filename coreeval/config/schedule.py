@@ -23,10 +23,10 @@ from coreeval.config.models import VariableName
 CRON_FIELDS = {
     "minute": "0-59",
     "hour": "0-23",
-    "day-of-month": "1-31 and in one of the months, or L for the last",
+    "day-of-month": "1-31 and within one of the months, or L for the last day",
     "month": "1-12 or JAN-DEC",
-    "day-of-week": "0-7 or SUN-SAT; 0 and 7 are Sunday, and a range goes upwards, so that Friday "
-    "to Sunday is 5-7",
+    "day-of-week": "0-7 or SUN-SAT; 0 and 7 are Sunday, and ranges go upwards, so Friday to "
+    "Sunday is 5-7",
 }
 
 
@@ -114,7 +114,7 @@ def parse_cron(expression: str, timezone: str) -> Cron:
     """Parse a cron expression and the name of a time zone.
 
     Raises:
-        ValueError: one of them is not valid, or the expression never falls due.
+        ValueError: one of them is not valid, or the expression never occurs.
     """
     count = len(expression.split())
     if count != len(CRON_FIELDS):
@@ -128,7 +128,7 @@ def parse_cron(expression: str, timezone: str) -> Cron:
     except CronSimError as error:
         raise ValueError(_explain_cron_error(expression, str(error))) from None
     if never:
-        raise ValueError(f"{expression!r} never falls due")
+        raise ValueError(f"{expression!r} never occurs")
     return cron
 
 
@@ -136,7 +136,7 @@ def _explain_cron_error(expression: str, said: str) -> str:
     """Return which field is wrong and which values it may have."""
     name = said.removeprefix("Bad ")
     if name not in CRON_FIELDS:
-        return f"{expression!r} is no cron expression: {said}"
+        return f"{expression!r} is not a cron expression: {said}"
     part = expression.split()[list(CRON_FIELDS).index(name)]
     return f"{expression!r}: {part!r} is no {name} ({CRON_FIELDS[name]})"
 
@@ -200,14 +200,15 @@ def check_version_pattern(cron: Cron, pattern: str) -> None:
     wrong = next((version for version in versions if not is_version(version)), None)
     if wrong is not None:
         raise ValueError(
-            f"{pattern!r} gives {wrong!r}, which is no version: up to 64 letters, digits and "
-            ". _ + -, the first a letter or a digit"
+            f"{pattern!r} gives {wrong!r}, which is not a version: up to 64 letters, digits and . "
+            "_ + -, the first a letter or a digit"
         )
     if twice := find_version_clash(cron, pattern):
         first, second, version = twice
         raise ValueError(
-            f"{pattern!r} gives {version!r} to two times of {cron.expression!r}, {first} and "
-            f"{second}: leave it out, or say more in it (%Y-%m-%d is a day, %H%M%z a time)"
+            f"{pattern!r} gives {version!r} to two times of {cron.expression!r}, namely {first} "
+            f"and {second}: leave it out, or make it more specific (%Y-%m-%d is a day, %H%M%z a "
+            "time)"
         )
 
 
@@ -288,7 +289,7 @@ class HookConfig(Section):
     @model_validator(mode="after")
     def _check_destination(self) -> Self:
         if (self.command is None) == (self.webhook_env is None):
-            raise ValueError("a hook is a command or a webhook_env, one of both")
+            raise ValueError("a hook needs either a command or a webhook_env")
         return self
 
     @property

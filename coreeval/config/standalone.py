@@ -46,8 +46,8 @@ class ItemModelsConfig(Section):
         embedded = [target.model for target in self.targets if target.is_embedded]
         if embedded:
             raise ValueError(
-                f"{embedded[0]} cannot be asked: it is a small classifier of labelled samples, and "
-                "items want an answer in words; coreeval evaluate RUN asks it"
+                f"{embedded[0]} cannot be asked: it is a small classifier of labelled samples, "
+                "but items need a text answer; use coreeval evaluate RUN"
             )
         if self.rewriter and self.rewriter.is_rule_based:
             raise ValueError(
@@ -85,7 +85,7 @@ class ItemPcrConfig(Section):
     @model_validator(mode="after")
     def _check_modification(self) -> Self:
         if self.modified and self.modification:
-            raise ValueError("modified items are recorded or made: give modified or modification")
+            raise ValueError("give either modified (recorded items) or modification")
         return self
 
 
@@ -174,9 +174,9 @@ def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
     """
     if config.detect.numleak is None:
         hint = "detect: {numleak: {series: [fama-french]}}"
-        raise ConfigError("detect.numleak is missing: which series?", where=where, hint=hint)
+        raise ConfigError("detect.numleak is missing: name a series", where=where, hint=hint)
     if not config.models.targets:
-        raise ConfigError("models.targets is empty: whom to ask?", where=where)
+        raise ConfigError("models.targets is empty: name a target", where=where)
     shared = config.run.model_dump(include=set(StandaloneRunConfig.model_fields))
     return SeriesConfig(
         name=config.name,

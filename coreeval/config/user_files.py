@@ -28,9 +28,7 @@ MOST_VALUES = 200_000
 (own choice)."""
 MOST_DIGITS = 400
 """The most characters of a number; the largest float has 309 digits."""
-YAML_HINT = (
-    "correct this line; a text that YAML takes for something else belongs in quotation marks"
-)
+YAML_HINT = "correct this line; put text that YAML would misread in quotation marks"
 """How a user can fix a `YamlError`."""
 _MOST_PROBLEM_LENGTH = 200
 """The most characters of a problem, which may quote the text."""
@@ -99,7 +97,7 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
     return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
 
 
-UNREADABLE_HINT = "give a text file that you may read, saved as UTF-8"
+UNREADABLE_HINT = "give a readable text file, saved as UTF-8"
 
 
 def describe_unreadable(error: OSError | UnicodeDecodeError) -> str:
@@ -127,7 +125,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     try:
         return yaml.load(text, Loader=_BoundedLoader)
     except (ValueError, OverflowError) as error:  # PyYAML's, of escapes and directives
-        raise YamlError(f"it cannot be read: {error}") from None
+        raise YamlError(f"cannot read it: {error}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context).split())
@@ -164,17 +162,17 @@ class _BoundedLoader(yaml.SafeLoader):
 
     def _count(self, node: yaml.Node, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent) and _NO_TEXT.search(event.value):
-            raise _yaml_error("a text holds half a character or the character NUL", event)
+            raise _yaml_error("a text contains an incomplete character or the character NUL", event)
         if isinstance(event, yaml.AliasEvent):
             size = self._sizes.get(id(node))
             if size is None:
-                raise _yaml_error(f"the alias *{event.anchor} stands inside its own value", event)
+                raise _yaml_error(f"the alias *{event.anchor} occurs inside its own value", event)
         else:
             size = self._sizes[id(node)] = 1 + sum(
                 self._sizes[id(one)] for one in _child_nodes(node)
             )
         if size > MOST_VALUES:
-            raise _yaml_error(f"the document stands for more than {MOST_VALUES:,} values", event)
+            raise _yaml_error(f"the document expands to more than {MOST_VALUES:,} values", event)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
         """Build a value; report an impossible value as an error on its line."""

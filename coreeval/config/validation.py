@@ -32,7 +32,7 @@ def explain_validation_error(
 ) -> ConfigError:
     """Return one message for all mistakes in a file; the page `docs` describes its keys."""
     mistakes = list(_find_mistakes(error, model))
-    general = f"{docs} has every key and its values"
+    general = f"{docs} lists every key and its values"
     if len(mistakes) == 1:
         (only,) = mistakes
         return ConfigError(only.message, where=where, hint=only.hint or general)

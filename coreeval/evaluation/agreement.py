@@ -109,8 +109,8 @@ def compare_targets(
             )
             for each, (excess, p), adjusted in zip(some, tested, fair, strict=True)
         ),
-        note="each target is compared with the others, which are taken to remember nothing: where "
-        "most do, none stands out",
+        note="each target is compared with the others, which are assumed to remember nothing: if "
+        "most do remember, none stands out",
     )
 
 

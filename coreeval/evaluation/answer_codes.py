@@ -89,7 +89,8 @@ def code_answers(
     for key, label in gold.items():
         if ("answered", label) not in codes:
             raise RunCorrupt(
-                f"run.db holds a label that is none of the task: {label!r} of {key!r}", hint=REPAIR
+                f"run.db contains a label that is not in the task: {label!r} of {key!r}",
+                hint=REPAIR,
             )
     due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
     for target, said in answers:

@@ -146,7 +146,7 @@ def _find_obstacle(item: Item, answer: str) -> str:
     if len(item.options) < 2:
         return "it has no options"
     if answer and answer not in item.options:
-        return f"the output {answer!r} is none of the option letters"
+        return f"the output {answer!r} is not one of the option letters"
     if any(_REFERS.search(text) for text in item.options.values()):
         return "an option speaks of others by their place"
     return ""

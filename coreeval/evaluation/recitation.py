@@ -350,12 +350,12 @@ def _judge(
     arm = next((arm for arm in TWINS if arm in twins and twins[arm].items >= FEWEST_ITEMS), None)
     recites = arm is not None and twins[arm].p_value <= ALPHA
     if asked and not recites and tried < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it tried to go on with {tried} of {asked} originals"
+        return "refusing", f"it tried to continue {tried} of {asked} originals"
     if arm is None or not (recites or tried >= FEWEST_ITEMS):
         most = max((found.items for found in twins.values()), default=0)
         return "too_few", (
-            f"{min(most, tried)} texts have {2 * FEWEST_WORDS} words, a twin and answers; "
-            f"{FEWEST_ITEMS} are needed"
+            f"{min(most, tried)} texts have {2 * FEWEST_WORDS} words, a twin and answers; at "
+            f"least {FEWEST_ITEMS} are needed"
         )
     found = twins[arm]
     counts = (

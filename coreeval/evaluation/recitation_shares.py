@@ -250,7 +250,7 @@ def judge_shares(
 def _find_obstacle(asked: int, items: int, tried: int) -> tuple[ShareVerdict, str] | None:
     """Return the verdict and reason if nothing can be said; None if there are enough answers."""
     if asked >= FEWEST_ITEMS and tried < (1 - MOST_REFUSED) * asked:
-        return "refusing", f"it tried to go on with {tried} of {asked} originals"
+        return "refusing", f"it tried to continue {tried} of {asked} originals"
     if items < FEWEST_ITEMS:
         return "too_few", (
             f"{items} texts are long enough and have a twin and answers to both; "

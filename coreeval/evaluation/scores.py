@@ -78,10 +78,11 @@ ARM_DEFINITIONS = {
     "template: Wilson score interval; a difference: expanded percentile interval (Hesterberg 2015)",
     "difference": "second arm minus first on the samples both have (negative: the score drops), "
     "without those that either was refused for",
-    "unparsed": "answers that are no label of the task: wrong, and no class of the F1",
+    "unparsed": "answers that are not a label of the task: counted as wrong, and not as a class "
+    "of the F1",
     "truncated": "answers cut off at the length limit: wrong, and no class of the F1",
     "refused": "questions that the target or its endpoint declined: in no score, counted here",
-    "n": "samples with an answer that is no refusal, to one template at least",
+    "n": "samples with at least one answer that is not a refusal",
     "ranking": "rank correlation of the targets' macro-F1 on original and updated, each target on "
     "the samples that it answered in both; n counts targets",
 }

@@ -118,7 +118,7 @@ class BatchCollector:
         if state.phase == "ended":
             return await self._collect(batch, known, state)
         if state.phase == "lost":
-            return await self._give_up(batch, state, "the provider does not know it any more")
+            return await self._give_up(batch, state, "the provider no longer knows it")
         wanted = await asyncio.to_thread(self._batches.requests_of, batch)
         if state.is_queue_full and await self._sender.put_off(batch, wanted, state.problem):
             await self._end(batch, state, "refused", state.problem)
@@ -128,8 +128,8 @@ class BatchCollector:
         raise ModelUnusable(
             f"{batch.model}: the provider refused a batch: {state.problem or state.status}",
             where=batch.endpoint,
-            hint="nothing of it was billed; correct the config, wait until other batches of the "
-            "account have ended, or ask without batches: --live",
+            hint="nothing was billed; correct the config, wait until the account's other batches "
+            "end, or send calls without batches: --live",
         )
 
     async def _wait_longer(self, batch: Batch, state: BatchState) -> bool:
@@ -145,8 +145,10 @@ class BatchCollector:
             return await self._cancel(batch)
         if batch.id not in self._batching.told_slow:
             self._batching.told_slow.add(batch.id)
-            note = f"{batch.model}: the provider does not end the batch {batch.provider_id}, which "
-            note += "is cancelled; what it answers may be billed, so that nothing of it is asked "
+            note = (
+                f"{batch.model}: the provider has not ended the batch {batch.provider_id}, which "
+            )
+            note += "was cancelled; its answers may be billed, so its calls are not sent "
             self._run.tell(self._run.stage, note=f"{note}again before it has ended")
         return False
 
@@ -156,7 +158,7 @@ class BatchCollector:
         await self._batches.put_back(batch, wanted, reason=reason, is_billed=True)
         told = f"{batch.model}: the batch {batch.provider_id} is lost: {reason}"
         await self._end(batch, replace(state, input_file="", result_files=()), "lost", told)
-        self._run.tell(self._run.stage, note=f"{told}; its calls are asked again")
+        self._run.tell(self._run.stage, note=f"{told}; its calls will be sent again")
         return True
 
     async def _collect(self, batch: Batch, known: BatchModel, state: BatchState) -> bool:
@@ -187,7 +189,7 @@ class BatchCollector:
 
     async def _note_unreadable(self, batch: Batch, state: BatchState, failure: CallFailure) -> bool:
         """Note that results cannot be read; return whether they were given up."""
-        note = f"{batch.model}: the results of a batch cannot be read: {failure.message}"
+        note = f"{batch.model}: cannot read the results of a batch: {failure.message}"
         self._run.tell(self._run.stage, note=note)
         now = self._run.now()
         if not batch.unreadable_at:
@@ -243,7 +245,10 @@ class BatchCollector:
             failure = error
         batch = await commit()
         if unknown and failure is None and not batch.unreadable_at:
-            told = f"{batch.model}: {unknown} results of a batch answer no question, or one twice"
+            told = (
+                f"{batch.model}: {unknown} results of a batch match no question, or one "
+                "already answered"
+            )
             self._run.tell(self._run.stage, note=told)
         return batch, failure
 

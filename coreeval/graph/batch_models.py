@@ -39,7 +39,7 @@ class BatchModel:
     def to_error(self, failure: CallFailure) -> CoreEvalError:
         """Return the error of a failure that ends the run."""
         if self.folder:
-            hint = "see to the folder, then resume; run.batch.files names it"
+            hint = "check the folder (run.batch.files), then resume"
             return RunError(failure.message, where=self.folder, hint=hint)
         endpoint = self.model.identity.endpoint
         final = to_final_error(
@@ -53,7 +53,7 @@ class BatchModel:
         return ModelUnusable(
             f"{self.model.name}: its batches cannot be used: {failure.message}",
             where=endpoint,
-            hint="resume later; what was answered is kept",
+            hint="resume later; answers are kept",
         )
 
 
@@ -101,7 +101,7 @@ class BatchModels:
         batches = found and self._open_endpoint(found[0], folder)
         if found is None or batches is None:
             raise ModelUnusable(
-                f"a batch of {about.model} is open, and the config does not name this model",
+                f"a batch of {about.model} is open, but the config does not name this model",
                 where=about.endpoint,
                 hint="put it back into the config, or start a new run",
             )

@@ -131,16 +131,18 @@ class _Rounds:
         left = waiting + sum(each.total for each in opened)
         calls = await asyncio.to_thread(batches.count_calls)
         if waiting and left <= batching.config.live_below * (calls + left):
-            self._run.tell(self._run.stage, note=f"{waiting} calls are left: they are asked live")
+            self._run.tell(
+                self._run.stage, note=f"{waiting} calls remain: they are sent individually"
+            )
             batching.live = True
             return True
         if await self._sender.send(lengths, hold_small=bool(opened)):
             return True
         if not batches.open_batches():
             raise RunError(
-                "questions wait for a batch, and there is none",
+                "questions are waiting for a batch, but there is none",
                 where=str(self._run.workspace.calls),
-                hint="coreeval resume RUN --live asks them without batches",
+                hint="coreeval resume RUN --live sends them without batches",
             )
         return await self._wait_or_leave()
 
@@ -163,8 +165,8 @@ class _Rounds:
         calls = sum(each.total for each in opened)
         told = (
             f"{len(opened)} open batches with {calls} calls did not end within "
-            f"{format_span(LIVE_PATIENCE_S)}: what they answer may be billed, so that nothing of "
-            "it is asked again yet. Later: coreeval resume RUN --live, or --live --wait to stay"
+            f"{format_span(LIVE_PATIENCE_S)}: their answers may be billed, so nothing is sent "
+            "again yet. Later, run coreeval resume RUN --live, or --live --wait to wait"
         )
         self._run.tell(self._run.stage, note=told)
         self._leave()

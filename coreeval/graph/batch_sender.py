@@ -154,9 +154,9 @@ class BatchSender:
         await self._batches.update(batch, {"state": "refused", "problem": problem, **status})
         if batch.model not in self._batching.told_full:
             self._batching.told_full.add(batch.model)
-            note = f"{batch.model}: the provider takes no more for now: {problem}"
+            note = f"{batch.model}: the provider accepts no more for now: {problem}"
             how = "in smaller batches, one after the other" if is_full else "later"
-            self._run.tell(self._run.stage, note=f"{note}; what is left waits and is sent {how}")
+            self._run.tell(self._run.stage, note=f"{note}; the rest waits and is sent {how}")
         return (is_full and batch.total > 1) or self._has_open(batch)
 
     def _tell_full_price(self, known: BatchModel) -> None:
@@ -168,7 +168,7 @@ class BatchSender:
             and name not in self._batching.at_full_price
         ):
             self._batching.at_full_price.add(name)
-            note = f"{name}: its price for batches is not known; they count at its full price"
+            note = f"{name}: its batch price is unknown; batches count at full price"
             self._run.tell(self._run.stage, note=note)
 
     def _read_queue(
@@ -202,7 +202,7 @@ class BatchSender:
             f"the budget of {budget:.4f} USD does not cover the next call of {queue.model} in a "
             f"batch, which may cost {most:.4f}",
             where="run.budget_usd",
-            hint="give a larger one (--budget USD): what was answered is kept",
+            hint="give a larger one (--budget USD); answers are kept",
         )
 
     async def _create(
@@ -236,15 +236,16 @@ class BatchSender:
         await self._batches.update(batch, {"state": "refused", "problem": failure.message})
         if has_none:
             self._batching.without_batches.add(batch.endpoint)
-            told = f"{batch.model}: {failure.message}; it is asked live, at full price"
+            told = f"{batch.model}: {failure.message}; it is sent individually, at full price"
             self._run.tell(self._run.stage, note=told)
             return "unsupported"
         if failure.kind == "unsupported":
             raise ModelUnusable(
-                f"{batch.model}: the provider has batches, and none can be made: {failure.message}",
+                f"{batch.model}: the provider supports batches, but none can be created: "
+                f"{failure.message}",
                 where=batch.endpoint,
-                hint=f"see whether the account, project and region of {known.key_env} have them, "
-                "then resume; resume RUN --live asks what is left at full price",
+                hint=f"check that the account, project and region of {known.key_env} support "
+                "them, then resume; resume RUN --live sends the rest at full price",
             )
         raise known.to_error(failure)
 
@@ -331,7 +332,7 @@ class BatchSender:
         except CallFailure as failure:
             if not failure.retryable:
                 raise known.to_error(failure) from None
-            told = f"{batch.model}: it is not known yet whether a batch was sent: {failure.message}"
+            told = f"{batch.model}: it is unknown whether a batch was sent: {failure.message}"
             self._run.tell(self._run.stage, note=told)
             return "unknown"
         if found is None:

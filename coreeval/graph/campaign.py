@@ -129,10 +129,10 @@ class ModelConnection:
     def error_for_unanswered(self, left: int, total: int, *, where: str) -> RunError:
         """Return the error for a model that left questions without an answer."""
         return RunError(
-            f"{self.model} left {left} of {total} questions without an answer; "
-            f"the first: {self.failures[0]}",
+            f"{self.model} left {left} of {total} questions unanswered; the first: "
+            f"{self.failures[0]}",
             where=where,
-            hint="see to its endpoint; what was answered is kept",
+            hint="check its endpoint; answers are kept",
         )
 
 
@@ -283,9 +283,10 @@ class CampaignPlan:
     """The lock that is held meanwhile, in the folder of the answers."""
 
 
-_RESUME_HINT = "then the same command goes on"
+_RESUME_HINT = "then run the same command to continue"
 _STOP_PROGRESS = Progress(
-    stage="stopping", note="waiting for the answers in flight; once more stops at once"
+    stage="stopping",
+    note="waiting for the answers in flight; press Ctrl-C again to stop immediately",
 )
 
 
@@ -302,7 +303,9 @@ def run_campaign(
     """
     plan.lock.parent.mkdir(parents=True, exist_ok=True)
     where = str(plan.lock.parent)
-    taken = RunLocked("another process asks for this config", where=where, hint="wait for it")
+    taken = RunLocked(
+        "another process is asking questions for this config", where=where, hint="wait for it"
+    )
     with hold_lock(plan.lock, taken), explain_stop(plan.source):
         return asyncio.run(_run_with_signals(plan, ask, watch))
 
@@ -321,7 +324,7 @@ def explain_stop(where: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise Interrupted(
-            "stopped: what was answered is kept and not asked again",
+            "stopped: answers are kept and not requested again",
             where=str(where),
             hint=_RESUME_HINT,
         ) from None

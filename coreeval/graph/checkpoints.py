@@ -244,7 +244,7 @@ async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
     names = {row[0] for row in tables}
     if names and not names & {"checkpoints", "writes"}:
         raise RunCorrupt(
-            "checkpoints.db is a database of another program, and nothing was written into it",
+            "checkpoints.db belongs to another program; nothing was written to it",
             where=str(path),
             hint="move it away, then resume the run",
         )
@@ -259,7 +259,7 @@ def report_damage(path: Path) -> Iterator[None]:
         raise RunError(
             f"checkpoints.db cannot be used: {error}",
             where=str(path),
-            hint="see to the disk",
+            hint="check the disk",
         ) from None
     except DatabaseError as error:
         raise RunCorrupt(
@@ -267,7 +267,7 @@ def report_damage(path: Path) -> Iterator[None]:
         ) from None
     except InvalidCheckpointRow as error:
         raise RunCorrupt(
-            f"checkpoints.db holds a row that CoreEval did not write, and it was not read: {error}",
+            f"checkpoints.db contains a row that CoreEval did not write; it was not read: {error}",
             where=str(path),
             hint=_DELETE,
         ) from None

@@ -62,6 +62,6 @@ def describe_excess(stage: str, found: CostForecast, spend: Spend) -> str:
     return (
         f"the stage {stage} will have cost about {found.usd:.2f} USD at its end "
         f"({found.low_usd:.2f} to {found.high_usd:.2f}), more than the budget of "
-        f"{spend.budget_usd or 0.0:.2f} USD: the run will stop before; what is answered is kept, "
-        "and coreeval resume RUN --budget USD goes on"
+        f"{spend.budget_usd or 0.0:.2f} USD: the run will stop before exceeding it; answers are "
+        "kept, and coreeval resume RUN --budget USD continues"
     )

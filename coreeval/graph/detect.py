@@ -91,7 +91,7 @@ def plan_detection(
     Raises:
         RunStateError: there is no run.
         RunCorrupt: the detector's earlier document, which the answers would join, is damaged.
-        ConfigError: the run has no such target, or none that answers in words.
+        ConfigError: the run has no such target, or none that answers in text.
     """
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
     read_document(files, detector)
@@ -99,15 +99,15 @@ def plan_detection(
     for name in targets:
         if name not in able:
             raise ConfigError(
-                f"the run has no target {name!r} that answers in words",
+                f"the run has no target {name!r} that answers in text",
                 where="--target",
-                hint=f"it has {', '.join(able) or 'none'}; another one is added by "
+                hint=f"it has {', '.join(able) or 'none'}; add another with "
                 f"{command('evaluate', files.root)} --target NAME",
             )
     chosen = [able[name] for name in dict.fromkeys(targets)] or list(able.values())
     if not chosen:
         raise ConfigError(
-            "the run has no target that answers in words",
+            "the run has no target that answers in text",
             where="models.targets",
             hint=f"add one: {command('evaluate', files.root)} --target provider:name",
         )

@@ -266,7 +266,7 @@ def require_doses(doses: Sequence[int], *, untrained: bool) -> tuple[int, ...]:
     """
     if untrained and doses:
         raise UsageError(
-            "a model that is not trained has no dose",
+            "an untrained model has no dose",
             where="--untrained",
             hint="leave out --dose, or --untrained",
         )

@@ -16,7 +16,7 @@ def refuse_uncounted_embeddings(config: AnyConfig) -> None:
     name = remote_embeddings(config)
     if name and config.run.budget_usd is not None and not config.run.allow_unpriced:
         raise ConfigError(
-            f"the budget cannot be kept: what embeddings by {name} cost is not counted",
+            f"the budget cannot be enforced: the cost of embeddings by {name} is not counted",
             where="run.budget_usd",
             hint="name embeddings on this machine (minilm), or use --allow-unpriced "
             "(run.allow_unpriced: true), which does not count them",
@@ -31,7 +31,4 @@ def list_embedding_notes(config: AnyConfig, texts: str) -> Iterator[str]:
         texts: Which texts are sent, and how many, as the end of a sentence.
     """
     if name := remote_embeddings(config):
-        yield (
-            f"embeddings by {name} are in none of these figures, and no budget counts them: it is "
-            f"sent {texts}"
-        )
+        yield (f"these figures and the budget exclude embeddings by {name}, which is sent {texts}")

@@ -108,7 +108,7 @@ def _refuse_other(target: TargetConfig, known: TargetConfig) -> None:
         raise ConfigError(
             f"the run has a target {target.model!r} with other settings",
             where="--target",
-            hint="its answers are kept by its name; start another run to ask it differently",
+            hint="answers are stored by target name; start another run to use other settings",
         )
 
 
@@ -120,7 +120,7 @@ def refuse_open(store: RunStore, files: RunFiles) -> None:
     """
     if store.pending() or not store.total():
         raise RunStateError(
-            "the run has not come to its end: its arms are not complete",
+            "the run is unfinished: its arms are incomplete",
             where=str(files.root),
             hint=f"first: {command('resume', files.root)}",
         )

@@ -110,7 +110,7 @@ def _hold_store(run: RunContext) -> None:
     """Keep other machines from working on a run in PostgreSQL.
 
     Raises:
-        RunLocked: another process works on it.
+        RunLocked: another process is using it.
     """
     try:
         run.store.hold()
@@ -124,9 +124,9 @@ def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalEr
     if isinstance(error, CoreEvalError):
         return error
     return RunError(
-        f"a file of the run cannot be used: {error.strerror or error}",
+        f"cannot use a file of the run: {error.strerror or error}",
         where=str(error.filename or files.root),
-        hint="see to the disk",
+        hint="check the disk",
     )
 
 
@@ -245,7 +245,7 @@ def _limit_time(run: RunContext) -> Iterator[None]:
     error = RunError(
         f"the run took longer than {seconds:g} s",
         where="run.timeout_s",
-        hint="what was answered is kept",
+        hint="answers are kept",
     )
     alarm = asyncio.get_running_loop().call_later(seconds, run.stop.fail, error)
     try:
@@ -255,7 +255,9 @@ def _limit_time(run: RunContext) -> Iterator[None]:
 
 
 def _tell_stopping(run: RunContext) -> None:
-    run.tell("stopping", note="finishing the steps in flight; once more stops at once")
+    run.tell(
+        "stopping", note="finishing the steps in flight; press Ctrl-C again to stop immediately"
+    )
 
 
 def _close_stopped(run: RunContext, status: Status) -> Manifest:

@@ -205,7 +205,7 @@ def _choose_arms(asked: Sequence[Arm], there: set[Arm]) -> list[Arm]:
     if missing or len(chosen) < 2:
         lacks = f"no {' and no '.join(missing)} arm" if missing else "only originals"
         raise UsageError(
-            f"the run has {lacks}: there is nothing to compare a leak of the originals with",
+            f"the run has {lacks}, so there is nothing to compare a leak of the originals with",
             where="--arm",
             hint=f"it has {', '.join(sorted(there)) or 'no texts'}; a control arm needs "
             "run.control_window",

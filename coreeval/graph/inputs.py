@@ -102,11 +102,11 @@ def _refuse_english_backends(setup: Setup) -> None:
     remote = [name for name in setup.config.knowledge.backends if name != "local"]
     if remote and language != ENGLISH:
         raise ConfigError(
-            f"{' and '.join(remote)} search English news only, and the benchmark is in "
+            f"{' and '.join(remote)} search only English news, but the benchmark is in "
             f"{LANGUAGES[language]}",
             where="knowledge.backends",
-            hint="backends: [local], with a store that was synced with --languages "
-            f"{language} and a feed that has the language, such as gal",
+            hint=f"backends: [local], with a store synced with --languages {language} and a feed "
+            "in that language, such as gal",
         )
 
 

@@ -54,8 +54,8 @@ def describe_sample_limit(config: Config) -> list[str]:
             dear.setdefault(model.model, (most, []))[1].append(role)
     return [
         f"{SAMPLE_LIMIT_KEY}: one answer of {model} ({', '.join(roles)}) may cost {most:.4f} USD, "
-        f"more than {limit:.4f}: a sample may fail after it; a larger limit or fewer max_tokens "
-        "rule that out"
+        f"more than {limit:.4f}: a sample may then fail; a larger limit or lower max_tokens "
+        "prevents this"
         for model, (most, roles) in dear.items()
     ]
 
@@ -80,11 +80,11 @@ def check_money(
         price = find_price(model, prices)
         if price is None and not config.run.allow_unpriced:
             raise ConfigError(
-                f"the {what} cannot be kept: the price of {model.model} is not known",
+                f"the {what} cannot be enforced: the price of {model.model} is unknown",
                 where=key,
-                hint=f"{_suggest_prices(model.model, prices)}give it a price in the config (price: "
-                "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
-                "--allow-unpriced, which does not count it",
+                hint=f"{_suggest_prices(model.model, prices)}set its price in the config (price: "
+                "{input: …, output: …}, USD per million tokens) or in run.prices; or use "
+                "--allow-unpriced, which ignores its cost",
             )
         longest = (
             worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0

@@ -129,8 +129,8 @@ def outlook_lines(outlook: NewsOutlook) -> Iterator[str]:
     if looked_up:
         yield (
             f"{WARNING * few}{found} of {looked_up} samples mention something that this news is "
-            f"about ({format_percent(found / looked_up)}, looked up by rules; news that is found "
-            "need not fit)"
+            f"about ({format_percent(found / looked_up)}, looked up by rules; not all news found "
+            "is usable)"
         )
     if thin:
         yield (
@@ -152,18 +152,18 @@ def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
     for precision, articles in outlook.less_certain.items():
         if articles > (outlook.coverage.articles or 0):
             yield (
-                f"set knowledge.min_precision: {precision} ({articles:,} more articles, whose time "
-                "of publication is less certain)"
+                f"set knowledge.min_precision: {precision} ({articles:,} more articles, with less "
+                "certain publication times)"
             )
     start, end = outlook.window.start, outlook.window.end
     until = f" --until {end:%Y-%m-%d}" * (end.time() == time())  # a day, not the present moment
-    yield f"bring in more: coreeval gdelt sync --since {start:%Y-%m-%d}{until} --feeds gal"
-    yield "choose a knowledge.window that has news: coreeval gdelt coverage"
+    yield f"download more: coreeval gdelt sync --since {start:%Y-%m-%d}{until} --feeds gal"
+    yield "choose a knowledge.window with news: coreeval gdelt coverage"
 
 
 OFFLINE_REMARK = (
-    "the offline roles are a demonstration: of 300 real tweets they rewrote 7 (docs/offline.md); "
-    "for a benchmark of your own name a model under models.default"
+    "the offline roles are a demonstration: they rewrote 7 of 300 real tweets (docs/offline.md); "
+    "for your own benchmark, name a model under models.default"
 )
 
 

@@ -87,7 +87,7 @@ class SampleNodes:
         )
         if contrary and "outcome" not in state:
             update |= _end_with(
-                "label_unrecoverable", f"the original reads as {_describe_label(verdict)}"
+                "label_unrecoverable", f"the original was labelled {_describe_label(verdict)}"
             )
         return update
 
@@ -228,7 +228,7 @@ class SampleNodes:
             return update | _end_with("unsafe", plan.reason)
         if plan.decision == "none_fits":
             return update | _end_with(
-                "no_knowledge", plan.reason or "no news on offer fits the sample"
+                "no_knowledge", plan.reason or "none of the offered news fits the sample"
             )
         used = (offered[known] for known in _list_evidence(plan) if known in offered)
         update |= SampleUpdate(rung=queries.find_best_rung(used))

@@ -93,7 +93,7 @@ def _join_cluster(config: Config) -> bool:
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (OSError, RuntimeError, ValueError) as error:
         raise RunError(
-            f"the Ray cluster cannot be joined: {_describe(error)}",
+            f"cannot join the Ray cluster: {_describe(error)}",
             where=f"{ADDRESS_KEY}: {address}",
             hint="start one on this machine (ray start --head) or join this machine to it (ray "
             "start --address=HOST:PORT), with the Python and the Ray of this process; a cluster "
@@ -203,7 +203,7 @@ class RayWorker(WorkerHandle):
             raise RunError(
                 f"Ray cannot start a worker: {_describe(error)}",
                 where="the Ray cluster",
-                hint="look with: ray status; then resume the run",
+                hint="check with: ray status; then resume the run",
             ) from None
         self._talk = asyncio.create_task(self._listen(self._actor))
 
@@ -253,13 +253,16 @@ class RayWorker(WorkerHandle):
         chosen = self._run.config.run.ray
         wanted = {"CPU": chosen.cpus_per_worker} | dict(chosen.resources)
         shown = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
-        note = f"worker {self.number + 1} waits for a place in the Ray cluster ({shown}); see: ray "
+        note = (
+            f"worker {self.number + 1} is waiting for a slot in the Ray cluster ({shown}); "
+            "see: ray "
+        )
         self._run.tell(self._run.stage, note=f"{note}status")
 
     async def send(self, message: ToWorker) -> None:
         """Send a message; one to a dead worker is lost, and its death is in the inbox."""
         if not self.is_ready:  # it has no samples: what it is told is to stop
-            self.inbox.put_nowait(WorkerDied("it had not begun"))
+            self.inbox.put_nowait(WorkerDied("it had not started"))
             return
         self._sending = asyncio.create_task(_give(self._actor, message))
         await asyncio.wait([self._sending])

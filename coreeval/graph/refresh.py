@@ -88,7 +88,7 @@ async def _open_in_process(run: RunContext, stack: AsyncExitStack) -> tuple[Retr
 async def _open_workers(run: RunContext, stack: AsyncExitStack) -> tuple[Retrieve, PhaseRunner]:
     """Start workers, and open here only the news, while they start; the stack closes both."""
     if (run.hire, run.inputs) != (build_team, FILE_INPUTS):
-        raise ValueError("a team or inputs of a caller's own cannot be used in other processes")
+        raise ValueError("a custom team or custom inputs cannot be used in other processes")
     settings = run.config.run
     if settings.store == "sqlite":
         refuse_network_filesystem(run.files.root)
@@ -270,7 +270,7 @@ def describe_control(setup: Setup, news: NewsSources) -> ControlPass | None:
         raise KnowledgeError(
             f"there is no news from {setup.control.start:%Y-%m-%d} to {setup.control.end:%Y-%m-%d}",
             where=CONTROL_KEY,
-            hint="bring it in: coreeval gdelt sync --since DAY --until DAY; or move the window",
+            hint="download it: coreeval gdelt sync --since DAY --until DAY; or move the window",
         )
     return ControlPass(window=setup.control, knowledge=found)
 

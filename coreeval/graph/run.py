@@ -159,7 +159,7 @@ def resume(
     Raises:
         RunStateError: there is no run, or its config has changed and `if_changed` says refuse.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
-        RunLocked: another process works on it.
+        RunLocked: another process is using it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
     files, manifest, setup = open_run(run_dir, budget_usd, may_repeat=True)
@@ -183,8 +183,8 @@ def resume(
         raise RunStateError(
             f"this has changed since the run began: {', '.join(changed)}",
             where=manifest.source.path,
-            hint="coreeval resume RUN --keep goes on with the run's own config and samples; "
-            "--anew starts a new run with what is there now",
+            hint="coreeval resume RUN --keep continues with the run's own config and samples; "
+            "--anew starts a new run with the current ones",
         )
     require_trusted(setup.config, open_workspace(manifest))
     with lock_opened_run(files, manifest):
@@ -199,7 +199,7 @@ def retry(
     Raises:
         RunStateError: there is no run.
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
-        RunLocked: another process works on it.
+        RunLocked: another process is using it.
     """
     files, manifest, setup = open_run(run_dir, budget_usd)
     require_trusted(setup.config, open_workspace(manifest))
@@ -252,9 +252,9 @@ def open_run(
         raise _refuse_repeated(files)
     if not files.config.exists():
         raise RunStateError(
-            "the run has lost its config.yaml",
+            "the run's config.yaml is missing",
             where=str(files.root),
-            hint="restore it from a copy, or start a new run",
+            hint="restore it from a backup, or start a new run",
         )
     _require_workspace(files, manifest)
     frozen = load_frozen_config(files.config, manifest)
@@ -270,9 +270,9 @@ def open_run(
 
 def _refuse_repeated(files: RunFiles) -> RunStateError:
     return RunStateError(
-        "this run repeats a cassette: it has no models and no news to go on with",
+        "this run replays a cassette: it has no models or news to continue with",
         where=str(files.root),
-        hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
+        hint="replay it from the beginning: coreeval cassette replay FILE --out DIR",
     )
 
 
@@ -293,9 +293,9 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
         called = store.execute("SELECT 1 FROM calls LIMIT 1").fetchone()
     if called:
         raise RunStateError(
-            "the workspace of this run is not there: its calls.db has the answers that were paid",
+            "the workspace of this run, whose calls.db has the paid answers, is missing",
             where=manifest.workspace,
-            hint=f"put it back, or name the folder that has calls.db: {HOME_VARIABLE}=DIR",
+            hint=f"restore it, or give the folder with calls.db: {HOME_VARIABLE}=DIR",
         )
 
 
@@ -370,7 +370,7 @@ def _refuse_taken(files: RunFiles, workspace: Workspace) -> None:
     status = read_manifest(files.manifest).status
     done = status == "complete"
     raise RunStateError(
-        f"there is a run here already ({status})",
+        f"this folder already has a run ({status})",
         where=str(files.root),
         hint="choose another --run-dir" if done else command("resume", files.root),
     )
@@ -409,9 +409,9 @@ def lock_run(files: RunFiles) -> Iterator[None]:
     """
     files.root.mkdir(parents=True, exist_ok=True)
     taken = RunLocked(
-        "another process works on this run",
+        "another process is using this run",
         where=str(files.root),
-        hint=f"wait for it, or look with: {command('status', files.root)}",
+        hint=f"wait for it, or check with: {command('status', files.root)}",
     )
     with hold_lock(files.lock, taken):
         yield

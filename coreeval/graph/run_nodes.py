@@ -73,7 +73,7 @@ def _keep_unrenewed(run: RunContext) -> None:
         run.store.keep(again[start : start + KEEP_BATCH])
     if again:
         one = "1 sample was" if len(again) == 1 else f"{len(again)} samples were"
-        run.tell("assemble", note=f"{one} kept, still stale: nothing newer was found")
+        run.tell("assemble", note=f"{one} kept although stale: no newer news was found")
 
 
 def assemble_arms(run: RunContext) -> RunUpdate:

@@ -150,9 +150,9 @@ def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineag
     """
     if release is None and stale_after is not None:
         raise UsageError(
-            "--stale-after says which samples of a release are made anew, and no release is named",
+            "--stale-after selects samples of a release to renew, but no release was given",
             where="--stale-after",
-            hint="name it: --from RELEASE, or --from latest",
+            hint="give it: --from RELEASE, or --from latest",
         )
     if stale_after is not None:
         _parse_age(stale_after)
@@ -189,9 +189,9 @@ def _find_release(chosen: Path | str, name: str, workspace: Workspace) -> Releas
     found = find_parent(LATEST if str(chosen) == LATEST else Path(chosen), name, (shelf,))
     if found is None:
         raise ReleaseError(
-            f"there is no release of {name!r} yet",
+            f"{name!r} has no release yet",
             where=str(shelf),
-            hint="the first refresh is one without --from; then: coreeval release RUN --version V",
+            hint="run the first refresh without --from; then: coreeval release RUN --version V",
         )
     return found
 

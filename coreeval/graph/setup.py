@@ -254,8 +254,8 @@ def _check_rule_based(models: ModelsConfig, language: str) -> None:
     if models.rule_based_roles and language != ENGLISH:
         roles = ", ".join(models.rule_based_roles)
         raise ConfigError(
-            f"the benchmark is in {LANGUAGES[language]}, and rules that know only English play "
-            f"{roles}",
+            f"the benchmark is in {LANGUAGES[language]}, but the rules that play {roles} know "
+            "only English",
             where="models",
             hint=f"name a model for {roles}; offline and spacy are for English benchmarks",
         )
@@ -286,7 +286,7 @@ def _check_rules_fit(models: ModelsConfig, task: Task) -> None:
         )
     if "label_judge" in ruled and fields == 2 and labels != 2:
         raise ConfigError(
-            f"the offline label judge tells two labels of a pair apart; {task.name} has {labels}",
+            f"the offline label judge distinguishes two labels of a pair; {task.name} has {labels}",
             where="models.label_judge",
             hint="give the label judge a model, provider:name (coreeval docs models)",
         )
@@ -305,7 +305,7 @@ def _check_embedded(setup: Setup, target: TargetConfig) -> None:
             f"{target.model} answers with labels; {setup.task.name} is of the kind "
             f"{setup.task.kind}",
             where="models.targets",
-            hint="take a model, provider:name (coreeval docs models)",
+            hint="use a model, provider:name (coreeval docs models)",
         )
     dataset = setup.config.dataset
     _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset.train_split")
@@ -341,7 +341,7 @@ def check_reachable(
     check_money(config, models, prices)
 
 
-_FIT_PROBLEM = "an embedded target would be fitted on the split that it is tested on"
+_FIT_PROBLEM = "an embedded target would be trained on its test split"
 _PCR_PROBLEM = "PCR would compare a split with itself"
 
 

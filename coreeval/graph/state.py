@@ -118,7 +118,7 @@ class RunUpdate(TypedDict, total=False):
     """Number of samples without an outcome."""
     counts: dict[str, int]
     control_pending: int
-    """Number of samples without an outcome in the pass that writes the control arm."""
+    """Number of samples without an outcome while writing the control arm."""
     assembled: dict[str, int]
     """Number of rows by arm."""
     asked: Annotated[dict[str, list[str]], operator.or_]

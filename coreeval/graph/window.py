@@ -54,7 +54,7 @@ def find_control_window(
             f"the control window ends {found.end:%Y-%m-%d}, after the start of the window of the "
             f"updated arm, {window.start:%Y-%m-%d}",
             where=f"{CONTROL_KEY}.end",
-            hint="end it there or earlier: its news must not be new",
+            hint="end it there or earlier: the targets must already know its news",
         )
     return found
 
@@ -64,8 +64,7 @@ def _refuse_unknown(target: TargetDates, window: Window) -> None:
     cutoff = target.cutoff
     if cutoff is None:
         raise ConfigError(
-            f"there is no cutoff for {target.target!r}: nobody can tell whether news is from "
-            "before it",
+            f"there is no cutoff for {target.target!r}, so it is unknown whether news predates it",
             where=CONTROL_KEY,
             hint="give the target a cutoff, list it in the file knowledge.cutoffs, or leave "
             f"{CONTROL_KEY} out",
@@ -75,8 +74,8 @@ def _refuse_unknown(target: TargetDates, window: Window) -> None:
             f"the control window ends {window.end:%Y-%m-%d}, after the cutoff of "
             f"{target.target}, {cutoff.date} ({cutoff.source})",
             where=f"{CONTROL_KEY}.end",
-            hint=f"end it {cutoff.counts_from:%Y-%m-%d} or earlier: what the target cannot know "
-            "is no control",
+            hint=f"end it {cutoff.counts_from:%Y-%m-%d} or earlier: news that the target cannot "
+            "know is not a control",
         )
 
 
@@ -136,7 +135,7 @@ def _find_latest_cutoff(config: Config, targets: Sequence[TargetDates]) -> Lates
         raise ConfigError(
             f"{AUTO} is auto, but models.targets names no model with a cutoff",
             where=AUTO,
-            hint="name a target that is not embedded, or write the day: {start: 2026-01-01}",
+            hint="name a target that is not embedded, or set the day: {start: 2026-01-01}",
         )
     if len(known) < len(targets):
         raise _unknown_cutoff_error(
@@ -149,11 +148,11 @@ def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
     near = suggest_models(model, load_run_cutoffs(config))
     listed = f"known are {', '.join(near)}; " if near else ""
     return ConfigError(
-        f"{AUTO} is auto, but there is no cutoff for {model!r}: neither until when it was trained "
-        "nor when it came out is known",
+        f"{AUTO} is auto, but there is no cutoff for {model!r}: neither its training cutoff nor "
+        "its release date is known",
         where=AUTO,
         hint=f"{listed}give the target a cutoff or released date, list it in the file "
-        "knowledge.cutoffs, or write the day on which the window starts",
+        "knowledge.cutoffs, or set the start day of the window",
     )
 
 
@@ -165,7 +164,7 @@ def _empty_window_error(
     if start >= now:
         said, hint = f"lies in the future: now is {now:%Y-%m-%d}", "wait for news, or start earlier"
     elif start > end:
-        said, hint = f"runs backwards: it ends {end:%Y-%m-%d}", "its end must come after its start"
+        said, hint = f"is reversed: it ends {end:%Y-%m-%d}", "its end must come after its start"
     else:
         said, hint = "is empty: it ends where it starts", "its end must come after its start"
     return KnowledgeError(

@@ -81,7 +81,7 @@ class WorkerHandle(ABC):
             most = STOPPING_S
         if awake_s() - self._heard_at >= most:
             self._heard_at = None
-            self.kill(f"it said nothing for {most:.0f} s")
+            self.kill(f"it gave no answer for {most:.0f} s")
 
     def _expect_words(self) -> None:
         """Note that the worker begins now."""
@@ -203,6 +203,6 @@ def build_processes(run: RunContext) -> list[WorkerProcess]:
     workers = run.config.run.workers
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if cores and workers > cores:
-        note = f"{workers} workers on {cores} cores: more workers than cores gain nothing"
+        note = f"{workers} workers on {cores} cores: using more workers than cores has no benefit"
         run.tell(run.stage, note=note)
     return [WorkerProcess(run, number) for number in range(workers)]

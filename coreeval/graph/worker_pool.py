@@ -121,8 +121,8 @@ class WorkerPool:
             self._run.stop.fail(error)
             return False
         except OSError as error:
-            why = f"a worker cannot be started: {error.strerror or error}"
-            hint = "use fewer workers, or give this user more processes and open files"
+            why = f"cannot start a worker: {error.strerror or error}"
+            hint = "use fewer workers, or raise this user's limits on processes and open files"
             where = self._run.config.run.workers_key
             self._run.stop.fail(RunError(why, where=where, hint=hint))
             return False
@@ -187,14 +187,13 @@ class WorkerPool:
         worker.deaths += 1
         self._run.tell(
             self._stage,
-            note=f"worker {worker.number + 1} died ({death}); {len(lost)} samples are begun again",
+            note=f"worker {worker.number + 1} died ({death}); {len(lost)} samples are restarted",
         )
         if worker.deaths >= MOST_DEATHS:
             stop.fail(
                 RunError(
                     f"worker {worker.number + 1} died {MOST_DEATHS} times in a row ({death})",
                     where=self._run.config.run.workers_key,
-                    hint="see what it said above; if the machine has too little memory, use fewer "
-                    "workers",
+                    hint="see its messages above; if memory ran out, use fewer workers",
                 )
             )

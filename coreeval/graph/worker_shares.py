@@ -40,9 +40,9 @@ def check_workers(config: Config, workspace: Workspace) -> None:
     remote = [name for name in config.knowledge.backends if name != "local"]
     if remote:
         raise ConfigError(
-            f"{' and '.join(remote)} is asked once for the news of all samples, by one process",
+            f"{' and '.join(remote)} is queried once for all samples, by one process",
             where=workers_key,
-            hint="set run.workers: 1 and run.engine: local, or bring the news in first (coreeval "
+            hint="set run.workers: 1 and run.engine: local, or download the news first (coreeval "
             "gdelt sync) and use knowledge.backends: [local]",
         )
     if config.run.store == "sqlite":

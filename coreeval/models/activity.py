@@ -95,8 +95,8 @@ class ActiveCalls:
         new = {model: told for model, told in self._impossible.items() if told}
         self._impossible |= dict.fromkeys(new, "")
         return [
-            f"{model}: its endpoint told an impossible count ({told}); each such call is charged "
-            "the most that it can cost"
+            f"{model}: its endpoint reported an impossible token count ({told}); each such call "
+            "is charged its maximum cost"
             for model, told in new.items()
         ]
 

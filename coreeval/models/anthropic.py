@@ -163,7 +163,7 @@ class _AnthropicMessage(BaseModel):
 
 
 class _MessageErrorDetail(BaseModel):
-    message: str = "the body holds an error"
+    message: str = "the body contains an error"
 
 
 class _MessageErrorBody(BaseModel):
@@ -197,7 +197,7 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
         if page := describe_web_page(said, secret):
             return CallFailure("web_page", page)
         start = clean_message(said, secret)[:80]
-        told = f"the answer is no message: {start!r}"
+        told = f"the answer is not a message: {start!r}"
     else:
         told = trouble if isinstance(trouble, str) else trouble.message
     return CallFailure("transient", clean_message(told, secret), billed=True)
@@ -297,9 +297,9 @@ def open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
     """
     if config.seed is not None:
         raise ConfigError(
-            f"{config.model} has no seed: Anthropic's models cannot be given one",
+            f"{config.model} has a seed, which Anthropic's models do not support",
             where=f"seed of {config.model}",
-            hint="take `seed` out of this model's config",
+            hint="remove `seed` from this model's config",
         )
     url = endpoint_url(config)
     check_route(url, config.ca_file)

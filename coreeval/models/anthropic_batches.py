@@ -177,7 +177,7 @@ class AnthropicBatches:
             elif await self._holds(batch, ours):
                 return self._to_state(batch)
         if open_one:
-            told = f"batch {open_one} may be it: its results will tell, once it has ended"
+            told = f"it may be batch {open_one}: its results will show, once it has ended"
             raise CallFailure("transient", told)
         return None
 

@@ -38,8 +38,8 @@ from coreeval.tools.files import replacing
 
 T = TypeVar("T")
 _PUT_BACK: Final = (
-    "mount it or move it back; if its batches are gone for good, put any file there, and their "
-    "calls are asked again"
+    "mount it or move it back; if its batches are lost, put any file there, and their calls are "
+    "sent again"
 )
 
 
@@ -110,7 +110,7 @@ class BatchFolder:
 
     def _check_folder(self) -> None:
         if not self._folder.is_dir():
-            raise CallFailure("unusable", f"the folder of batches is not there: {_PUT_BACK}")
+            raise CallFailure("unusable", f"the folder of batches is missing: {_PUT_BACK}")
 
     def _look(self, batch_id: str) -> BatchState:
         self._check_folder()
@@ -225,7 +225,7 @@ def _open_file(path: Path) -> IO[bytes]:
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise CallFailure("unusable", f"{path.name} is no ordinary file: take it away")
+        raise CallFailure("unusable", f"{path.name} is not a regular file: remove it")
     return os.fdopen(opened, "rb")
 
 

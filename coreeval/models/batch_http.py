@@ -48,7 +48,7 @@ _SHORTEST_KEY: Final = 8
 def _refuse_key(told: str, info: ValidationInfo) -> str:
     secret = (info.context or {}).get("secret", "")
     if len(secret) >= _SHORTEST_KEY and secret in told:
-        raise PydanticCustomError(_HOLDS_KEY, "it holds the key")
+        raise PydanticCustomError(_HOLDS_KEY, "it contains the key")
     return told
 
 
@@ -160,7 +160,7 @@ class BatchWire:
 
         Raises:
             CallFailure: it failed; `billed` if the batch may have been made all the same,
-                `unsupported` if the endpoint has no batches, and `QueueFull` for that.
+                `unsupported` if the endpoint does not support batches, and `QueueFull` for that.
         """
         outcome = await self._attempt(request, seconds or self.seconds)
         if isinstance(outcome, CallFailure):
@@ -215,10 +215,10 @@ class BatchWire:
         except ValidationError as error:
             holds_key = any(each["type"] == _HOLDS_KEY for each in error.errors())
         if holds_key:
-            told = "the endpoint names a batch or a file by the key that it was sent"
+            told = "the endpoint used the key as the name of a batch or file"
             raise CallFailure("unknown", told, billed=billed)
         start = clean_message(body.decode(errors="replace"), self._secret)[:80]
-        told = f"what came back is no {model.__name__.strip('_').lower()}: {start!r}"
+        told = f"the response is not a {model.__name__.strip('_').lower()}: {start!r}"
         raise CallFailure("transient", told, billed=billed)
 
     async def list_back_to(

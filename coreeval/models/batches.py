@@ -127,7 +127,7 @@ class BatchEndpoint(Protocol):
 
         Raises:
             CallFailure: it was not sent, or nobody knows whether it was (`billed`: ask `find`);
-                `unsupported` if the endpoint has no batches.
+                `unsupported` if the endpoint does not support batches.
         """
         ...
 
@@ -180,7 +180,7 @@ class BatchEndpoint(Protocol):
         ...
 
 
-NO_BATCHES: Final = "the endpoint has no batches"
+NO_BATCHES: Final = "the endpoint does not support batches"
 _BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -196,7 +196,7 @@ def check_requests(
     check_batch_id(batch_id)
     size = sum(len(one.body) for one in requests)
     if not 0 < len(requests) <= endpoint.most_requests or size > endpoint.most_bytes:
-        raise ValueError(f"{len(requests)} requests of {size} bytes are no batch")
+        raise ValueError(f"{len(requests)} requests of {size} bytes are not a batch")
     if len({one.custom_id for one in requests}) < len(requests):
         raise ValueError("two requests of a batch have the same custom id")
 
@@ -208,14 +208,14 @@ def check_batch_id(batch_id: str) -> None:
         ValueError: it has other signs than letters, digits, `-` and `_`, or more than 64.
     """
     if not _BATCH_ID.fullmatch(batch_id):
-        raise ValueError(f"{batch_id!r} is no id of a batch")
+        raise ValueError(f"{batch_id!r} is not a batch id")
 
 
 def name_batch_files(batch_id: str) -> tuple[str, str, str]:
     """Return the names of a batch's files in a folder: requests, cancelled requests, results.
 
     Raises:
-        ValueError: it is no id of a batch.
+        ValueError: it is not a batch id.
     """
     check_batch_id(batch_id)
     return f"{batch_id}.jsonl", f"{batch_id}.cancelled.jsonl", f"{batch_id}.results.jsonl"

@@ -140,7 +140,7 @@ class ModelProbe:
         """Find out whether the endpoint returns log-probabilities and accepts a seed."""
         told = await self._try_feature("text", {"logprobs": True, "top_logprobs": 5})
         if told.verdict == "yes" and not _has_logprobs(self.answers[-1]):
-            told = FeatureSupport(verdict="ignored", why="taken, and none came")
+            told = FeatureSupport(verdict="ignored", why="accepted, but no answer came")
         self.logprobs = told
         configured = self.model.config.seed is not None
         self.seed = (
@@ -241,8 +241,8 @@ BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 """A fault by chance is passed over; whoever checks sits and waits."""
 
 
-_LATER = "it is asked too much just now: try again later"
-_WHERE = "see whether base_url ends as the server wants it, often in /v1, and try again"
+_LATER = "it is overloaded: try again later"
+_WHERE = "check the end of base_url, which is often /v1, and try again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,14 +408,17 @@ def _to_error(failure: CallFailure, model: Model) -> CoreEvalError:
 def _no_method_error(probe: ModelProbe) -> ModelUnusable:
     last, name = probe.tried[-1], probe.model.name
     if probe.model.config.structured != "auto":
-        said = f"structured: {last.method} brings no valid answer: {last.outcome}: {last.why}"
-        hint = "leave out `structured`: then a way that works is looked for"
+        said = f"structured: {last.method} gives no valid answer: {last.outcome}: {last.why}"
+        hint = "remove `structured` to let CoreEval find a method that works"
     elif {one.outcome for one in probe.tried} == {"refused"}:
-        said, hint = f"no request is taken: {last.why}", "leave out of the config what it names"
+        said, hint = (
+            f"no request is accepted: {last.why}",
+            ("remove the setting it names from the config"),
+        )
     else:
         why = f": {last.why}" if last.why else ""
-        said = f"no way of asking brings a valid answer; the last, {last.method}: "
-        said, hint = f"{said}{last.outcome}{why}", "take another model, or see coreeval docs models"
+        said = f"no request method gives a valid answer; the last, {last.method}: "
+        said, hint = f"{said}{last.outcome}{why}", "use another model, or see coreeval docs models"
     return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
 
 

@@ -69,7 +69,7 @@ class TextScoresOutput(OutputSchema[TextScores]):
         try:
             return TextScores.model_validate_json(text)
         except ValidationError as error:
-            raise InvalidAnswer(f"these are no scores: {error.errors()[0]['msg']}") from None
+            raise InvalidAnswer(f"these are not scores: {error.errors()[0]['msg']}") from None
 
 
 def open_text_scorer(model: Model) -> Model:
@@ -82,8 +82,9 @@ def open_text_scorer(model: Model) -> Model:
         raise ConfigError(
             f"{model.name} cannot score a given text",
             where="--model",
-            hint="log-probabilities of texts come from openai: models with a base_url that speaks "
-            "completions with echo and logprobs, such as vLLM's, or from weights: hf:FOLDER",
+            hint="log-probabilities of texts come from openai: models with a base_url that "
+            "supports completions with echo and logprobs, such as vLLM's, or from weights: "
+            "hf:FOLDER",
         )
     config = model.config.model_copy(update={"max_tokens": 1})
     chat = CompletionsScorer(settings=config, key=model.chat.key, cache=False)
@@ -178,11 +179,11 @@ def read_scores(
         listed = _list_entries(done, way)
         entries = find_text(listed, text)
         if not entries:
-            told = f"it scored {len(listed)} tokens, which are not the text"
+            told = f"it scored {len(listed)} tokens, which do not match the text"
             return CallFailure("rejected", told, billed=True)
         scores = _make_scores(entries)
     except ValidationError as error:
-        told = f"it gave no scores of a text: {error.errors()[0]['msg']}"
+        told = f"it gave no scores for a text: {error.errors()[0]['msg']}"
         return CallFailure("rejected", clean_message(told, secret), billed=True)
     return make_ai_message(
         scores.model_dump_json(exclude_defaults=True),

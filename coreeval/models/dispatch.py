@@ -229,7 +229,7 @@ class LiveDispatcher:
                     f"{self.model.name}: {DOWN_AFTER} calls in a row were given up, the last "
                     f"because: {failure.message}",
                     where=endpoint,
-                    hint="see to the endpoint; coreeval retry takes up what has failed",
+                    hint="check the endpoint; coreeval retry retries failed samples",
                 )
         return to_final_error(
             failure,

@@ -98,7 +98,7 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
             return CredentialError(
                 f"{model}: the key was refused: {failure.message}",
                 where=endpoint,
-                hint=f"put a valid key into the environment variable {key_env}",
+                hint=f"put a valid key in the environment variable {key_env}",
             )
         case "no_scores":
             told = f"{model}: the endpoint does not score given texts: {failure.message}"
@@ -117,14 +117,14 @@ def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: 
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 
-TOO_LONG: Final = "the request exceeds the model's context, which no retry helps"
+TOO_LONG: Final = "the request exceeds the model's context; retrying does not help"
 _HINTS = {
     "web_page": "correct base_url, which often ends in /v1; coreeval models check tries it",
     "unknown": "check the model's name and base_url in the config",
-    "quota": "add credit to the account: what was answered is kept",
+    "quota": "add credit to the account: answers are kept",
     "unreachable": "start the server or correct base_url",
-    "unusable": "take a smaller model, another extra.device or a smaller extra.batch: what was "
-    "answered is kept (coreeval docs models)",
+    "unusable": "use a smaller model, another extra.device or a smaller extra.batch: answers are "
+    "kept (coreeval docs models)",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see coreeval docs models",
     "no_scores": "it needs completions with echo and logprobs, or prompt_logprobs: vLLM and "
     "llama-cpp-python have them; or give the weights: --model hf:FOLDER",
@@ -190,7 +190,7 @@ def describe_web_page(answer: str, secret: str = "") -> str:
         return ""
     title = _TITLE.search(start)
     named = f", {clean_message(title[1], secret)[:60]!r}" if title and title[1].strip() else ""
-    return f"it answers with a web page (HTML){named}: this is no address of a model"
+    return f"it answers with a web page (HTML){named}: this is not the address of a model"
 
 
 def names_context(said: str) -> bool:
@@ -216,8 +216,8 @@ def describe_redirect(status: int, location: str | None) -> str:
         return ""
     host = urlsplit(location or "").netloc.rpartition("@")[2]
     return (
-        f"it redirects (status {status}) to {host or 'another path'}; requests with prompts are "
-        "not redirected: name the right address in base_url"
+        f"it redirects (status {status}) to {host or 'another path'}; CoreEval does not follow "
+        "redirects with prompts: set the right address in base_url"
     )
 
 

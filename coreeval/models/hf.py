@@ -136,7 +136,7 @@ def _read_options(config: ModelConfig) -> LocalOptions:
             raise ConfigError(
                 f"a local model has no {name}",
                 where=config.model,
-                hint=f"leave {name} out; what it takes is in coreeval docs models",
+                hint=f"remove {name}; coreeval docs models lists the supported settings",
             )
     return check_values(LocalOptions, config.extra, where=f"extra of {config.model}")
 
@@ -313,7 +313,7 @@ class LocalQueue:
         if len(asked) == 1:
             raise CallFailure(
                 "unusable",
-                f"{self.place.device} ran out of memory at one question of {len(tokens[0])} tokens",
+                f"{self.place.device} ran out of memory on one question of {len(tokens[0])} tokens",
             )
         half = self.batch = len(asked) // 2
         return [
@@ -349,12 +349,12 @@ def _encode(model: LocalModel, asked: _Asked) -> list[int] | CallFailure:
     except UsageError as error:
         return CallFailure("rejected", error.message)
     if not tokens:
-        return CallFailure("rejected", "the question has no words")
+        return CallFailure("rejected", "the question is empty")
     room = max((len(model.encode_label(one)) for one in asked.choices), default=1)
     if model.window is not None and len(tokens) + room > model.window:
         return CallFailure(
             "rejected",
-            f"the question has {len(tokens)} tokens, and with its answer the model takes "
-            f"{model.window}",
+            f"the question has {len(tokens)} tokens, but the model's context for question and "
+            f"answer is {model.window}",
         )
     return tokens

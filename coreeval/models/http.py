@@ -64,13 +64,13 @@ def _load_ssl_context(file: str | None, folder: str | None, *, named: str) -> ss
     try:
         return ssl.create_default_context(cafile=file, capath=folder)
     except ssl.SSLError:
-        trouble = "it holds no certificate"
+        trouble = "it contains no certificate"
     except OSError as error:
         trouble = f"it cannot be read: {error.strerror}"
     raise ConfigError(
         f"{named} cannot be used: {trouble}",
         where=str(file),
-        hint="it takes a PEM file with the certificates of the authorities that are trusted",
+        hint="give a PEM file with the certificates of the trusted authorities",
     )
 
 
@@ -97,10 +97,9 @@ def find_proxy(url: str) -> httpx2.Proxy | None:
         named = SplitResult("", "", "", "", "")
     if named.scheme not in ("http", "https") or not named.hostname:
         raise ConfigError(
-            "the environment names a proxy that cannot be used here: "
-            f"{address.partition('://')[0]}://…",
+            f"the environment names an unsupported proxy: {address.partition('://')[0]}://…",
             where=f"environment variable {name_proxy_variables()}",
-            hint="name an http:// proxy, or put the endpoint's host into NO_PROXY",
+            hint="name an http:// proxy, or add the endpoint's host to NO_PROXY",
         )
     return _to_proxy(named)
 
@@ -287,7 +286,7 @@ def to_connection_failure(error: BaseException, secret: str) -> CallFailure:
         return CallFailure("blocked", clean_message(barred, secret))
     if absent := next((cause for cause in chain if _is_not_connected(cause)), None):
         told = _NO_TLS if any(map(_speaks_no_tls, chain)) else str(absent) or repr(absent)
-        told = f"nothing answers there: {told}"
+        told = f"no server answers there: {told}"
         if proxies := name_proxy_variables():
             told = f"{told} (the environment names a proxy: {proxies})"
         return CallFailure("unreachable", clean_message(told, secret))
@@ -314,7 +313,7 @@ def _find_barrier(cause: BaseException) -> str:
     if isinstance(cause, httpx2.ProxyError):
         status = re.match(r"\d{3}", str(cause))
         if status and status.group() in _REFUSING:
-            return f"the proxy lets nothing through (status {status.group()})"
+            return f"the proxy blocks requests (status {status.group()})"
     return ""
 
 

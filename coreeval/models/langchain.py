@@ -404,7 +404,7 @@ def _make_model(
     raise ConfigError(
         f"{config.model} cannot be opened: {trouble}",
         where=f"model {config.model!r}",
-        hint="its package says so; most take their key from the environment",
+        hint="see its package's message; most read their key from the environment",
     )
 
 

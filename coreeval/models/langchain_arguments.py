@@ -161,7 +161,7 @@ def _refuse_repeated(config: ModelConfig, given: Mapping[str, object]) -> None:
         raise ConfigError(
             f"{config.model}: extra.{name} is set by CoreEval itself",
             where=f"model {config.model!r}",
-            hint="take it out of extra: the model has keys of its own (coreeval docs models)",
+            hint="remove it from extra: the model has its own keys (coreeval docs models)",
         )
 
 
@@ -213,7 +213,7 @@ def _must_be_taken(config: ModelConfig, ours: str) -> bool:
 
 def _refusal_error(config: ModelConfig, name: str, hint: str) -> ConfigError:
     return ConfigError(
-        f"{config.model} takes no {name}: its provider's package has no such setting",
+        f"{config.model} does not support {name}: its provider's package has no such setting",
         where=f"model {config.model!r}",
         hint=hint,
     )
@@ -234,7 +234,9 @@ async def _bound_response(response: httpx.Response) -> None:
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("", "identity"):
         await response.aclose()
-        raise httpx.DecodingError(f"the response is packed, unasked: {packed[:40]!r}")
+        raise httpx.DecodingError(
+            f"the response is compressed although this was not requested: {packed[:40]!r}"
+        )
     if isinstance(response.stream, httpx.AsyncByteStream):
         response.stream = _BoundedStream(response.stream)
 

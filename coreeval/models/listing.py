@@ -82,9 +82,7 @@ def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: 
     if answer.status_code == 401:
         raise _credential_error(config, root)
     if answer.status_code == 407:
-        raise _final_error(
-            config, CallFailure("blocked", "the proxy lets nothing through (status 407)")
-        )
+        raise _final_error(config, CallFailure("blocked", "the proxy blocks requests (status 407)"))
     if answer.status_code == 404:
         _suggest_endpoint(config, root, client, key)
     _check_name(config, root, _read_names(answer))
@@ -147,9 +145,9 @@ def _final_error(config: ModelConfig, failure: CallFailure) -> FinalError:
 
 def _credential_error(config: ModelConfig, root: str) -> CredentialError:
     return CredentialError(
-        f"{config.model}: the key was refused, or there is none in {config.key_variable}",
+        f"{config.model}: the key was refused or is missing in {config.key_variable}",
         where=root,
-        hint=f"put a valid key into the environment variable {config.key_variable}",
+        hint=f"put a valid key in the environment variable {config.key_variable}",
     )
 
 
@@ -162,7 +160,7 @@ def _suggest_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key
         answer = _get(config, client, _list_url(config, place), key)
         if answer is not None and _read_names(answer):
             raise ConfigError(
-                f"{config.model}: there is no endpoint at {root}, but there is one at {place}",
+                f"{config.model}: no endpoint at {root}, but there is one at {place}",
                 where=f"base_url of {config.model}",
                 hint=f"base_url: {place}",
             )

@@ -58,7 +58,7 @@ def choose_device(asked: str, *, where: str = "--device") -> str:
     wanted = "cuda:0" if asked == "cuda" else asked
     if wanted not in there:
         hint = f"one of {', '.join(there)}"
-        raise UsageError(f"there is no device {asked!r}", where=where, hint=hint)
+        raise UsageError(f"device {asked!r} does not exist", where=where, hint=hint)
     return wanted
 
 
@@ -133,7 +133,7 @@ class LocalModel:
             raise UsageError(
                 f"the model's chat template cannot be used: {error}",
                 where=self.name,
-                hint="mend it in tokenizer_config.json or chat_template.jinja, or delete it there",
+                hint="fix it in tokenizer_config.json or chat_template.jinja, or delete it there",
             ) from None
         return self._tokenise(said, add_special_tokens=False)
 
@@ -160,9 +160,9 @@ class LocalModel:
     def _limit(self, tokens: list[int]) -> list[int]:
         if len(tokens) > self._most:
             raise UsageError(
-                f"a text has {len(tokens)} tokens, and {self._most} are allowed",
+                f"a text has {len(tokens)} tokens, but only {self._most} are allowed",
                 where="--max-tokens",
-                hint="allow more, as far as the model takes them, or leave long samples out",
+                hint="allow more, within the model's limit, or leave out long samples",
             )
         return tokens
 
@@ -317,10 +317,10 @@ class LocalModel:
         """
         if logits.isnan().any():
             raise UsageError(
-                "the model gives no numbers (NaN): its weights are damaged, or training them went "
-                "astray",
+                "the model gives no numbers (NaN): its weights are damaged, or training diverged",
                 where=self.name,
-                hint="fetch or copy the weights again; where they were trained, at a lower rate",
+                hint="download or copy the weights again; if you trained them, use a lower "
+                "learning rate",
             )
 
     # -- training ---------------------------------------------------------------------------------
@@ -363,9 +363,9 @@ class LocalModel:
                 raise refuse_model(error, self.name) from error
             self.free_cache()
             raise RunError(
-                f"{self.device} ran out of memory at {batch} texts at a time",
+                f"{self.device} ran out of memory with {batch} texts at a time",
                 where="--batch",
-                hint=f"give --batch {max(1, batch // 2)}, or take a smaller model",
+                hint=f"give --batch {max(1, batch // 2)}, or use a smaller model",
             ) from None
 
     def free_cache(self) -> None:
@@ -381,8 +381,8 @@ def refuse_model(error: BaseException, where: str) -> UsageError:
     return UsageError(
         f"the model cannot be used: {type(error).__name__}: {describe(error)}",
         where=where,
-        hint="check that it is a causal language model with its tokenizer, of a kind that the "
-        "installed transformers knows",
+        hint="check that it is a causal language model with its tokenizer, supported by the "
+        "installed transformers",
     )
 
 
@@ -432,8 +432,8 @@ def load_model(
     if missing := sorted({*found["missing_keys"], *map(str, found["mismatched_keys"])}):
         raise UsageError(
             f"{len(missing)} tensors of the model are not in its files, such as {missing[0]}; "
-            "transformers would draw them at random",
+            "transformers would initialize them randomly",
             where=where,
-            hint="fetch or copy the model again, with the config.json that belongs to it",
+            hint="download or copy the model again, with its config.json",
         )
     return LocalModel(network.to(device), tokenizer, weights.name, device, most_tokens)

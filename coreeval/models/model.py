@@ -114,13 +114,13 @@ def find_api_key(config: ModelConfig, env: Mapping[str, str]) -> str:
         raise CredentialError(
             f"{config.model} needs a key and {name} is not set",
             where=f"environment variable {name}",
-            hint="export it or put it into .env; a local server needs base_url instead",
+            hint="export it or put it in .env; a local server needs base_url instead",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise CredentialError(
-            f"the key in {name} has characters that no key has, such as a line break or a space",
+            f"the key in {name} contains invalid characters, such as a line break or a space",
             where=f"environment variable {name}",
-            hint="copy it again: it is one line of plain letters, digits and signs",
+            hint="copy it again: it is one line of ASCII letters, digits and symbols",
         )
     return key or NO_KEY
 
@@ -201,7 +201,7 @@ def find_impossible_count(
     if prompt > prompt_bytes + FRAMING_BYTES:
         return ImpossibleCount(f"{prompt} prompt tokens for {prompt_bytes} bytes")
     if completion > THOUGHTS_FACTOR * max_tokens:
-        return ImpossibleCount(f"{completion} completion tokens where {max_tokens} were the most")
+        return ImpossibleCount(f"{completion} completion tokens, with a maximum of {max_tokens}")
     return None
 
 

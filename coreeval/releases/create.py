@@ -142,7 +142,7 @@ def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
 
 def _unusable_ratings(path: Path, problem: str) -> ReleaseError:
     return ReleaseError(
-        f"the ratings of people cannot go into the release: {problem}",
+        f"the human ratings cannot be included in the release: {problem}",
         where=str(path),
         hint="score the sheets again (coreeval annotate score), or remove the file",
     )
@@ -356,7 +356,7 @@ def make_release(
     moment = now()
     if before:
         refuse_earlier_date(before, moment)
-    busy = RunLocked("another process works on this run", where=str(run), hint="wait for it")
+    busy = RunLocked("another process is using this run", where=str(run), hint="wait for it")
     try:
         with hold_lock(files.lock, busy), create_release_folder(target) as draft:
             made_of = ReleaseSources.of(files, manifest, before, takedown)
@@ -372,9 +372,10 @@ def make_release(
                 open_reviewed_releases(manifest).add(hash_file(draft / MANIFEST))
     except OSError as error:
         raise RunError(
-            f"the release cannot be written: {error.strerror or error}",
+            f"cannot write the release: {error.strerror or error}",
             where=str(error.filename or target),
-            hint="see to the disk, then give the same command again: nothing is left of this try",
+            hint="check the disk, then run the same command again; this attempt left nothing "
+            "behind",
         ) from None
     return read_release(target)
 
@@ -389,12 +390,12 @@ def _refuse_empty(draft: Release, run: Path) -> None:
         return
     counts, withheld = draft.manifest.counts, draft.manifest.takedown.withheld
     withheld += draft.manifest.review.rejected
-    left_out = f", and {withheld} of them are left out" if counts["accepted"] else ""
+    left_out = f", of which {withheld} are left out" if counts["accepted"] else ""
     raise GateNotMet(
-        "the release would have no new text: "
-        f"{counts['accepted']} of {counts['total']} samples are accepted{left_out}",
+        f"the release would contain no new text: {counts['accepted']} of {counts['total']} "
+        f"samples are accepted{left_out}",
         where=str(run),
-        hint=f"see why: {command('status', run)}; to release it all the same: "
+        hint=f"to see why: {command('status', run)}; to release it anyway: "
         f"{command('release', run)} --version {draft.manifest.version} --allow-empty-arm",
     )
 
@@ -402,7 +403,7 @@ def _refuse_empty(draft: Release, run: Path) -> None:
 def _check_version(version: str) -> None:
     if not _VERSION.fullmatch(version):
         raise ReleaseError(
-            f"{version!r} cannot be a version",
+            f"{version!r} is not a valid version",
             hint="up to 64 letters, digits and . _ + -, the first a letter or a digit: 2026.47",
         )
 
@@ -425,9 +426,10 @@ def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
     """
     if _is_elsewhere(files, manifest):
         raise ReleaseError(
-            "only the run's manifest says that this is its workspace, and nothing there knows it",
+            "only the run's manifest names this workspace; nothing in the workspace refers to "
+            "the run",
             where=manifest.workspace,
-            hint="say where the release belongs: --out DIR, or the workspace by "
+            hint="give the release's folder with --out DIR, or the workspace with "
             f"{HOME_VARIABLE}=DIR",
         )
 
@@ -445,7 +447,7 @@ def _refuse_private_texts(made_of: ReleaseSources, run: Path) -> None:
     private = made_of.config.knowledge.documents == "private"
     if private and item_kind(made_of.task).publishes_news:
         raise ReleaseError(
-            "the run's documents hold texts of publishers, which a release must not pass on",
+            "the run's documents contain publishers' texts, which a release must not redistribute",
             where=str(run),
             hint="refresh with knowledge.documents: excerpts (coreeval docs tasks)",
         )
@@ -461,8 +463,8 @@ def _refuse_dropped_takedowns(made_of: ReleaseSources) -> None:
     entries = parent.manifest.takedown.entries if parent else 0
     if parent and entries and not len(made_of.takedown):
         raise ReleaseError(
-            f"the parent {parent.manifest.version} respected a takedown list of {entries} entries, "
-            "and this release has none",
+            f"the parent {parent.manifest.version} applied a takedown list of {entries} entries, "
+            "but this release has none",
             where=str(parent.path),
-            hint="name the list: --takedown FILE, or knowledge.takedown in the config",
+            hint="give the list: --takedown FILE, or knowledge.takedown in the config",
         )

@@ -93,7 +93,7 @@ def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
 
 {markdown_table("of the updated arm", "added", "removed", "changed", "kept", rows=rows)}
 
-A sample is changed where its texts are; a fact is another one where its words or its evidence are.
+A sample counts as changed if its texts changed; a fact, if its words or its evidence changed.
 {summarize_diff(diff) if diff else ""}"""
 
 

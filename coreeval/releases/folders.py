@@ -25,7 +25,7 @@ _FORBIDDEN = frozenset("\\\0")
 def _check_inside(name: str) -> str:
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or _FORBIDDEN & set(name):
-        raise ValueError("the path leads out of the release's folder")
+        raise ValueError("the path leads outside the release's folder")
     return name
 
 
@@ -112,7 +112,7 @@ def refuse_existing_version(target: Path) -> None:
     """
     if target.exists():
         raise ReleaseError(
-            f"there is a release {target.name} already",
+            f"release {target.name} already exists",
             where=str(target),
             hint="a release is never changed: choose another --version",
         )
@@ -143,14 +143,15 @@ def create_export_folder(out: Path) -> Iterator[Path]:
             draft.rename(out)
     except OSError as error:
         raise RunError(
-            f"the export cannot be written: {error.strerror or error}",
+            f"cannot write the export: {error.strerror or error}",
             where=str(error.filename or out),
-            hint="see to the disk, then give the same command again: nothing is left of this try",
+            hint="check the disk, then run the same command again; this attempt left nothing "
+            "behind",
         ) from None
 
 
 def _refuse_existing_files(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
-            "there is something here already", where=str(out), hint="give --out an empty folder"
+            "this folder is not empty", where=str(out), hint="give --out an empty folder"
         )

@@ -162,9 +162,9 @@ def _rows(
 
 def _unreadable(file: Path, problem: str) -> ReleaseError:
     return ReleaseError(
-        f"a file of the release cannot be read: {problem}",
+        f"cannot read a file of the release: {problem}",
         where=str(file),
-        hint="see what else is wrong with: coreeval verify RELEASE",
+        hint="check the rest with: coreeval verify RELEASE",
     )
 
 
@@ -185,9 +185,9 @@ def read_release(path: Path) -> Release:
         said = parse_json(_content(path, MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         raise ReleaseError(
-            f"this is no release: it has no {MANIFEST}",
+            f"this is not a release: it has no {MANIFEST}",
             where=str(path),
-            hint="give the directory that `coreeval release` printed",
+            hint="give the directory printed by `coreeval release",
         ) from None
     except (OSError, ValueError) as error:
         raise _damaged(where, str(error)) from None
@@ -214,7 +214,8 @@ def _refuse_newer(said: object, where: Path) -> None:
     number = said.get("schema_version") if isinstance(said, dict) else None
     if isinstance(number, int) and number > SCHEMA_VERSION:
         raise ReleaseError(
-            f"a newer CoreEval wrote this release (form {number}, this one knows {SCHEMA_VERSION})",
+            f"a newer CoreEval wrote this release (format {number}, this version reads "
+            f"{SCHEMA_VERSION})",
             where=str(where),
             hint="update CoreEval: pip install --upgrade coreeval",
         )
@@ -224,7 +225,7 @@ def _damaged(where: Path, problem: str) -> ReleaseError:
     return ReleaseError(
         f"{MANIFEST} is damaged: {problem}",
         where=str(where),
-        hint="fetch the release again; it is not repaired by hand",
+        hint="download the release again; do not repair it by hand",
     )
 
 

@@ -48,7 +48,7 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
     agreement = markdown_table(*_AGREEMENT, rows=rows) if said.raters > 1 else _ONE_RATER
     told = f"""## Ratings by people
 
-{said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
+{said.items} texts of all arms, mixed, rated by {said.raters} who did not know the arm; means with
 95 % intervals. Study {escape(said.study)}, scored on {said.scored_at[:10]}.
 
 {escape(said.scale)}
@@ -60,8 +60,8 @@ def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
 
 
 _ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")
-_AGREEMENT = ("agreement", "pairs that say the same", "Fleiss' kappa", "Krippendorff's alpha")
-_ONE_RATER = "One rater: there is no agreement to measure."
+_AGREEMENT = ("agreement", "pairs that agree", "Fleiss' kappa", "Krippendorff's alpha")
+_ONE_RATER = "There was only one rater, so agreement cannot be measured."
 
 
 def _mean_row(one: CriterionResult) -> Row:
@@ -137,7 +137,7 @@ Compare arms only on samples that both have (`id`).
 def _originals(manifest: ReleaseManifest) -> str:
     if manifest.licence.redistribute:
         return "the benchmark's own texts"
-    return "ids, labels and digests of the benchmark's own texts, which may not be passed on"
+    return "ids, labels and digests of the benchmark's own texts, which may not be redistributed"
 
 
 def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _comparability(manifest: ReleaseManifest) -> Iterator[str]:
 def _quality(quality: Quality, task: Task) -> str:
     noise, display = quality.label_noise, kind_of(task).display
     word, title = display.gold_word, display.label_title
-    refused = f"new texts that did not read as their {word} to a blind judge, and were tried again"
+    refused = f"new texts to which a blind judge did not give their {word}, and that were retried"
     shift, bound = (
         format_number(value, undefined=NOT_MEASURED)
         for value in (quality.balance_shift, noise.bound)
@@ -169,7 +169,7 @@ Shares with 95 % Wilson intervals.
 | originals to which a blind judge gave another {word} | {format_share(noise.original)} |
 | {refused} or rejected | {format_share(noise.updated)} |
 | updated texts whose {word} may be wrong, at most | {bound} |
-| word 5-grams of updated texts that stand in their original | {_overlap(quality.overlap)} |
+| word 5-grams of updated texts that also occur in their original | {_overlap(quality.overlap)} |
 
 The last line holds if the judge errs no more often on new texts than it disagrees with originals.
 
@@ -232,10 +232,10 @@ def _limits(manifest: ReleaseManifest) -> str:
     return f"""## Limits
 
 - A new fact is as true as the headline or excerpt that it rests on; the articles were not read.
-- Judges are models or rules: what they passed can be wrong, see Quality.
-- The updated arm is no random part of the benchmark: it lacks samples for which no news fitted.
+- Judges are models or rules: texts that they passed can be wrong, see Quality.
+- The updated arm is not a random part of the benchmark: it lacks samples without matching news.
 - A model trained after {manifest.window.end:%Y-%m-%d} may know these facts, and these texts.
-- Accepted samples that are left out: {listed} by the takedown list, {rejected} by a person.
+- Accepted samples left out: {listed} by the takedown list, {rejected} by a person.
 {_still_stale(manifest)}\
 - {_reviewed(manifest)}"""
 
@@ -246,18 +246,18 @@ def _still_stale(manifest: ReleaseManifest) -> str:
         return ""
     return (
         f"- Updated samples that are still stale: {manifest.still_stale}. Their evidence is older "
-        "than the run asked for, or from before a new target's cutoff: their renewal found no news "
-        "that is new enough.\n"
+        "than the run asked for, or from before a new target's cutoff: no sufficiently recent "
+        "news was found to renew them.\n"
     )
 
 
 def _reviewed(manifest: ReleaseManifest) -> str:
     state = manifest.review
     if not state.listed:
-        return "No sample was found that names real people or is doubtful otherwise."
+        return "No sample names real people or is otherwise doubtful."
     return (
-        f"Of {state.listed} samples that name real people or are doubtful a person has approved "
-        f"{state.approved} and rejected {state.rejected}; {state.pending} are undecided."
+        f"Of {state.listed} samples that name real people or are otherwise doubtful, a person "
+        f"approved {state.approved} and rejected {state.rejected}; {state.pending} are undecided."
     )
 
 
@@ -279,7 +279,7 @@ def _loader(manifest: ReleaseManifest) -> str:
     if manifest.licence.redistribute:
         return ""
     return """
-Its texts are not in this release. Fetch them from where they are published, then:
+Its texts are not in this release. Download them from their publisher, then:
 
 ```python
 from coreeval import load_originals
@@ -297,7 +297,7 @@ def _lineage(manifest: ReleaseManifest) -> str:
     return f"""## Lineage
 
 {follows} {_changed(manifest.changelog)} `CHANGELOG.md` has more.
-`coreeval verify RELEASE` tells whether every byte is as it was."""
+`coreeval verify RELEASE` checks that no byte has changed."""
 
 
 def _changed(changelog: Changelog) -> str:

@@ -116,11 +116,12 @@ def _read_benchmark(made: Release, benchmark: Path | str | None) -> tuple[Sample
 def _refuse_other_texts(found: Mapping[str, Sample], wanted: Mapping[str, str], where: str) -> None:
     for each, digest in wanted.items():
         if each not in found or hash_texts(found[each].fields) != digest:
-            what = "is another text" if each in found else "is not there"
+            what = "has changed" if each in found else "is missing"
             raise ReleaseError(
                 f"this is not the benchmark that the release was made from: {each} {what}",
                 where=where,
-                hint="fetch it from where the release's README.md says, unchanged",
+                hint="download the unchanged original from the place given in the release's "
+                "README.md",
             )
 
 

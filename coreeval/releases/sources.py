@@ -66,7 +66,7 @@ def _followed_parent(by_run: FollowedRelease) -> Release:
         raise ReleaseError(
             f"this is not the release {by_run.version} that the run was made from",
             where=by_run.path,
-            hint="put it back as it was published, or name another release",
+            hint="restore the published release, or name another one",
         )
     return found
 
@@ -91,10 +91,10 @@ def _refuse_edited(parent: Release) -> None:
     if problems:
         first = problems[0]
         raise ReleaseError(
-            f"the parent {parent.manifest.version} is not what was made: {first.file}: "
+            f"the parent {parent.manifest.version} has changed since it was made: {first.file}: "
             f"{first.message}",
             where=str(parent.path),
-            hint="put it back as it was published, or name another release",
+            hint="restore the published release, or name another one",
         )
 
 
@@ -107,11 +107,11 @@ def refuse_earlier_date(parent: Release, now: datetime) -> None:
     made = datetime.fromisoformat(parent.manifest.created_at)
     if now < made:
         raise ReleaseError(
-            f"the clock says {now.isoformat(timespec='seconds')}, which is before the parent "
+            f"the clock shows {now.isoformat(timespec='seconds')}, which is before the parent "
             f"{parent.manifest.version} was made ({parent.manifest.created_at})",
             where=str(parent.path),
-            hint="set the clock of this machine right; if it was wrong when that release was made, "
-            "move the release away, or name another --parent",
+            hint="correct this machine's clock; if it was wrong when that release was made, move "
+            "the release away, or give another --parent",
         )
 
 
@@ -208,7 +208,7 @@ def _task_of(run: Manifest, config: Config) -> Task:
         raise ReleaseError(
             "the task has changed since the run",
             where=config.task,
-            hint="put the task's file back as it was, or refresh with the new one",
+            hint="restore the task file, or refresh with the new one",
         )
     return task
 

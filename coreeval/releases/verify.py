@@ -19,7 +19,7 @@ ProblemKind = Literal[
     "parent_changed", "contents",
 ]  # fmt: skip
 _IN_CACHE = (
-    "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
+    "download a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
 )
 
 """What to do about the hub's cache, which holds only links to its folder of blobs."""
@@ -121,7 +121,7 @@ def require_whole(path: Path) -> Release:
     if not found.ok:
         first = found.problems[0]
         raise ReleaseError(
-            f"the release is not what was made: {first.file}: {first.message}",
+            f"the release has changed since it was made: {first.file}: {first.message}",
             where=str(path),
             hint=f"see all with: {command('verify', path)}",
         )
@@ -138,11 +138,11 @@ def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
         yield Problem(kind="digest", file=MANIFEST, message=message)
     vouched = f"{found}  {MANIFEST}\n".encode()
     if not (path / DIGEST).exists():
-        yield Problem(kind="missing", file=DIGEST, message="the file is not there")
+        yield Problem(kind="missing", file=DIGEST, message="the file is missing")
     elif not is_plain_file(path, DIGEST):
         return  # told with the others that are no files
     elif (path / DIGEST).stat().st_size > len(vouched) or (path / DIGEST).read_bytes() != vouched:
-        message = f"it is not what {DIGEST} vouches for: one of the two was changed"
+        message = f"it does not match {DIGEST}: one of the two was changed"
         yield Problem(kind="digest", file=MANIFEST, message=message)
 
 
@@ -169,19 +169,23 @@ def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Pro
     if kind := special_kind_on_way(folder, name):
         yield _special_file_problem(name, kind)
     elif not file.is_file():
-        yield Problem(kind="missing", file=name, message="the file is not there")
+        yield Problem(kind="missing", file=name, message="the file is missing")
     elif (size := file.stat().st_size) != expected.bytes:
         message = f"the file has {size} bytes, not {expected.bytes}"
         yield Problem(kind="changed", file=name, message=message)
     elif hash_file(file) != expected.sha256:
-        yield Problem(kind="changed", file=name, message="the file has other bytes of its size")
+        yield Problem(
+            kind="changed", file=name, message="the file has the right size but other content"
+        )
 
 
 def _special_file_problem(name: str, kind: str) -> Problem:
     if kind == "a link":
-        message = "it is a link, and a release has none: its files may lie anywhere"
+        message = "it is a link, which a release never contains: its target may be anywhere"
         return Problem(kind="link", file=name, message=message)
-    return Problem(kind="special", file=name, message=f"it is {kind}, and a release has none")
+    return Problem(
+        kind="special", file=name, message=f"it is {kind}, which a release never contains"
+    )
 
 
 def _ancestors(release: Release) -> tuple[list[str], Problem | None]:

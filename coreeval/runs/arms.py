@@ -91,9 +91,9 @@ def shard_name(split: str) -> str:
     """
     if not is_split_name(split):
         raise ConfigError(
-            f"{split[:80]!r} is not the name of a split",
+            f"{split[:80]!r} is not a valid split name",
             where="dataset.split",
-            hint="letters, digits and underscores; it may come from a run or release of others",
+            hint="letters, digits and underscores; it may come from someone else's run or release",
         )
     return f"{split}{_WHOLE}"
 

@@ -27,7 +27,7 @@ from coreeval.tools.tables import Foreign, Row, markdown_table
 
 SYNTHETIC = """\
 **The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
-samples and dated news. They are no statements by the authors of the originals, and the people,
+samples and dated news. They are not statements by the authors of the originals, and the people,
 companies and places they name did not take part in making them."""
 
 
@@ -115,9 +115,9 @@ def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
     )
     return f"""{markdown_table(*heads, rows=rows)}
 
-A target's cutoff is here the later of the end of its training data and its release. All evidence of
-such a sample was published after it; `after_cutoff` in provenance names its targets. Where only the
-time is known at which GDELT saw a page (by crawl time), the page may be older.
+Here, a target's cutoff is the later of the end of its training data and its release. All evidence
+of such a sample was published after that date; `after_cutoff` in provenance names its targets. If
+only the time at which GDELT saw a page is known (by crawl time), the page may be older.
 
 """
 
@@ -140,7 +140,7 @@ def describe_fill(on_reject: str) -> str:
     """Describe the substitute for rejected samples in the updated arm."""
     if on_reject == "drop":
         return ""
-    return f"; rejected ones stand in with their {on_reject} text (see `outcome`)"
+    return f"; rejected samples appear with their {on_reject} text (see `outcome`)"
 
 
 def describe_precision(precision: Precision) -> str:
@@ -148,7 +148,7 @@ def describe_precision(precision: Precision) -> str:
     meanings: dict[Precision, str] = {
         "exact": "exact: stated by the page",
         "url": "url: a date in the URL",
-        "cluster": "cluster: that of another report of the same event",
+        "cluster": "cluster: taken from another report of the same event",
         "crawl": "crawl: when GDELT saw the page, which may be later than its publication",
     }
     return meanings[precision]
@@ -190,13 +190,13 @@ def describe_cost(cost: Cost) -> str:
     if len(paid) > 1:
         total = {"calls": cost.billed_calls} | cost.model_dump(include=set(_TOKENS))
         rows.append(("all", *_cost_cells(total, cost.billed_usd)))
-    known = f"{cost.cached_calls:,} further answers were there already and cost nothing."
-    more = f" Up to {cost.unknown_usd:.2f} USD more are for calls whose end is not known."
+    known = f"{cost.cached_calls:,} more answers came from the call store and cost nothing."
+    more = f" Calls with unknown outcome may cost up to {cost.unknown_usd:.2f} USD more."
     return f"""## What it cost
 
 {markdown_table("model", "calls", "prompt tokens", "answer tokens", "cost", rows=rows)}
 
-The calls that the run paid for, those to targets included. {known}\
+The calls that the run paid for, including those to targets. {known}\
 {more if cost.unknown_usd else ""}
 
 """

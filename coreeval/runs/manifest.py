@@ -19,7 +19,7 @@ from coreeval.tools.workspace import find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
-_MANIFEST_HINT = "restore the file from a copy, or start a new run"
+_MANIFEST_HINT = "restore the file from a backup, or start a new run"
 
 
 def _check_counts(said: dict[str, int]) -> dict[str, int]:
@@ -236,13 +236,13 @@ def read_original_manifest(path: Path) -> Manifest:
         return Manifest.model_validate(parse_json(path.read_bytes()))
     except PermissionError as error:
         raise RunStateError(
-            f"the manifest cannot be read: {error.strerror}",
+            f"cannot read the manifest: {error.strerror}",
             where=str(path),
-            hint="ask whoever owns the run for the right to read it, or for a copy",
+            hint="ask the owner of the run for read access or a copy",
         ) from None
     except FileNotFoundError:
         raise RunStateError(
-            "this is no run directory: it has no manifest.json",
+            "this is not a run directory: it has no manifest.json",
             where=str(path.parent),
             hint="give the directory that `coreeval refresh` printed, or an id that coreeval runs "
             "lists",

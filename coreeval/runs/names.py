@@ -93,9 +93,9 @@ def _newest(workspace: Workspace) -> Path:
     for folder in list_run_folders(workspace):
         return folder
     raise RunStateError(
-        "there is no run yet",
+        "there are no runs yet",
         where=str(workspace.runs),
-        hint="go to the folder of your config, or make one: coreeval refresh CONFIG",
+        hint="change to the folder of your config, or make one: coreeval refresh CONFIG",
     )
 
 
@@ -117,7 +117,8 @@ def require_tag(word: str) -> str:
     """
     if not _TAG.fullmatch(word):
         raise UsageError(
-            f"{word[:80]!r} is no tag", hint="letters, digits, dots, dashes and underscores"
+            f"{word[:80]!r} is not a valid tag",
+            hint="letters, digits, dots, dashes and underscores",
         )
     return word
 
@@ -126,7 +127,7 @@ def change_tags(files: RunFiles, add: Sequence[str], remove: Sequence[str]) -> l
     """Add tags to a run and remove others; return those that it has then.
 
     Raises:
-        UsageError: a word is no tag.
+        UsageError: a word is not a valid tag.
     """
     for word in (*add, *remove):
         require_tag(word)

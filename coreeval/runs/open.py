@@ -115,8 +115,8 @@ def lock_runs(runs: Sequence[RunFiles]) -> Iterator[None]:
             try:
                 held.enter_context(FileLock(files.lock, timeout=0))
             except Timeout:
-                hint = f"wait for it, or look with: {command('status', files.root)}"
+                hint = f"wait for it, or check with: {command('status', files.root)}"
                 raise RunLocked(
-                    "a run of this workspace is being worked on", where=str(files.root), hint=hint
+                    "a run of this workspace is active", where=str(files.root), hint=hint
                 ) from None
         yield

@@ -334,9 +334,9 @@ def read_findings(report: ReportJson, *, where: Path) -> Findings:
         return _target_findings(report)
     except (AttributeError, KeyError, TypeError, ValidationError) as error:
         raise RunCorrupt(
-            f"the report is not as a run writes it: {type(error).__name__}: {error}",
+            f"the report is not in the expected format: {type(error).__name__}: {error}",
             where=str(where),
-            hint="write it anew: coreeval evaluate RUN",
+            hint="write it again: coreeval evaluate RUN",
         ) from None
 
 

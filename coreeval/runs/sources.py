@@ -19,7 +19,7 @@ NAMES: Final[Mapping[EvidenceSource, str]] = {
     "gdelt": "headlines and descriptions, found by the GDELT Project (https://www.gdeltproject.org/)",
     "current_events": "Wikipedia, Portal:Current events "
     "(https://en.wikipedia.org/wiki/Portal:Current_events)",
-    "file": "texts that the user had on disk",
+    "file": "texts from the user's disk",
     "ccnews": "articles in CC-NEWS of Common Crawl (https://commoncrawl.org/)",
     "web": "articles fetched from their publishers",
 }
@@ -28,12 +28,12 @@ EXCERPTS: Final = (
     "with their URL."
 )
 OBLIGATIONS: Final = """\
-{facts} of the new facts rest on sentences from Wikipedia, which are under {licence}. Whoever passes
-on texts that adapt them, such as those of the updated arm, must:
+{facts} of the new facts rest on sentences from Wikipedia, licensed under {licence}. If you
+redistribute texts that adapt them, such as those of the updated arm, you must:
 
 - name Wikipedia and link to the page (`url` in provenance) and to the licence ({url});
 - say that the sentences were changed;
-- pass on what is adapted under the same licence or a compatible one (share-alike), and add no
+- license adaptations under the same or a compatible licence (share-alike), and add no
   terms that forbid what it allows.
 
 The rows concerned have `{licence}` in the column `licence` of provenance."""

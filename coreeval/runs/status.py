@@ -289,7 +289,7 @@ def _read_manifest(path: Path) -> Json:
         raise RunStateError(
             f"the manifest is damaged: {defect}",
             where=str(path),
-            hint="restore the file from a copy, or start a new run",
+            hint="restore the file from a backup, or start a new run",
         )
     return complete
 
@@ -304,7 +304,7 @@ def _defects(manifest: object) -> Iterator[str]:
     yield from (f"{key} is no text" for key, value in texts.items() if not isinstance(value, str))
     yield from (f"{key} is no time" for key in _TIMES if not _is_time(manifest.get(key)))
     if manifest.get("status") not in STATUSES:
-        yield f"status is none of {', '.join(STATUSES)}"
+        yield f"status is not one of {', '.join(STATUSES)}"
     if not isinstance(manifest.get("control"), dict | None):
         yield "control is no object"
     yield from _defects_of_models(manifest.get("models"))

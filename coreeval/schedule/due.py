@@ -155,8 +155,9 @@ class ScheduleCheck:
         if now < known:
             return self._make_result(
                 "clock_back",
-                note=f"the clock says {now.isoformat()}, but this was done at {known.isoformat()}; "
-                f"if that was a mistake of the clock, remove {self.plan.state_file.path}",
+                note=f"the clock shows {now.isoformat()}, but this was done at "
+                f"{known.isoformat()}; if the clock was wrong then, remove "
+                f"{self.plan.state_file.path}",
             )
         newest = self.plan.times.find_latest(now)
         if newest is None or (state.finished and state.finished.due_at >= newest):

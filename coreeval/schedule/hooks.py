@@ -175,7 +175,9 @@ class HookRunner:
         except CoreEvalError as error:
             problem = error.message
         except Exception as error:  # noqa: BLE001 - a release is there, and its period must close
-            problem = f"it could not be told ({type(error).__name__})"  # no text: it may be secret
+            problem = (
+                f"the notification failed ({type(error).__name__})"  # no text: it may be secret
+            )
         return HookResult(hook.description, int(tries.statistics["attempt_number"]), problem)
 
 
@@ -220,7 +222,7 @@ def _post_webhook(hook: HookConfig, news: HookEvent, folder: Path) -> None:
         status = post_for_status(address, asdict(news), most_s=hook.timeout_s)
     except (ValueError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):
         raise HookFailed(
-            "its address is none that starts with http:// or https:// and can be reached",
+            "its address does not start with http:// or https://, or cannot be reached",
             final=True,
         ) from None
     except ResponseOverdue:
@@ -261,10 +263,9 @@ def require_hooks(plan: SchedulePlan) -> None:
     if plan.hooks and not record.accepts_hooks(plan.name, plan.path.parent, hooks_digest(plan)):
         said = "; ".join(hook.description for hook in plan.hooks)
         raise UnacceptedHooks(
-            f"the hooks of {plan.name} are new here or have changed, and nobody has accepted them: "
-            f"{said}",
+            f"the hooks of {plan.name} are new or have changed and need to be accepted: {said}",
             where=str(plan.path),
-            hint=f"read them, then: coreeval schedule install {plan.path} --accept-hooks",
+            hint=f"review them, then run: coreeval schedule install {plan.path} --accept-hooks",
         )
 
 

@@ -194,14 +194,14 @@ def _relative_path(path: Path, root: Path) -> str:
         raise UsageError(
             "the config is not in the repository",
             where=str(path),
-            hint=f"GitHub sees only what is below {root}",
+            hint=f"GitHub sees only files in {root}",
         )
     name = path.relative_to(root).as_posix()
     _check_path(name, _NOT_FOR_GITHUB)
     if found := _MEANS_MORE.search(name):
         raise UsageError(
-            f"a path with {found[0]!a} {'in it' if found.start() else 'in front'} cannot stand in "
-            "a workflow: git, tar and GitHub's cache read it as something else",
+            f"a path with {found[0]!a} {'in it' if found.start() else 'in front'} cannot be used "
+            "in a workflow: git, tar and GitHub's cache would misread it",
             where=ascii(name),
             hint="rename the file or folder",
         )
@@ -249,7 +249,7 @@ def _escape_line(text: str, special: str, escaped: str) -> str:
 def _check_path(text: str, refused: re.Pattern[str]) -> None:
     if found := refused.search(text):
         raise UsageError(
-            f"a path with {found[0]!a} cannot stand in a unit: it would change the unit",
+            f"a path with {found[0]!a} cannot be used in a unit: it would change the unit",
             where=ascii(text),
             hint="rename the file or folder",
         )
@@ -279,9 +279,9 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
     if len(looks.unit_name) > LONGEST_NAME:
         raise UsageError(
             f"the unit's name has {len(looks.unit_name)} characters, more than {LONGEST_NAME}: it "
-            "holds the names of all its configs",
+            "contains the names of all its configs",
             where=f"{looks.unit_name[:40]}...",
-            hint="give shorter names to the configs, or install them in several units",
+            hint="shorten the config names, or install them in several units",
         )
     if way == "systemd":
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
@@ -291,9 +291,9 @@ def make_units(looks: ScheduleGroup, way: UnitKind, *, root: Path | None = None)
     name = f".github/workflows/{looks.unit_name}.yml"
     if kind := special_kind_on_way(root, name):
         raise UsageError(
-            f"there is {kind} in the place of the workflow",
+            f"{kind} occupies the path of the workflow",
             where=str(root / name),
-            hint="a repository of somebody else's may lead elsewhere: put a folder or file there",
+            hint="someone else's repository may point elsewhere: replace it by a folder or file",
         )
     return {str(root / name): make_workflow(looks, root)}
 
@@ -312,10 +312,10 @@ def require_repository(path: Path) -> Path:
     if found := find_repository(path):
         return found
     raise UsageError(
-        "the config is in no git repository",
+        "the config is not in a git repository",
         where=str(path),
-        hint="GitHub's workflows live in one: give git init in the folder that is to be the "
-        "repository, or only look at the workflow with --print",
+        hint="GitHub workflows need one: run git init in the folder for the repository, or just "
+        "show the workflow with --print",
     )
 
 

@@ -74,7 +74,7 @@ class ErrorRecord(Value):
 
 def _check_moment(moment: datetime) -> datetime:
     if not FIRST_MOMENT <= moment <= LAST_MOMENT:
-        raise ValueError("the year is the first or the last of the calendar")
+        raise ValueError("the year is at the limit of the calendar")
     return moment
 
 
@@ -164,10 +164,10 @@ class ScheduleFile:
 
     def _unreadable(self, why: str) -> RunCorrupt:
         return RunCorrupt(
-            f"what the schedule has done cannot be read: {why}",
+            f"cannot read the schedule's state: {why}",
             where=str(self.path),
-            hint="restore the file from a copy, or remove it: releases that are there are not "
-            "made again, a run that was begun is",
+            hint="restore the file from a backup, or remove it: existing releases are not made "
+            "again, but a started run is",
         )
 
     def write(self, state: ScheduleState) -> None:
@@ -182,7 +182,7 @@ class ScheduleFile:
             RunLocked: another process is at work.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        busy = RunLocked("another process works on this schedule", where=str(self.path))
+        busy = RunLocked("another process is using this schedule", where=str(self.path))
         with hold_lock(self.path.with_suffix(".lock"), busy):
             yield
 
@@ -283,7 +283,7 @@ class SchedulePlan:
         for name in sorted(self.schedule.webhook_variables):
             if not address_of_hook(name, self.path.parent):
                 raise CredentialError(
-                    f"{name} is not set: a hook takes its address from it",
+                    f"{name} is not set: a hook needs it for its address",
                     where=str(self.path),
                     hint="set it in the environment or in the .env file beside the config",
                 )
@@ -340,9 +340,9 @@ def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
         other = seen.setdefault(plan.state_file.path.resolve(), plan.path)
         if other != plan.path:
             raise UsageError(
-                f"two configs are named {plan.name!r} in one workspace",
+                f"two configs in this workspace are named {plan.name!r}",
                 where=f"{other} and {plan.path}",
-                hint="give one of them another name",
+                hint="rename one of them",
             )
 
 

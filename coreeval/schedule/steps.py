@@ -60,14 +60,14 @@ class StepResult:
                     f"{failed} of {total} samples failed{where}, and schedule.max_failed is "
                     f"{most:g}",
                     where=str(self.run),
-                    hint="they are tried again when the schedule is looked at next; see why with: "
+                    hint="they will be retried at the next check; see why with: "
                     f"{command('status', self.run)}",
                 )
 
     def _passes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
         yield "", self.counts
         if self.control:
-            yield " in the pass that writes the control arm", self.control
+            yield " while writing the control arm", self.control
 
 
 class StepRunner(Protocol):

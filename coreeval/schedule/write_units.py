@@ -45,7 +45,7 @@ def _write_units(units: Mapping[str, str], *, force: bool, crontab_copy: Path) -
     others = [each for name, text in units.items() for each in _find_others(name, text, crontab)]
     if others and not force:
         raise UsageError(
-            "there is another unit of this name",
+            "a different unit has this name",
             where=others[0],
             hint="compare it with --print; --force replaces it",
         )
@@ -70,7 +70,7 @@ def _lock_crontab() -> Iterator[None]:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coreeval"
     lock = folder / "crontab.lock"
     taken = RunLocked(
-        "another `schedule install --cron` changes the crontab",
+        "another `schedule install --cron` is changing the crontab",
         where=str(lock),
         hint="wait until it is done, and install again",
     )
@@ -86,9 +86,7 @@ def _find_others(name: str, text: str, crontab: str) -> list[str]:
         return list_other_units(crontab, text)
     path = Path(name)
     if path.is_dir() and not path.is_symlink():
-        raise UsageError(
-            "there is a folder in the place of the unit", where=name, hint="move it away"
-        )
+        raise UsageError("a folder occupies the path of the unit", where=name, hint="move it away")
     if special_kind(path):  # a link is replaced, not followed; a pipe would be waited for
         return [name]
     with _explain_refusal(path):
@@ -106,7 +104,7 @@ def _explain_refusal(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(
-            f"the unit cannot be written: {error.strerror or error}",
+            f"cannot write the unit: {error.strerror or error}",
             where=str(error.filename or place),
             hint="see it with --print",
         ) from None
@@ -137,7 +135,7 @@ def _read_crontab() -> str:
         return os.fsdecode(listed.stdout)
     if not _NO_CRONTAB.search(listed.stderr):
         raise RunError(
-            f"the crontab that is there cannot be read: {_words_of(listed)}",
+            f"cannot read the existing crontab: {_words_of(listed)}",
             where="crontab -l",
             hint="nothing was changed; once that command works, install again, "
             "or see the line with --print",

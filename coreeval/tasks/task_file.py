@@ -171,7 +171,7 @@ def _check_name(file: TaskFile) -> Iterator[TaskProblem]:
 def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
     reserved = RESERVED_NAMES.union(LETTERS if file.kind == "choice" else ())
     for name in _find_repeats(file.fields):
-        yield TaskProblem(f"fields: {name!r} is there twice")
+        yield TaskProblem(f"fields: {name!r} occurs twice")
     for name in file.fields:
         if not (name.isidentifier() and name.isascii()):
             yield TaskProblem(
@@ -196,20 +196,18 @@ def _check_sizes(file: TaskFile) -> Iterator[TaskProblem]:
                 f"fields: [context, {name}], or [{name}] alone",
             )
     if file.kind == "labels" and len(file.labels) < _FEWEST_LABELS:
-        yield TaskProblem(f"labels: a task needs {_FEWEST_LABELS} labels, and has one")
+        yield TaskProblem(f"labels: a task needs {_FEWEST_LABELS} labels, but has one")
     if file.kind == "choice" and file.options < _FEWEST_LABELS:
         yield TaskProblem("options: a choice has at least 2 options", "options: 4")
 
 
 def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
     for number in _find_repeats(label.id for label in file.labels):
-        yield TaskProblem(
-            f"labels: the id {number} is there twice", "give each label an id of its own"
-        )
+        yield TaskProblem(f"labels: the id {number} is there twice", "give each label its own id")
     names = [name for label in file.labels for name in _label_names(label)]
     for name in _find_repeats(names):
         yield TaskProblem(
-            f"labels: the name {name!r} stands for two labels",
+            f"labels: the name {name!r} is used for two labels",
             "names and aliases are compared without case, and with _ and - as spaces",
         )
     ids = {str(label.id): label for label in file.labels}
@@ -262,7 +260,7 @@ def _check_variables(
 def _check_targets(file: TaskFile) -> Iterator[TaskProblem]:
     spellings = [name for key, target in file.targets.items() for name in target.all_names(key)]
     for name in _find_repeats(spellings):
-        yield TaskProblem(f"targets: {name!r} stands for two targets")
+        yield TaskProblem(f"targets: {name!r} is used for two targets")
     if file.targets and not mentions_target(file):
         yield TaskProblem("targets: neither the question nor a template names $target")
 
@@ -401,9 +399,9 @@ def _read_yaml(path: Path) -> object:
         return parse_yaml(read_text(path))
     except FileNotFoundError:
         hint = f"built in: {', '.join(BUILT_IN)}"
-        raise TaskError("there is no such task file", where=str(path), hint=hint) from None
+        raise TaskError("task file not found", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        told = f"the task file cannot be read: {describe_unreadable(error)}"
+        told = f"cannot read the task file: {describe_unreadable(error)}"
         raise TaskError(told, where=str(path), hint=UNREADABLE_HINT) from None
     except YamlError as error:
         raise TaskError(f"this is not YAML: {error}", where=str(path), hint=YAML_HINT) from None

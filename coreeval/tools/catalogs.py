@@ -53,7 +53,7 @@ def load_user_table(
         refuse_credentials(rows, where=str(path))
         return form.validate_python(raw)
     except (OSError, UnicodeDecodeError) as error:
-        told = f"the file cannot be read: {describe_unreadable(error)}"
+        told = f"cannot read the file: {describe_unreadable(error)}"
         raise ConfigError(told, where=str(path), hint=UNREADABLE_HINT) from None
     except YamlError as error:
         problem = hide_credentials(str(error))
@@ -161,7 +161,7 @@ FREE = PriceConfig(input=0, output=0)
 Prices = Mapping[str, Price]
 """Prices by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
-_ROW = "a price has input, output (USD for a million tokens), as_of and source"
+_ROW = "a price has input, output (USD per million tokens), as_of and source"
 
 
 @cache
@@ -225,6 +225,6 @@ def describe_old_prices(
         todo = "give run.prices a file with the price" if built_in else "update the price"
         found[model.model] = (
             f"the price of {model.model} was looked up on {price.as_of}, {age} days ago ({file}); "
-            f"providers change prices: {todo} of today"
+            f"providers change prices: {todo} with today's"
         )
     return list(found.values())

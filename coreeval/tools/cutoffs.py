@@ -65,9 +65,9 @@ class ModelDates(Value):
     def _check_sources(self) -> Self:
         facts = [fact for fact in (self.cutoff, self.released) if fact]
         if not facts:
-            raise ValueError("neither cutoff nor released is there")
+            raise ValueError("both cutoff and released are missing")
         if any(fact.as_of is None or fact.confidence == "given" for fact in facts):
-            raise ValueError("a date has as_of, and is stated, reported or inferred")
+            raise ValueError("a date needs as_of, and is stated, reported or inferred")
         return self
 
 

@@ -83,7 +83,8 @@ class LangChainEmbeddings:
         return ModelUnusable(
             f"{self.name} gave no embeddings: {why}",
             where="embeddings",
-            hint="look at the provider, then give the same command again; what it embedded is kept",
+            hint="check the provider, then run the same command again; existing embeddings are "
+            "kept",
         )
 
 
@@ -112,7 +113,9 @@ def _bound_response(response: "httpx.Response") -> None:
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("", "identity"):
         response.close()
-        raise httpx.DecodingError(f"the response is packed, unasked: {packed[:40]!r}")
+        raise httpx.DecodingError(
+            f"the response is compressed although this was not requested: {packed[:40]!r}"
+        )
     source = response.stream
     if not isinstance(source, httpx.SyncByteStream):
         raise TypeError("the response cannot be read piece by piece")

@@ -86,7 +86,7 @@ class CheckedEmbedder:
         return ModelUnusable(
             f"{self.name} gave {what}",
             where="embeddings",
-            hint="look at the model, or name other embeddings; none of these vectors is kept",
+            hint="check the model, or use other embeddings; none of these vectors is kept",
         )
 
 
@@ -174,7 +174,7 @@ class EmbeddingCache:
         return ModelUnusable(
             f"{self.name} gave vectors of another size than before: its model was changed",
             where="embeddings",
-            hint="give the same command again, or resume the run: all texts are embedded anew",
+            hint="run the same command again, or resume the run: all texts are embedded again",
         )
 
     @property
@@ -217,7 +217,7 @@ def open_embeddings(name: str) -> CheckedEmbedder:
         return CheckedEmbedder(_open_minilm(Path(rest) if rest else _find_weights(name), name))
     if not rest:
         raise ConfigError(
-            f"{name!r} names no embeddings",
+            f"{name!r} is not an embedding model",
             where="embeddings",
             hint="write minilm, minilm:PATH, or provider:name as in openai:text-embedding-3-small",
         )

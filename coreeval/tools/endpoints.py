@@ -73,7 +73,7 @@ def origin_of(url: str) -> str:
         scheme, host, port = "", "", None
     if scheme not in _PORTS or not _HOST.fullmatch(host):
         raise ConfigError(
-            f"base_url is no http address: {url!r}", hint="for example http://127.0.0.1:8000/v1"
+            f"base_url is not an http address: {url!r}", hint="for example http://127.0.0.1:8000/v1"
         )
     shown = f"[{host}]" if ":" in host else host.rstrip(".")
     return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")
@@ -91,7 +91,7 @@ def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
             origin_of(env[HUB_VARIABLE])
     except ConfigError:
         raise UsageError(
-            "the address of the hub is no http address",  # it may hold a password
+            "the address of the hub is not an http address",  # it may hold a password
             where=f"{HUB_VARIABLE}, in the environment or in .env",
             hint="unset it for https://huggingface.co, or give the address of another hub",
         ) from None
@@ -101,7 +101,7 @@ def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
         raise UsageError(
             f"the packages for the hub cannot be imported: {error}",
             where="the environment",
-            hint="look at the variables that begin with HF_",
+            hint="check the environment variables that start with HF_",
         ) from None
 
 
@@ -176,14 +176,14 @@ def _origin_in(variable: str, address: str) -> str:
     """Return the origin of an address in a variable; Ollama's may be `host`, `host:port`, `:port`.
 
     Raises:
-        ConfigError: it is no http address.
+        ConfigError: it is not an http address.
     """
     at = f"127.0.0.1{address}" if address.startswith(":") else address
     try:
         return origin_of(at if "://" in at else f"http://{at}")
     except ConfigError:  # its message has the address, which may hold a password
         raise ConfigError(
-            "the address of the embeddings is no http address",
+            "the address of the embeddings is not an http address",
             where=f"{variable}, in the environment or in .env",
             hint="unset it, or give an address such as http://127.0.0.1:11434",
         ) from None
@@ -258,8 +258,8 @@ def refuse_untrusted(
         raise UntrustedEndpoint(
             f"this would send {', '.join(map(str, new))}, for the first time in this workspace",
             where=str(record or new[0].origin),
-            hint="if that is meant, --trust-endpoints sends it and remembers it; if not, name "
-            "another base_url, another variable with api_key_env, or other embeddings",
+            hint="if this is intended, use --trust-endpoints, which remembers it; if not, set "
+            "another base_url, another variable in api_key_env, or other embeddings",
             pairs=new,
             record=record,
         )

@@ -150,15 +150,15 @@ def _hook_variables(config: AnyConfig | None) -> frozenset[str]:
 
 def _unreadable(path: Path, trouble: str) -> ConfigError:
     return ConfigError(
-        f"the {FILE} file cannot be read: {trouble}",
+        f"cannot read the {FILE} file: {trouble}",
         where=str(path),
-        hint="write one NAME=value a line, or remove it and export the keys in the shell",
+        hint="write one NAME=value per line, or remove the file and export the keys in the shell",
     )
 
 
 def _note(path: Path, names: Iterable[str]) -> str:
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
     return (
-        f"{path} sets what a {FILE} file may not set, left out: {shown[:500]}\n"
-        "  to do: export it in the shell if it is meant (coreeval docs config, The .env file)"
+        f"{path} sets variables that a {FILE} file may not set; ignored: {shown[:500]}\n  to do: "
+        "export them in the shell if intended (coreeval docs config, The .env file)"
     )

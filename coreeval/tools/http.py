@@ -310,7 +310,7 @@ def to_same_host(url: str) -> Check:
         better = (scheme, found[0]) == ("http", "https") and found[2] == _PORTS["https"]
         if found != (scheme, host, port) and not (better and found[1] == host):
             raise LedElsewhere(
-                f"it leads to {_shown(found)}; name that address if it is meant", request=request
+                f"it leads to {_shown(found)}; use that address if intended", request=request
             )
 
     return check

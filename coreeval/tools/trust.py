@@ -129,7 +129,7 @@ class TrustRecord:
             raise RunCorrupt(
                 "the record of trusted endpoints and hooks cannot be read",
                 where=str(self.path),
-                hint="restore it from a copy, or remove it: then everything is asked again",
+                hint="restore it from a backup, or remove it to be asked about everything again",
             ) from None
 
 

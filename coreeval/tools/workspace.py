@@ -248,10 +248,10 @@ class RunFiles:
     def __post_init__(self) -> None:
         for path in special_files_among(self.root, _OF_A_RUN):
             raise RunStateError(
-                f"this run's folder holds {special_kind(path)}, and CoreEval makes none: "
+                f"this run's folder holds {special_kind(path)}, which CoreEval never creates; "
                 "nothing was read or written",
                 where=str(path),
-                hint="delete it, or put a file in its place; if you do not know where this run "
+                hint="delete it, or replace it with a file; if you do not know where this run "
                 "comes from, do not resume it",
             )
 

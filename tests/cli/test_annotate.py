@@ -31,7 +31,7 @@ def test_sheets_out_and_what_to_do_with_them(shell: Shell, run: Made) -> None:
     assert said.code == 0
     for words in (
         "5 texts for 3 raters: 2 original, 1 semantic, 2 updated",
-        "50 of each arm were asked for",
+        "50 texts per arm were requested, but each sample is shown in one arm only and just",
         "for raters: out/for-raters",
         "keep:       out/key.json",
         "then:       coreeval annotate score run out",
@@ -47,11 +47,11 @@ def test_scores_in_words(shell: Shell, run: Made) -> None:
     assert (said.code, said.err) == (0, "")
     for words in (
         "2 raters: rater-1 (18 ratings), rater-2 (20 ratings)",
-        "values that may not be given: 1",
+        "values that are not allowed: 1",
         "ratings missing: 2",
         "not a rating: rater-1.csv, line 2, rater-1, ",
         "updated - original",
-        "on the updated texts alone",
+        "on the updated texts only",
         "raters disagree about 1 texts",
         "accuracy: rater-1 1, rater-2 0",
         "written: run/annotation.json",
@@ -64,7 +64,7 @@ def test_one_rater_is_said_to_be_one(shell: Shell, run: Made) -> None:
     shell("annotate", "export", "run", "--out", "out", "--raters", "1")
     fill(Path("out"))
     assert (
-        "one rater: there are means, and no agreement"
+        "only one rater: means are available, but not agreement;"
         in shell("annotate", "score", "run", "out").out
     )
 
@@ -95,7 +95,7 @@ def test_other_forms(shell: Shell, run: Made, form: str) -> None:
         (["export", "run"], "Missing option '--out'"),
         (["score", "run"], "Missing argument"),
         (["score", "run", "none.csv"], "does not exist"),
-        (["score", "none", "run"], "there are no sheets here"),
+        (["score", "none", "run"], "no sheets found here"),
     ],
 )
 def test_mistakes_are_one_message(shell: Shell, run: Made, arguments: list[str], told: str) -> None:

@@ -135,7 +135,7 @@ def test_bad_answers_and_damaged_rows_are_told(shell: Shell, folder: Path) -> No
     ]
     said = shell("calls", "stats").out
     assert "damaged rows in the call store: 1;" in said
-    assert "0.2500 USD of requests that nobody knows the end of" in said
+    assert "0.2500 USD for requests with unknown outcome" in said
 
 
 def test_another_workspace_can_be_named(
@@ -214,7 +214,7 @@ def test_two_answers_of_one_request_are_refused_and_a_run_tells_them_apart(
 
 
 def gc(shell: Shell, *arguments: str) -> Said:
-    """Clear away without being asked."""
+    """Clear away without confirmation."""
     return shell("calls", "gc", "--yes", "--json", *arguments)
 
 

@@ -45,9 +45,12 @@ def test_the_words_say_what_may_be_passed_on(shell: Shell, finished: Path) -> No
     said = shell("cassette", "export", finished, "--out", "a").out
     assert "texts:   left out" in said and "--dataset PATH" in said and "TweetEval" in said
     kept = shell("cassette", "export", finished, "--out", "a", "--texts").out
-    assert "although they may not be passed on" in kept and "--dataset" not in kept
+    assert (
+        "texts: included, although their licence forbids sharing them; leave" in kept
+        and "--dataset" not in kept
+    )
     shown = shell("cassette", "show", "a").out
-    assert "snippets: whole, as rules were shown them" in shown
+    assert "snippets: in full, as shown to the rules" in shown
     assert "with their texts" in shown and "digest:" in shown
 
 
@@ -61,7 +64,7 @@ def test_kept_samples_need_no_release(shell: Shell, finished: Path) -> None:
     shutil.rmtree(release.path)
     shell("cassette", "export", "r", "--out", "a", "--texts")
     shown = shell("cassette", "show", "a").out
-    assert "2 kept from the release 1: their results are taken as they are" in shown
+    assert "2 kept from the release 1: their recorded results are used" in shown
     said = shell("cassette", "replay", "a", "--out", "b", "--json").document
     assert said["equal"] and said["stated"] == 2
 
@@ -77,7 +80,7 @@ def test_a_difference_is_an_exit_code_and_a_place(shell: Shell, made: Path) -> N
     remade(open_cassette(made), shell.folder / "c", other, made_with=versions)
     said = shell("cassette", "replay", "c", "--out", "d")
     assert said.code == 1
-    assert "DIFFERS" in said.out and "NOT the same bytes" in said.out
+    assert "DIFFERS" in said.out and "bytes DIFFER" in said.out
     assert "first in row 1, emotion/test/" in said.out
     assert "made with pyarrow 1.0, here" in said.out
 
@@ -92,7 +95,7 @@ def test_a_sample_that_is_none_of_the_task_is_refused(shell: Shell, made: Path) 
 
     remade(open_cassette(made), shell.folder / "c", other)
     said = shell("cassette", "replay", "c", "--out", "d")
-    assert said.code == 2 and "is no sample of the task emotion" in said.err
+    assert said.code == 2 and "is not a sample of the task emotion" in said.err
     assert "\x1b" not in said.err and not (shell.folder / "d").exists()
 
 
@@ -102,7 +105,10 @@ def test_what_this_version_does_not_know_needs_another(shell: Shell, made: Path)
     versions = cassette.head.made_with.model_copy(update={"coreeval": "9.9"})
     remade(cassette, shell.folder / "c", lambda line: line, config=later, made_with=versions)
     error = shell("cassette", "replay", "c", "--out", "d", "--json").error
-    assert "cannot begin with what is recorded: unknown key 'safety.aliens'" in error["message"]
+    assert (
+        "this version of CoreEval cannot replay the recording: unknown key 'safety.aliens'"
+        in error["message"]
+    )
     assert error["hint"].endswith("pip install coreeval==9.9")
     assert not (shell.folder / "d").exists()
 
@@ -133,7 +139,7 @@ def test_what_is_wrong_is_told(shell: Shell, finished: Path) -> None:
         error = shell("cassette", *command, "--json").error
         assert (error["kind"], error["message"]) == (
             "cassette",
-            "the cassette cannot be read: No such file or directory",
+            "cannot read the cassette: No such file or directory",
         )
     shell.write("text", "no cassette")
     assert "this is no cassette" in shell("cassette", "show", "text").err

@@ -38,7 +38,7 @@ def test_a_file_that_is_no_config(shell: Shell, text: str, message: str) -> None
 
 
 def test_no_file_and_a_folder(shell: Shell) -> None:
-    refused(shell, "nowhere.yaml", "no such config file", "nowhere.yaml", "coreeval init")
+    refused(shell, "nowhere.yaml", "config file not found", "nowhere.yaml", "coreeval init")
     refused(shell, shell.folder, "cannot be read")
 
 
@@ -104,7 +104,7 @@ def test_windows_that_cannot_be(shell: Shell) -> None:
 
 def test_a_task_with_a_typo(shell: Shell) -> None:
     refused(shell, shell.config({"task": "emotoin"}), "'emotoin'", "did you mean 'emotion'?")
-    refused(shell, shell.config({"task": "none.yaml"}), "no such task file", "none.yaml")
+    refused(shell, shell.config({"task": "none.yaml"}), "task file not found", "none.yaml")
 
 
 def test_data_that_is_not_there_or_something_else(shell: Shell) -> None:

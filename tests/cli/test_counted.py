@@ -26,7 +26,7 @@ from tests.support.llm_server import Answers, LLMServer, Reply, Request
 from tests.support.tides import tides
 
 SAMPLES = 4
-NOTE = "its endpoint told an impossible count"
+NOTE = "its endpoint reported an impossible token count"
 MOST = 2**63 - 1
 USAGES: tuple[dict[str, object], ...] = (
     {"prompt_tokens": MOST, "completion_tokens": MOST, "total_tokens": 2 * MOST},

@@ -24,7 +24,7 @@ _MOST_BYTES = 400_000
 def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind) -> None:
     said = shell("demo", "--kind", kind, "--dir", "demo")
     assert said.code == 0, said.out
-    assert said.out.count("the same bytes") == len(RECORDED[kind])
+    assert said.out.count("identical bytes") == len(RECORDED[kind])
     assert "played by rules" not in said.out
     tail = said.out.partition("Where to look:\n")[2]
     runs = re.findall(r"coreeval trace (\S+)\n", tail)

@@ -47,10 +47,10 @@ def test_one_file_is_the_documented_form(shell: Shell, tuned: Path) -> None:
     )
     assert set(found["difference"]) >= NUMBERS
     assert found["verdict"] == "difficulty_or_memory"
-    assert "a gap in difficulty between the splits explains it as well" in found["reason"]
+    assert "either training on one split or a difference in" in found["reason"]
     vouched = detect(shell, "--pairs", tuned, "--exchangeable-splits", "--json").document
     assert (vouched["verdict"], vouched["exchangeable_splits"]) == ("fine_tuned", True)
-    assert "as you vouch" in vouched["reason"]
+    assert "this assumes that the splits are random parts of one pool" in vouched["reason"]
     assert found["baselines"]["decline"]["train"] == pytest.approx(0.04, abs=0.02)
     assert isinstance(found["baselines"]["discrepancy"], float)
     assert found["settings"]["draws"] == 500 and found["settings"]["threshold"] is None
@@ -92,7 +92,7 @@ def test_bad_lines_are_counted_and_shown_and_the_rest_goes_on(shell: Shell, clea
     said = detect(shell, "--pairs", clean)
     assert said.code == 0
     assert "clean.jsonl: 200 pairs; 7 bad lines are left out" in said.out
-    assert "bad line 201: the id '0' is there twice in 'train', first in line 1" in said.out
+    assert "bad line 201: the id '0' occurs twice in 'train', first in line 1" in said.out
     assert "and 2 more, all of them with --json" in said.out
     rows = detect(shell, "--pairs", clean, "--json").document["bad_rows"]
     assert [row["line"] for row in rows] == [*range(201, 208)]
@@ -154,8 +154,13 @@ def test_sameness_of_meaning(shell: Shell, tmp_path: Path) -> None:
     {
         "--pairs is missing": (),
         "the file cannot be read": ("--pairs", "nowhere.jsonl"),
-        "'=clean.jsonl' is no NAME=FILE": ("--pairs", "=clean.jsonl"),
-        "two files have the same name": ("--pairs", "clean.jsonl", "--pairs", "./clean.jsonl"),
+        "'=clean.jsonl' is not of the form NAME=FILE": ("--pairs", "=clean.jsonl"),
+        "two files have the same model name": (
+            "--pairs",
+            "clean.jsonl",
+            "--pairs",
+            "./clean.jsonl",
+        ),
         "no pair of the split 'dev'": ("--pairs", "clean.jsonl", "--train-split", "dev"),
         "no metric 'f1'": ("--pairs", "clean.jsonl", "--metric", "f1"),
         "no consistency 'same'": ("--pairs", "clean.jsonl", "--consistency", "same"),
@@ -232,7 +237,7 @@ def test_references_tell_memory_from_a_gap_in_difficulty(shell: Shell) -> None:
     assert [one["name"] for one in found["references"]] == adjusted["references"]
     assert not any("verdict" in one for one in found["references"])
     words = " ".join(detect(shell, *by).out.split())
-    assert "this holds if the references have not seen either split" in words
+    assert "this assumes that the references have seen neither split" in words
     points = adjusted["points"]
     span = f"{points['estimate']:+.1f} ({points['ci_low']:+.1f} to {points['ci_high']:+.1f}) points"
     assert f"performance changes by {span}" in words
@@ -249,7 +254,10 @@ def test_references_of_other_items_are_refused(shell: Shell) -> None:
     assert said.code == 2
     assert "other shares 0 items of train with models" in said.error["message"]
     twice = detect(shell, "--pairs", pairs, "--reference", pairs, "--json")
-    assert twice.code == 2 and "both compared and a reference" in twice.error["message"]
+    assert (
+        twice.code == 2
+        and "is given both as a model to compare and as a reference" in twice.error["message"]
+    )
 
 
 def test_one_reference_is_listed_and_not_used(shell: Shell) -> None:

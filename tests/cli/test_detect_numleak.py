@@ -61,7 +61,7 @@ def test_words_say_the_verdict_and_why(shell: Shell, answers: Path) -> None:
     assert "-- a knower, tides -" in lines[0], "a name stays on its line"
     assert "the Halcyon tide index: 60 questions for a value on 60 dates (60 parsed);" in said.out
     assert "\nmemorized: 100% (" in said.out and "r with the published values is 1.00" in said.out
-    assert "chance: r, answers dealt out among all dates" in said.out
+    assert "chance: r, answers shuffled among all dates" in said.out
     assert "refusing: It refused 60 of 60 questions" in said.out
     table = [line.split()[-1] for line in lines if line.startswith(("a knower ", "b ", "c "))]
     assert table == ["memorized", "fabricating", "refusing"]
@@ -98,7 +98,7 @@ def test_the_truth_beside_the_answers_is_enough(shell: Shell, about: Series) -> 
     assert "no definition of tides is known: monthly" in one["notes"][0]
     bare = write(shell.folder / "bare.jsonl", knows("a", about))
     said = detect(shell, "--responses", bare, "--json")
-    assert said.code == 2 and "nothing is known of the series 'tides'" in said.error["message"]
+    assert said.code == 2 and "the series 'tides' is unknown" in said.error["message"]
     assert "mkt_rf" in said.error["hint"] and said.error["where"] == str(bare)
 
 
@@ -132,11 +132,11 @@ def test_a_file_may_hold_the_values(shell: Shell, answers: Path) -> None:
         ),
         "--dry-run goes with CONFIG or --backtest": ("--responses", "said.jsonl", "--dry-run"),
         "--series goes with --responses or --backtest": ("x.yaml", "--series", "tides.yaml"),
-        "'=x' is no NAME=FILE": ("--responses", "said.jsonl", "--series", "=x"),
+        "'=x' is not of the form NAME=FILE": ("--responses", "said.jsonl", "--series", "=x"),
         "there is no built-in series 'tidse'": ("--responses", "said.jsonl", "--series", "tidse"),
-        "'soon' is no date": ("--responses", "said.jsonl", "--cutoff", "soon"),
-        "'z' answers nothing here": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
-        "'2015' is no START:END": ("--backtest", "2015"),
+        "'soon' is not a date": ("--responses", "said.jsonl", "--cutoff", "soon"),
+        "'z' has no answers here": ("--responses", "said.jsonl", "--cutoff", "z=2020-01"),
+        "'2015' is not of the form START:END": ("--backtest", "2015"),
         "--series is missing": ("--backtest", "2015:2016", "--model", "offline:memorizing"),
         "--model is missing": ("--backtest", "2015:2016", "--series", "tides.yaml"),
         "it runs backwards": (
@@ -170,9 +170,10 @@ def test_a_back_test_is_audited_without_a_config(shell: Shell, about: Series) ->
             {
                 "model": "offline:memorizing",
                 "answer": "no",
-                "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 cannot "
-                "be trusted, because the model remembers the published values of the Halcyon tide "
-                "index (memorized), so that it may trade on what it could not have known.",
+                "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 cannot be "
+                "trusted, "
+                "because the model remembers the published values of the Halcyon tide index "
+                "(memorized) and may trade on information that was not available at the time.",
             }
         ],
     }
@@ -259,11 +260,15 @@ def test_the_documented_form_of_rankings(shell: Shell, scored: Path) -> None:
 def test_words_say_what_is_shown_and_no_more(shell: Shell, scored: Path) -> None:
     out = shell("detect", "numleak", "--rankings", scored).out
     out = " ".join(out.split())
-    assert "most probable of 3 on 8 of 8 dates, more often than by chance (0.33; p < 0.001)" in out
-    assert "on 0 of 8 dates, not shown to be more often than by chance (0.33; p 1.000)" in out
+    assert (
+        "most probable of 3 on 8 of 8 dates, more often than expected by chance (0.33; p < 0.001)"
+    ) in out
+    assert (
+        "on 0 of 8 dates, not shown to be more often than expected by chance (0.33; p 1.000)" in out
+    )
     assert "where it is not first: adjacent is 1.000" in out
     assert "1 dates or candidates are left out" in out and "1999: no candidate is called" in out
-    assert "1 bad lines are left out" in out and "1 lines of another type are passed over" in out
+    assert "1 bad lines are left out" in out and "1 lines of another type are skipped" in out
     assert "\x1b" not in out
 
 

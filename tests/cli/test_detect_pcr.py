@@ -294,7 +294,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(
     models.left, models.spring = 100, lambda: os.kill(os.getpid(), signal.SIGINT)
     said = ask(shell, config, "--json")
     assert said.code == 130 and said.error["kind"] == "interrupted"
-    assert "same command goes on" in said.error["hint"]
+    assert "run the same command to continue" in said.error["hint"]
     before = len(server.requests)
     assert answered(shell.folder) == before < 110
     assert ask(shell, config).code == 0
@@ -310,7 +310,7 @@ def test_a_budget_is_kept(shell: Shell, server: LLMServer, config: Path) -> None
     config.write_text(yaml.safe_dump(settings), encoding="utf-8")
     said = ask(shell, config, "--budget", "0.1", "--json")
     assert said.code == 3 and said.error["kind"] == "budget"
-    assert "same command goes on" in said.error["hint"]
+    assert "run the same command to continue" in said.error["hint"]
     assert answered(shell.folder) == len(server.requests) < 2 * 4 * ITEMS
     assert ask(shell, config, "--budget", "9").code == 0
     assert len(server.requests) == 2 * 4 * ITEMS
@@ -350,7 +350,7 @@ def test_recorded_modified_items_take_the_place_of_a_modification(
     assert tuned["verdict"] == "fine_tuned"
     assert clean["splits"]["train"]["consistency"] == 1
     assert clean["asked"]["modification"] == "recorded"
-    missing = {"there is no recorded modified item for it": 1}
+    missing = {"it has no recorded modified item": 1}
     assert clean["asked"]["splits"]["train"]["left_out"] == missing
 
 
@@ -365,9 +365,13 @@ def test_recorded_modified_items_take_the_place_of_a_modification(
         ("models.default", "offline", ("unknown key 'models.default'", "rewriter")),
         ("detect.pcr.metric", "bleurt", ("there is no metric 'bleurt'", "exact_match")),
         ("detect.pcr.metric", None, ("the metric is missing", "detect.pcr.metric")),
-        ("detect.pcr.modification", None, ("nothing says how items are modified",)),
-        ("detect.pcr.modification", "paraphrase", ("needs a model that writes it",)),
-        ("detect.pcr.modified", "bench", ("give modified or modification",)),
+        ("detect.pcr.modification", None, ("the modification of items is not set",)),
+        ("detect.pcr.modification", "paraphrase", ("paraphrases need a model to write them",)),
+        (
+            "detect.pcr.modified",
+            "bench",
+            ("give either modified (recorded items) or modification",),
+        ),
         ("detect.pcr.train_split", "test", ("both splits are 'test'",)),
         ("detect.pcr.test_split", "dev", ("no split 'dev'", "test, train")),
         ("dataset.path", "bench/train.jsonl", ("no such folder", "a file for each split")),
@@ -420,4 +424,4 @@ def test_options_that_would_be_passed_over_are_refused(
 
 def test_options_of_asking_are_refused_with_pairs(shell: Shell) -> None:
     said = shell("detect", "pcr", "--pairs", "x.jsonl", "--dry-run")
-    assert said.code == 2 and "--dry-run is for asking targets" in said.err
+    assert said.code == 2 and "--dry-run only applies when asking targets" in said.err

@@ -231,12 +231,12 @@ def test_a_model_without_a_price_is_unknown_and_never_nothing(shell: Shell) -> N
     assert (unpriced["model"], unpriced["nearest"][0]) == ("openai:gpt-5-min", "openai:gpt-5-mini")
     words = shell("estimate", config).out
     assert "USD                        unknown" in words
-    assert "names near it that have one: openai:gpt-5-mini" in words
+    assert "; similar names with a price: openai:gpt-5-mini" in words
     assert "cannot be told" in words
 
 
 @pytest.mark.parametrize(
-    ("budget", "told"), [(0.0001, "not enough"), (99, "enough, also at the high end")]
+    ("budget", "told"), [(0.0001, "not enough"), (99, "sufficient, even for the high estimate")]
 )
 def test_a_budget_is_held_against_the_estimate(shell: Shell, budget: float, told: str) -> None:
     config = shell.config({"models": {"default": "offline", "extractor": "openai:gpt-5"}})
@@ -280,7 +280,7 @@ def test_batches_are_held_against_live_calls(shell: Shell) -> None:
     assert batch["seconds"]["low"] > 6 * 15 * 60
     words = shell("estimate", config).out
     assert "USD, in batches" in words and "time, in batches" in words
-    assert "asked live, without a batch price: openai:gpt-6.1-terra" in words
+    assert "sent individually, because there is no batch price: openai:gpt-6.1-terra" in words
     plain = shell("estimate", shell.config({"models": {"default": "offline"}}))
     assert "batches" not in plain.out
 
@@ -408,7 +408,7 @@ def test_a_preview_says_what_it_spent(shell: Shell, served: Path, server: LLMSer
     said = shell("estimate", served, "--preview", "3", "--limit", "12")
     assert said.code == 0
     assert f"preview: 3 samples refreshed, {len(server.requests)} calls for 0." in said.out
-    assert "what follows is for the other 9 samples" in said.out
+    assert "the following is for the other 9 samples" in said.out
     assert "nothing was spent" not in said.out
     assert said.out.endswith("--limit 12\n")
     again = shell("estimate", served, "--preview", "3", "--limit", "12")

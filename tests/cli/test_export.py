@@ -48,7 +48,7 @@ def test_a_run_and_a_release_are_exported(shell: Shell, finished: Path, released
     ("arguments", "kind", "message"),
     [
         (["--to", "xml", "--out", "a"], "usage", "there is no format 'xml'"),
-        (["--to", "csv", "--out", "one"], "usage", "there is something here already"),
+        (["--to", "csv", "--out", "one"], "usage", "this folder is not empty"),
         (["--to", "csv"], "usage", "--out"),
     ],
 )
@@ -89,7 +89,7 @@ def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)  # its import would fail
     said = shell("push", shell.folder, "--to", "me/trial", "--json")
     assert (said.code, said.error["kind"]) == (2, "usage")
-    assert said.error["message"] == "the address of the hub is no http address"
+    assert said.error["message"] == "the address of the hub is not an http address"
     assert "HF_ENDPOINT" in said.error["where"]
 
 

@@ -101,9 +101,9 @@ def test_without_a_file_the_default_gates_hold_and_can_be_printed(
     [
         (["nowhere"], 2, "release", "this is no release"),
         ([], 2, "usage", "which release?"),
-        (["RELEASE", "--config", "nowhere.yaml"], 2, "config", "no such config file"),
+        (["RELEASE", "--config", "nowhere.yaml"], 2, "config", "config file not found"),
         (["RELEASE", "--config", "bad.yaml"], 2, "config", "unknown key 'gates.aceptance'"),
-        (["RELEASE", "--report", "nowhere.json"], 2, "run_state", "no such report"),
+        (["RELEASE", "--report", "nowhere.json"], 2, "run_state", "report not found"),
     ],
 )
 def test_mistakes(
@@ -139,6 +139,6 @@ def test_validate_reads_the_gates_of_a_schedule(shell: Shell) -> None:
     config = shell.config({"schedule": {"cron": "0 3 * * MON", "gates": "gates.yaml"}})
     missing = shell("validate", config)
     assert missing.code == 2
-    assert "NOT gates" in missing.out and "no such config file" in missing.out
+    assert "NOT gates" in missing.out and "config file not found" in missing.out
     shell.write("gates.yaml", GOOD)
     assert "ok  gates\n    acceptance, evidence\n" in shell("validate", config).out

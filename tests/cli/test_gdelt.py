@@ -109,7 +109,7 @@ def test_a_sync_that_could_not_fetch_all_is_no_success(shell: Shell) -> None:
     assert said.code == 1
     assert f"not fetched         1   gkg {day:%Y-%m-%d} 12:00: HTTP 403" in said.out
     assert "gaps                1   batches" in said.out
-    assert "go on: give the same command again" in said.out
+    assert "to continue, run the same command again" in said.out
 
 
 def test_a_large_download_is_agreed_to_first(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,13 +135,13 @@ def test_a_large_download_is_agreed_to_first(shell: Shell, monkeypatch: pytest.M
 
 
 WRONG = {
-    "say which news": (),
+    "no news source was given": (),
     "one of --days": ("--days", "3", "--since", "last"),
     "--until needs": ("--days", "3", "--until", "2026-10-05"),
-    "'yesterday' is no day": ("--since", "yesterday"),
+    "'yesterday' is not a day": ("--since", "yesterday"),
     "unknown feed 'tweets'": ("--days", "3", "--feeds", "tweets"),
     "no address of a mirror": ("--days", "3", "--mirror", "http://data.gdeltproject.org"),
-    "is no contact": ("--days", "3", "--feeds", "current_events", "--contact", "me"),
+    "is not a contact address": ("--days", "3", "--feeds", "current_events", "--contact", "me"),
     "no address of the API of a wiki": (
         "--days",
         "3",
@@ -155,7 +155,7 @@ WRONG = {
     "starts in the future": ("--since", "2199-01-01"),
     "window is backwards": ("--since", "2026-02-01", "--until", "2026-01-01"),
     "the news folder does not exist": ("--from", "nowhere"),
-    "nothing yet to go on from": ("--since", "last"),
+    "the store has no news to continue from yet": ("--since", "last"),
     "greater than or equal to 1": ("--days", "0"),
 }
 
@@ -170,7 +170,7 @@ def test_wrong_commands(shell: Shell, message: str, options: tuple[str, ...]) ->
 def test_coverage_of_no_store(shell: Shell, news: Path) -> None:
     for place in ("nowhere", str(news)):
         said = shell("gdelt", "coverage", "--store", place)
-        assert said.code == 2 and "there is no news store here" in said.err
+        assert said.code == 2 and "no news store found here" in said.err
 
 
 def test_the_help_says_what_feeds_cost(shell: Shell) -> None:
@@ -231,7 +231,7 @@ def test_no_news_and_no_coverage_are_told_apart(shop: Shell) -> None:
     assert (nothing["evidence"], nothing["reason"]) == ([], "no_news")
     before = (*asked, "--start", "2025-06-01", "--end", "2025-07-01", "--store", "s")
     assert shop(*before, "--json").document["reason"] == "not_covered"
-    assert "not covered: the store has no article of these days" in shop(*before).out
+    assert "not covered: the store has no articles for these days" in shop(*before).out
 
 
 def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_path: Path) -> None:
@@ -239,14 +239,16 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     query = ("gdelt", "query", "quince", "--topic", *JUNE, "--store")
     write(news / "c.csv", gkg_line(title="The quince harvest begins in the valley"))
     done = sync_folder(store, news)  # which ends before the store is made searchable
-    assert "can be searched once" in "\n".join(sync_lines(replace(done, stopped=True)))
+    assert "to continue, run the same command again; articles become" in "\n".join(
+        sync_lines(replace(done, stopped=True))
+    )
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0
-        assert "1 articles of the news store cannot be searched yet: give the same" in said.err
+        assert "1 articles in the news store are not searchable yet: give the same" in said.err
     sync_folder(tmp_path / "other", news)
     refused = shop(*query, tmp_path / "other")
     assert refused.code == 2
-    assert "no article of the news store can be searched yet" in refused.err
+    assert "no article in the news store is searchable yet" in refused.err
     shop("gdelt", "sync", "--from", news, "--store", "s")
     assert "The quince harvest" in (found := shop(*query, "s")).out and not found.err
 
@@ -264,9 +266,9 @@ def test_what_tells_a_name_apart_can_be_given(shop: Shell) -> None:
     ("message", "options"),
     {
         "ends (2026-06-01) before it begins": ("--start", "2026-07-01", "--end", "2026-06-01"),
-        "'soon' is no date": ("--start", "soon", "--end", "2026-06-01"),
+        "'soon' is not a date": ("--start", "soon", "--end", "2026-06-01"),
         "no precision 'sure'": (*JUNE, "--min-precision", "sure"),
-        "there is no news store here": (*JUNE, "--store", "nowhere"),
+        "no news store found here": (*JUNE, "--store", "nowhere"),
     }.items(),
 )
 def test_wrong_queries(shop: Shell, message: str, options: tuple[str, ...]) -> None:

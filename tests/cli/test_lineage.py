@@ -91,12 +91,15 @@ def test_validate_and_estimate_say_what_would_be_kept(shell: Shell, release: Rel
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--stale-after", "90d"], "no release is named"),
-        (["--from", "{release}", "--stale-after", "90"], "'90' is no age, such as 90d"),
+        (
+            ["--stale-after", "90d"],
+            "selects samples of a release to renew",
+        ),
+        (["--from", "{release}", "--stale-after", "90"], "'90' is not an age such as 90d"),
         (["--from", "{release}", "--stale-after", "0d"], "'0d' is no age"),
         (["--from", "nowhere"], "this is no release"),
         (["--from", "latest"], "there is no release of 'trial' yet"),
-        (["--from", "{damaged}"], "not what was made: README.md"),
+        (["--from", "{damaged}"], "the release has changed since it was made: README.md"),
         (["--from", "{release}", "--set", "name=other"], "is a release of 'trial'"),
         (["--from", "{release}", "--set", "dataset.split=val"], "the release has the split 'test'"),
     ],

@@ -58,7 +58,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Words]] = {
     "no dataset": ({"dataset": None}, ("dataset: this key is required", "coreeval docs config")),
     "a number as words": ({"run.seed": "seven"}, ("run.seed", "integer", "wrong.yaml")),
     "an unknown task": ({"task": "emotoin"}, ("'emotoin'", "did you mean 'emotion'?")),
-    "no task file": ({"task": "mine.yaml"}, ("no such task file", "mine.yaml", "built in")),
+    "no task file": ({"task": "mine.yaml"}, ("task file not found", "mine.yaml", "built in")),
     "no benchmark": ({"dataset.path": "gone"}, ("no such folder", "gone", "dataset.path")),
     "an unknown split": ({"dataset.split": "tset"}, ("'tset'", "test, train, val")),
     "no column": ({"dataset": {"format": "jsonl", "path": "columns.jsonl"}},
@@ -90,7 +90,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Words]] = {
 }  # fmt: skip
 """Mistakes in a config: changes of a good one, and words of what `coreeval validate` says."""
 COMMANDS: dict[str, tuple[list[str], Words]] = {
-    "no config": (["validate", "gone.yaml"], ("no such config file", "gone.yaml", "coreeval init")),
+    "no config": (["validate", "gone.yaml"], ("config file not found", "gone.yaml", "init")),
     "a config in UTF-16": (["validate", "utf16.yaml"], ("UTF-16", "utf16.yaml", "UTF-8")),
     "a tab in YAML": (["validate", "tab.yaml"], ("not YAML: line 2", "tab.yaml", "correct this")),
     "an unknown command": (["refersh", "good.yaml"], ("'refersh'", "refresh")),

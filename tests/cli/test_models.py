@@ -67,10 +67,13 @@ def test_every_model_is_in_the_table_whatever_the_others_do(shell: Shell, mixed:
     ]
     assert "3 of 8 models cannot be used" in said.out
     assert "log-probabilities: ignored" in said.out and "log-probabilities: no: " in said.out
-    assert "longest answer: sent as max_completion_tokens" in said.out
-    assert "tokens: not counted" in said.out and "thoughts come with the answer" in said.out
+    assert "answer length limit: sent as max_completion_tokens" in said.out
+    assert (
+        "tokens: not counted" in said.out
+        and "the answer includes reasoning, which is ignored" in said.out
+    )
     assert "price: unknown; cutoff: 2026-03-01 (config); released: unknown" in said.out
-    assert "a valid key into the environment variable OPENAI_API_KEY" in said.out
+    assert "put a valid key in the environment variable OPENAI_API_KEY" in said.out
     assert KEY not in said.out + said.err
 
 
@@ -96,7 +99,7 @@ def test_a_model_that_can_be_used(shell: Shell, urls: dict[str, str]) -> None:
     said = shell("models", "check", config)
     assert said.code == 0
     assert "every role, target" in said.out and "every model can be used" in said.out
-    assert "1 in, 2 out, USD for a million tokens (config); cutoff: unknown; released" in said.out
+    assert "1 in, 2 out, USD per million tokens (config); cutoff: unknown; released" in said.out
     assert "the check: 3 answers for 0.000" in said.out
     document = shell("models", "check", config, "--json").document
     assert document["ok"] and document["cost"]["usd"] > 0

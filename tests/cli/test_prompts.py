@@ -133,7 +133,7 @@ def test_what_is_shown_is_what_is_sent(shell: Shell, served: Path, server: LLMSe
 def test_a_run_gives_the_very_messages_that_it_sent(shell: Shell, run: Path, role: str) -> None:
     document = shell("prompts", "show", role, "--run", run, "--json").document
     assert (document["inputs"], document["sent"]) == ("run", True)
-    assert "sent these very messages" in shell("prompts", "show", role, "--run", run).out
+    assert "the run sent exactly these messages" in shell("prompts", "show", role, "--run", run).out
 
 
 def test_of_several_attempts_the_last_is_shown(shell: Shell, run: Path) -> None:
@@ -308,7 +308,9 @@ def test_samples_that_do_not_come_to_the_role_are_told(shell: Shell, served: Pat
     document = shell("prompts", "try", served, "--role", "composer", "--limit", "3", "--json")
     missed = document.document["passed_over"]
     assert missed
-    assert all(one["reason"].startswith("with rules it ends before as ") for one in missed)
+    assert all(
+        one["reason"].startswith("with rules, the sample ends earlier as ") for one in missed
+    )
 
 
 def test_the_keys_are_the_documented_ones(shell: Shell, served: Path) -> None:
@@ -331,7 +333,7 @@ def test_the_keys_are_the_documented_ones(shell: Shell, served: Path) -> None:
         (["show", "compser", "--task", "rte"], "no role 'compser'", "did you mean 'composer'?"),
         (["show", "composer", "--task", "emotoin"], "no built-in task", "did you mean 'emotion'?"),
         (["show", "composer"], "which task?", "--task T"),
-        (["show", "composer", "--task", "own.yaml"], "no such task file", "built in"),
+        (["show", "composer", "--task", "own.yaml"], "task file not found", "built in"),
         (
             ["show", "extractor", "--task", "irony", "--sample", "irony/tset/3"],
             "no sample 'irony/tset/3'",
@@ -351,11 +353,11 @@ def test_mistakes_are_told(shell: Shell, arguments: list[str], message: str, hin
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--role", "composer"], "rules have no prompt"),
+        (["--role", "composer"], "which have no prompt"),
         (["--role", "extractor", "--model", "openai:gpt-x"], "OPENAI_API_KEY is not set"),
         (["--role", "extractor", "--model", "nobody"], "there is no model 'nobody'"),
         (["--role", "extractor", "--model", "{modl: x}"], "this is no model"),
-        (["--role", "extractor", "--judge"], "--judge is for the composer"),
+        (["--role", "extractor", "--judge"], "--judge applies only to the composer: the"),
         (["--role", "composer", "--judge"], "the fact_judge is played by rules here"),
         (["--role", "composer", "--sample", "a", "--limit", "1"], "exclude each other"),
     ],
@@ -369,7 +371,7 @@ def test_who_cannot_be_tried(shell: Shell, arguments: list[str], message: str) -
 def test_a_sample_that_does_not_come_to_the_role(shell: Shell) -> None:
     said = shell("prompts", "show", "composer", "--task", "emotion", "--sample", "emotion/test/3")
     assert said.code == 2
-    assert "with rules it ends before as " in said.err
+    assert "with rules, the sample ends earlier as " in said.err
 
 
 def test_a_run_of_another_task(shell: Shell, run: Path) -> None:

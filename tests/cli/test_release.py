@@ -16,7 +16,7 @@ def released(shell: Shell, finished: Path) -> Path:
 def test_a_release_says_what_an_owner_signs_off(shell: Shell, finished: Path) -> None:
     said = shell("release", finished, "--version", "2026.47", "--out", "a")
     assert said.code == 0
-    assert said.out.startswith("released trial 2026.47, which follows nothing: it is the first\n")
+    assert said.out.startswith("released trial 2026.47, which follows nothing (first release)\n")
     for line in ("accepted", "with news", "label noise", "by id only: TweetEval", "every role"):
         assert line in said.out
     assert "check:   coreeval verify a\n" in said.out
@@ -32,11 +32,11 @@ def test_verify_says_yes_or_what_is_wrong(shell: Shell, released: Path) -> None:
     fine = shell("verify", released, "--json")
     assert (fine.code, fine.document["ok"], fine.document["problems"]) == (0, True, [])
     assert set(fine.document) == documented("coreeval verify")
-    assert "is what was made" in shell("verify", released).out
+    assert "is unchanged" in shell("verify", released).out
     (released / "more\x1b[2K.txt").write_text("x")
     bad = shell("verify", released)
     assert bad.code == 1
-    assert "NOT what was made" in bad.out
+    assert "has CHANGED since it was made" in bad.out
     assert "\x1b" not in bad.out
     found = shell("verify", released, "--json")
     assert (found.code, found.document["ok"]) == (1, False)
@@ -53,7 +53,7 @@ def test_verify_takes_a_digest_that_was_published(shell: Shell, released: Path) 
     ("arguments", "kind", "message"),
     [
         (["--version", "1", "--out", "one"], "release", "there is a release one already"),
-        (["--version", "1/2"], "release", "cannot be a version"),
+        (["--version", "1/2"], "release", "is not a valid version"),
         (["--version", "2", "--parent", "nowhere"], "release", "this is no release"),
         (["--version", "2", "--takedown", "nowhere"], "config", "takedown list cannot be read"),
         ([], "usage", "--version"),

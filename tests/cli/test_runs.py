@@ -54,7 +54,7 @@ def test_status_and_trace_without_a_run_look_at_the_newest(here: Workspace, shel
 def test_without_runs_latest_says_where_it_looked(shell: Shell) -> None:
     said = shell("status")
     assert said.code == 2
-    assert "there is no run yet" in said.err and ".coreeval/runs" in said.err
+    assert "there are no runs yet" in said.err and ".coreeval/runs" in said.err
 
 
 def test_the_list_is_filtered_and_tagged(here: Workspace, shell: Shell) -> None:
@@ -73,9 +73,9 @@ def test_the_list_is_filtered_and_tagged(here: Workspace, shell: Shell) -> None:
     assert len(shell("runs", "--status", "complete", "--json").document["runs"]) == 3
     said = shell("runs")
     assert said.out.count("complete") == 3 and "damaged" in said.out
-    assert "no such runs" in shell("runs", "--tag", "none").out
+    assert "no matching runs in" in shell("runs", "--tag", "none").out
     assert "there is no state" in shell("runs", "--status", "done").err
-    assert "is no tag" in shell("runs", "tag", "latest", "two words").err
+    assert "is not a valid tag" in shell("runs", "tag", "latest", "two words").err
 
 
 def test_a_pipe_in_place_of_the_tags_is_not_read(here: Workspace, shell: Shell) -> None:
@@ -91,7 +91,7 @@ def test_only_a_run_that_nobody_works_on_is_deleted(here: Workspace, shell: Shel
     assert said.code != 0 and "the run is running" in said.err
     assert run.exists()
     said = shell("runs", "delete", "other")  # nobody can be asked
-    assert said.code == 2 and "nobody is there to agree" in said.err
+    assert said.code == 2 and "needs confirmation" in said.err
     assert run.exists()
     assert shell("runs", "delete", "other", "--yes", "--json").document["deleted"] == str(run)
     assert not run.exists()
@@ -147,7 +147,10 @@ def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell
     (run / "manifest.json").write_text(json.dumps(told))
     os.chdir(run)
     said = shell("runs", "delete", ".", "--yes")
-    assert said.code == 0 and "kept, as they are not the run's:\n  config.yaml\n" in said.out
+    assert (
+        said.code == 0
+        and "kept, because they are not part of the run:\n  config.yaml\n" in said.out
+    )
     assert [path.name for path in run.iterdir()] == ["config.yaml"]
 
 

@@ -69,7 +69,7 @@ def test_a_typo_is_one_message(shell: Shell, command: list[str]) -> None:
     said = shell("schedule", *command, config)
     assert said.code == 2
     assert said.err.count("error: ") == 1
-    assert "'MONN' is no day-of-week (0-7 or SUN-SAT" in said.err
+    assert "'MONN' is not a day-of-week (0-7 or SUN-SAT" in said.err
 
 
 def test_a_fault_of_ours_has_a_traceback_only_with_debug(
@@ -82,7 +82,7 @@ def test_a_fault_of_ours_has_a_traceback_only_with_debug(
     config = weekly(shell)
     said = shell("schedule", "due", config)
     assert (said.code, said.out) == (1, "")
-    assert "a fault of CoreEval, not yours: KeyError: 'ours'" in said.err
+    assert "this is a bug in CoreEval, not your mistake: KeyError: 'ours'" in said.err
     assert "Traceback" not in said.err
     assert "Traceback" in shell("schedule", "due", config, "--debug").err
 
@@ -177,7 +177,7 @@ def test_install_asks_for_hooks_and_hands_on_what_was_accepted(
     assert f"coreeval schedule due --accepted {digest} trial.yaml" in workflow
     monkeypatch.setenv("COREEVAL_HOME", str(shell.folder / "runner"))
     refused = shell("schedule", "due", "--accepted", "0" * 64, config)
-    assert refused.code == 2 and "nobody has accepted them" in refused.err
+    assert refused.code == 2 and "are new or have changed and need to be accepted" in refused.err
     shell.write("publish.sh", "#!/bin/sh\ntouch published\n")
     (shell.folder / "publish.sh").chmod(0o755)
     assert shell("schedule", "due", "--accepted", digest, config).code == 0

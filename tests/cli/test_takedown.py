@@ -399,7 +399,7 @@ def test_a_damaged_place_is_reported_and_the_others_are_worked_on(
     mine.write_text(json.dumps({"text": f"about {NAME}"}) + "\n")
     for how in ("--dry-run", "--yes"):
         said = shell("takedown", NAME, how)
-        unread = "look into it yourself" in said.out
+        unread = "check it yourself" in said.out
         assert said.code == (1 if unread and how == "--yes" else 0), said.err
         if damage or damage is None:
             assert unread
@@ -494,7 +494,7 @@ def test_a_run_that_began_before_the_list_and_appears_after_the_names_are_on_it(
     assert naming(early) == []
     (row,) = (row for row in said.document["left"] if row["kind"] == "made meanwhile")
     assert (row["path"], row["action"]) == (str(late), "reported")
-    assert "give this one again" in row["to_do"]
+    assert "it was not checked" in row["to_do"]
     monkeypatch.undo()
     monkeypatch.chdir(folder)
     assert shell("takedown", NAME, "--yes").code == 0
@@ -566,7 +566,7 @@ def test_the_words_of_a_person(folder: Path, shell: Shell) -> None:
     assert "coreeval resume" in said
     assert "on the list: .coreeval/takedown.txt" in said
     nobody = shell("takedown", "Nobody Atall", "--yes").out
-    assert "nothing that is kept here names Nobody Atall" in nobody
+    assert "nothing stored here names Nobody Atall" in nobody
 
 
 def test_the_pages_of_a_run_that_was_changed(folder: Path, shell: Shell) -> None:

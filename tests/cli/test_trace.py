@@ -52,7 +52,7 @@ def test_the_story_of_one(shell: Shell, finished: Path) -> None:
 
 def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     said = shell("trace", finished, "--outcome", "failed")
-    assert (said.code, said.out) == (0, "no sample is like that\n")
+    assert (said.code, said.out) == (0, "no sample matches\n")
 
 
 def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> 
     assert ids("--attempts", "1", "--label", "nobody's") == []
     assert ids("--outcome", "pending") == []
     part = shell("trace", finished, "--limit", "2")
-    assert "1 to 2 of 5; the next: --offset 2" in part.out
+    assert "1 to 2 of 5; next page: --offset 2" in part.out
     assert "no more than 5" in shell("trace", finished, "--offset", "9").out
 
 
@@ -76,7 +76,7 @@ def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:
         (("--outcome", "acepted"), "did you mean 'accepted'?"),
         (("--sort", "cost"), "known: order, sample"),
         (("emotion/test/1", "--min-cost", "1"), "--min-cost is for the list"),
-        (("--text", "a", "--hide-texts"), "searches what --hide-texts hides"),
+        (("--text", "a", "--hide-texts"), "--text would search texts that --hide-texts hides"),
         (("--jsonl", "-", "--json"), "both write to stdout"),
         (("--jsonl", "no/such/folder"), "cannot be written"),
     ):

@@ -13,11 +13,14 @@ def test_a_good_config_says_what_comes_next(shell: Shell) -> None:
     assert said.code == 0
     assert [line for line in said.out.splitlines() if line.startswith("NOT")] == []
     assert "24 samples, 0 bad rows" in said.out
-    assert "warning: the offline roles are a demonstration: of 300 real tweets they" in said.out
+    assert (
+        "warning: the offline roles are a demonstration: they rewrote 7 of 300"
+        " real tweets" in said.out
+    )
     assert re.search(
         r"\n    1\d of 24 samples mention something that this news is about \(", said.out
     )
-    assert said.out.endswith("it can run; warnings: 1; next: coreeval refresh trial.yaml\n")
+    assert said.out.endswith("ready to run; warnings: 1; next: coreeval refresh trial.yaml\n")
     assert not (shell.folder / ".coreeval" / "calls.db").exists()
 
 
@@ -33,8 +36,8 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     )
     assert "warning: 4 articles can serve at most 8 samples (knowledge.reuse: 2)" in thin
     assert "warning: there is news on 3 of the window's 11 days" in thin
-    more = "bring in more: coreeval gdelt sync --since 2025-08-01 --until 2025-08-12 --feeds gal"
-    assert more in thin and "it can run; warnings: 3; next: " in thin
+    more = "download more: coreeval gdelt sync --since 2025-08-01 --until 2025-08-12 --feeds gal"
+    assert more in thin and "ready to run; warnings: 3; next: " in thin
 
 
 def test_several_mistakes_are_found_in_one_go(shell: Shell) -> None:
@@ -95,7 +98,7 @@ def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
     path = shell.write("rows.jsonl", "\n".join(rows) + "\n")
     said = shell("validate", shell.config({"dataset": {"format": "jsonl", "path": str(path)}}))
     assert said.code == 2
-    assert "NOT benchmark" in said.out and "8 of 9 rows are no samples" in said.out
+    assert "NOT benchmark" in said.out and "8 of 9 rows are not samples of the task" in said.out
     assert "1 samples, 8 bad rows" in said.out
     assert said.out.count("bad row: rows.jsonl line") == 5
     assert "and 3 more bad rows" in said.out
@@ -106,12 +109,12 @@ def test_a_few_bad_rows_are_pointed_at_and_most_rows_may_not_be_bad(shell: Shell
     dataset = {"format": "jsonl", "path": str(shell.write("rows.jsonl", good + bad))}
     said = shell("validate", shell.config({"dataset": dataset}))
     assert said.code == 0
-    assert "warning: bad rows: 1; a run takes the others" in said.out
-    assert "it can run; warnings: " in said.out
+    assert "warning: bad rows: 1; a run uses the others" in said.out
+    assert "ready to run; warnings: " in said.out
     shell.write("rows.jsonl", good + 2 * bad)
     said = shell("validate", shell.config({"dataset": dataset}))
     assert said.code == 2
-    assert "2 of 3 rows are no samples of the task emotion" in said.out
+    assert "2 of 3 rows are not samples of the task emotion" in said.out
     assert "dataset.columns" in said.out and "everything holds" not in said.out
 
 
@@ -148,7 +151,7 @@ def test_the_split_that_pcr_compares_is_checked(shell: Shell) -> None:
     changes = {"models.targets": ["offline:classifier"], "detect": {"pcr": {"samples": 10}}}
     said = shell("validate", shell.config(changes))
     assert said.code == 0
-    assert "10 items are drawn of the split 'train' and reworded" in said.out
+    assert "10 items of the split 'train' are drawn and reworded" in said.out
     changes["detect"] = {"pcr": {"train_split": "test"}}
     checks = shell("validate", shell.config(changes), "--json").document["checks"]
     (wrong,) = [check for check in checks if not check["ok"]]
@@ -173,7 +176,7 @@ def test_validate_says_where_spans_go(shell: Shell, monkeypatch: pytest.MonkeyPa
     assert "telemetry" not in shell("validate", config).out
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:9")
     said = shell("validate", config).out
-    assert "spans go to http://127.0.0.1:9/v1/traces, with texts and prompts" in said
+    assert "spans are sent to http://127.0.0.1:9/v1/traces, with texts and prompts" in said
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     refused = shell("validate", config)
     assert (refused.code, "NOT telemetry" in refused.out) == (2, True)
@@ -221,7 +224,7 @@ def test_a_budget_refuses_embeddings_that_it_cannot_count(shell: Shell) -> None:
     config = shell.config({"knowledge.embeddings": "ollama:nomic"})
     refused = shell("refresh", config, "--limit", "2", "--budget", "1")
     assert refused.code == 2
-    assert "what embeddings by ollama:nomic cost is not counted" in refused.err
+    assert "the budget cannot be enforced: the cost of embeddings by" in refused.err
     assert "--allow-unpriced" in refused.err
     told = shell("estimate", config).out
     assert "note: embeddings by ollama:nomic are in none of these figures" in told
@@ -247,7 +250,11 @@ templates: ["$source / $claim: one of $labels"]
 @pytest.mark.parametrize(
     ("text", "says", "key"),
     [
-        (THREE_WAY, "tells two labels of a pair apart; three-way has 3", "models.label_judge"),
+        (
+            THREE_WAY,
+            "the offline label judge distinguishes two labels of a pair; three-way has 3",
+            "models.label_judge",
+        ),
         (
             THREE_WAY.replace("claim]", "claim, aside]").replace("$claim:", "$claim $aside:"),
             "work on texts of one or two fields; three-way has 3",
@@ -273,7 +280,7 @@ def test_rules_that_cannot_play_a_task_are_refused_before_a_run(
 def test_what_is_left_out_in_another_language_is_said(shell: Shell) -> None:
     said = shell("validate", shell.config({"dataset.language": "fr"}))
     assert "language: French (fr); left out in it: statements and new facts" in said.out
-    assert "rules that know only English play" in said.out
+    assert "but the rules that play" in said.out
     wrong = shell("validate", shell.config({"dataset.language": "german"}))
     assert wrong.code == 2
     assert "de is German" in wrong.err

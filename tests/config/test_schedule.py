@@ -88,11 +88,11 @@ def test_the_newest_time_is_the_last_that_comes_forwards(
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ("0 3 * * MONN", "'MONN' is no day-of-week"),
+        ("0 3 * * MONN", "'MONN' is not a day-of-week"),
         ("0 3 * * FRI-SUN", "Friday to Sunday is 5-7"),
-        ("0 3 * * 8", "'8' is no day-of-week"),
+        ("0 3 * * 8", "'8' is not a day-of-week"),
         ("0 25 * * *", r"'25' is no hour \(0-23\)"),
-        ("0 3 30 2 *", "'30' is no day-of-month"),
+        ("0 3 30 2 *", "'30' is not a day-of-month"),
         ("0 3 * *", "has 4 fields, not the five"),
         ("0 0 3 * * 1", "has 6 fields"),
         ("@weekly", "has 1 fields"),
@@ -117,7 +117,10 @@ def test_the_newest_time_is_the_last_that_comes_forwards(
         ({"cron": "* * * * *", "version": "%Y-%m-%-d%-H%M"}, "to two times"),
         ({"cron": "0 3 * * 1", "version": ""}, "which is no version"),
         ({"cron": "0 3 * * 1", "stale_after": "soon"}, "is no age"),
-        ({"cron": "0 3 * * 1", "hooks": {"success": [{"tries": 2}]}}, "one of both"),
+        (
+            {"cron": "0 3 * * 1", "hooks": {"success": [{"tries": 2}]}},
+            "a hook needs either a command or a webhook_env",
+        ),
         (
             {"cron": "0 3 * * 1", "hooks": {"gate": [{"webhook_env": "https://h.example/k"}]}},
             "takes the NAME of an environment variable",

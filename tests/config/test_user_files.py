@@ -35,7 +35,7 @@ MISTAKES = {
     "date": ("a: 1\nstart: 2025-13-01", 2, "'2025-13-01' cannot be read: month must be in 1..12"),
     "time": ("start: 2025-01-01T99:00:00Z", 1, "hour must be in 0..23"),
     "laughs": (LAUGHS, 6, f"stands for more than {MOST_VALUES:,} values"),
-    "cycle": ("a: &x [*x]", 1, "stands inside its own value"),
+    "cycle": ("a: &x [*x]", 1, "occurs inside its own value"),
     "object": ("a: !!python/object/apply:os.system ['true']", 1, "could not determine"),
     "half a character": ('a: 1\nb: "x\\ud800"', 2, "half a character"),
     "NUL in a key": ('a: 1\n"b\\0": 2', 2, "the character NUL"),

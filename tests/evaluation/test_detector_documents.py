@@ -57,7 +57,7 @@ def test_a_document_without_what_its_tables_show_is_one_error(
     [
         ({"twins": {"semantic": {}}}, "it has no 'items'"),
         ({"twins": []}, "AttributeError"),
-        ({"verdict": "odd"}, "recitation gives no verdict 'odd'"),
+        ({"verdict": "odd"}, "recitation has no verdict 'odd'"),
         ({"target": 1, "reason": 2}, "TypeError"),
         ({"caveat": 3}, "TypeError"),
     ],

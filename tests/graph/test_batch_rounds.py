@@ -126,7 +126,7 @@ def test_what_is_left_of_few_is_asked_live(lab: Lab, provider: FakeProvider) -> 
 
 def test_a_model_that_nobody_asks_cannot_wait(lab: Lab, provider: FakeProvider) -> None:
     lab.write(run={"concurrency": 4, "batch": {"models": ["openai:another"]}})
-    with pytest.raises(CoreEvalError, match="'openai:another' is no model of this config"):
+    with pytest.raises(CoreEvalError, match="'openai:another' is not a model in this config"):
         begin(lab)
 
 
@@ -296,7 +296,7 @@ def test_live_waits_a_bounded_time_for_a_provider_that_cannot_tell(
     assert begin(lab).manifest.status == "waiting"
     done = go_on(lab, live=True, watch=lambda told: notes.append(told.note))
     assert done.manifest.status == "waiting" and provider.hides
-    assert [note for note in notes if "Later: coreeval resume RUN --live" in note]
+    assert [note for note in notes if "their answers may be billed" in note]
     provider.hides = 0
     go_on(lab, live=True)
     assert_as_live(lab, undisturbed)
@@ -350,7 +350,11 @@ def test_a_cancelled_batch_is_waited_for_as_long_as_its_provider_is_at_work(
         done = go_on(lab, now=lambda: later, watch=lambda told: notes.append(told.note))  # noqa: B023
         assert done.manifest.status == "waiting"
     assert provider.sizes == [FEW] and len(provider.cancelled) == 1
-    assert [note for note in notes if "which is cancelled; what it answers may be billed" in note]
+    assert [
+        note
+        for note in notes
+        if "which was cancelled; its answers may be billed, so its calls are not sent" in note
+    ]
     provider.ends, provider.cancels_slowly = True, False
     go_on(lab, waits=True)
     assert_as_live(lab, undisturbed)

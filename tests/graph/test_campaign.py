@@ -162,7 +162,7 @@ async def test_gather_returns_all_answers_or_says_how_many_are_missing(
             raise ModelCallError("no connection")
         return "good"
 
-    with pytest.raises(RunError, match="m left 1 of 2 questions without an answer; the first: no"):
+    with pytest.raises(RunError, match="m left 1 of 2 questions unanswered; the first: no"):
         await campaign.gather("m", "ask", [1, 2], ScriptedModel(rule).ask, str)
     campaign.stop.ask("told to")
     with pytest.raises(CampaignStopped):

@@ -1,4 +1,4 @@
-"""A run repeated from a cassette gives the same bytes; what cannot be repeated is named."""
+"""A run repeated from a cassette gives identical bytes; what cannot be repeated is named."""
 
 import gzip
 import json
@@ -93,7 +93,10 @@ def test_a_repeated_run_has_the_same_bytes(deck: Deck, undisturbed: Undisturbed)
     assert manifest.cost.billed_usd == 0
     with pytest.raises(RunStateError, match="repeats a cassette"):
         resume(done.run)
-    with pytest.raises(CassetteError, match="this one is taken"):
+    with pytest.raises(
+        CassetteError,
+        match="a cassette is replayed into a new or empty folder",
+    ):
         deck.play()
 
 
@@ -292,7 +295,7 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
     with pytest.raises(CassetteError, match=r"14 of 14 answers of the extractor are no longer"):
         record(root, out)
     finished.workspace.calls.unlink()
-    with pytest.raises(CassetteError, match="call store of the run's workspace is not there"):
+    with pytest.raises(CassetteError, match="call store of the run's workspace is missing"):
         record(root, out)
     assert not finished.workspace.calls.exists()
     assert not out.exists()
@@ -326,7 +329,7 @@ def test_an_id_that_is_there_twice_is_named_with_its_line(deck: Deck) -> None:
     def doubled(line: CassetteLine) -> CassetteLine:
         return first if line == second else line
 
-    with pytest.raises(CassetteError, match="is there twice, first on line") as caught:
+    with pytest.raises(CassetteError, match="occurs twice, first on line") as caught:
         deck.play(doubled)
     assert first.sample.id in caught.value.message
     assert caught.value.where.rpartition(", line ")[2].isdecimal()
@@ -368,7 +371,7 @@ def test_a_cassettes_word_makes_no_evidence_newer_than_a_known_target(
         assert known is not None
         assert (found.cutoff, found.released) == (known.cutoff, known.released)
         assert list(done.changed) == [
-            f"the dates of {model}, which are later than the cassette states"
+            f"the dates of {model}, which are later than those in the cassette"
         ]
     else:
         assert found.cutoff is not None and not done.changed
@@ -408,7 +411,9 @@ def test_what_cannot_begin_leaves_the_folder_as_it_was(deck: Deck) -> None:
     remade(deck.original, cassette, lambda line: line, config=settings)
     empty.mkdir()
     for folder, stays in ((empty, True), (deck.folder / "new", False)):
-        with pytest.raises(CassetteError, match="cannot begin with what is recorded"):
+        with pytest.raises(
+            CassetteError, match="this version of CoreEval cannot replay the recording"
+        ):
             replay(cassette, folder)
         assert folder.exists() == stays
     assert not list(empty.iterdir())

@@ -75,7 +75,7 @@ def test_a_row_that_names_code_does_not_run_it(halted: Lab, tmp_path: Path) -> N
     done = resumed(labs, Path.cwd())
     assert done.returncode == 0, done.stderr
     assert "no error" not in done.stdout
-    told = "checkpoints.db holds a row that CoreEval did not write"
+    told = "checkpoints.db contains a row that CoreEval did not write"
     assert done.stdout.count(told) == done.stdout.count("to do: delete it") == len(labs)
     for lab in labs:
         assert not (lab.folder / "code-ran").exists()

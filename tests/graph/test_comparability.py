@@ -56,7 +56,7 @@ def test_texts_evidence_and_answers_of_the_accepted_samples(tmp_path: Path) -> N
     assert sum(int(samples) * events for samples, events in found.events.items()) >= 3
     difficulty = found.find("difficulty")
     assert difficulty is not None and (difficulty.original, difficulty.score.n) == (1.0, 3)
-    assert "'none' names no embeddings" in found.absent["topic"]
+    assert "'none' is not an embedding model" in found.absent["topic"]
 
 
 def test_why_there_is_no_difficulty(tmp_path: Path) -> None:

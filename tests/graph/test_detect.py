@@ -148,7 +148,7 @@ def test_a_target_that_fails_leaves_the_run_as_it_was_and_the_same_call_goes_on(
     assert "<code>coreeval detect knows RUN</code>" in report_page.report_page(before)
     with pytest.raises(RunError, match="questions without an answer") as caught:
         run_detector(plan)
-    assert "the same command goes on" in caught.value.hint
+    assert "run the same command to continue" in caught.value.hint
     assert _report(asked) == before
 
     asked.server.answers = _say_yes
@@ -165,7 +165,7 @@ def test_a_target_that_the_run_does_not_have_is_refused(asked: Lab, finished: La
 
 
 def test_a_run_without_targets_says_how_to_add_one(finished: Lab) -> None:
-    with pytest.raises(ConfigError, match="no target that answers in words") as caught:
+    with pytest.raises(ConfigError, match="no target that answers in text") as caught:
         plan_detection(KNOWS, finished.files.root, [], None)
     assert "coreeval evaluate" in caught.value.hint
 

@@ -213,12 +213,12 @@ def test_a_german_benchmark_is_refreshed_with_german_news(
 
 def test_rules_do_not_play_roles_in_german(tmp_path: Path, server: LLMServer) -> None:
     config = load_config(written(tmp_path, server, models={"default": "offline"}))
-    with pytest.raises(ConfigError, match="in German, and rules that know only English play") as no:
+    with pytest.raises(ConfigError, match="in German, but the rules that play") as no:
         check_models(set_up(config, utc_now()), Workspace(tmp_path / ".coreeval"))
     assert "name a model" in no.value.hint
 
 
 def test_remote_backends_do_not_search_german_news(tmp_path: Path, server: LLMServer) -> None:
     config = load_config(written(tmp_path, server), ["knowledge.backends=[local, doc]"])
-    with pytest.raises(ConfigError, match="doc search English news only"):
+    with pytest.raises(ConfigError, match="doc search only English news, but the benchmark is in"):
         open_news(set_up(config, utc_now()), Workspace(tmp_path / ".coreeval"))

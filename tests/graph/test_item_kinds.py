@@ -268,7 +268,7 @@ def test_costs_are_estimated_and_prompts_are_shown_and_tried(
     for role in ROLES:
         shown = ["prompts", "show", role, *of_run, "--sample", sample_id]
         assert main(shown) == 0, role
-        assert "sent these very messages" in " ".join(capsys.readouterr().out.split())
+        assert "the run sent exactly these messages" in " ".join(capsys.readouterr().out.split())
         tried = ["prompts", "try", str(lab.config), "--role", role, *of_run, "--limit", "2"]
         assert main([*tried, "--json"]) == 0, role
         (sums,) = json.loads(capsys.readouterr().out)["totals"]

@@ -112,7 +112,7 @@ def test_a_run_whose_batches_failed_is_told_and_repeated_from_a_cassette(
     lab.server.answers = unkind
     lab.refresh()
     assert main(["trace", str(lab.files.root), "emotion/test/1"]) == 0
-    assert "labelled alone, because the call for its batch failed" in capsys.readouterr().out
+    assert "labelled individually, because the batch call failed" in capsys.readouterr().out
     record(lab.files.root, tmp_path / "a.cassette", texts=True)
     lab.forget()
     assert replay(tmp_path / "a.cassette", tmp_path / "again").same

@@ -243,7 +243,7 @@ def test_what_failed_in_the_second_pass_alone_is_told_and_retried(
     assert main(["retry", str(lab.files.root), "--json"]) == 0
     caught = capsys.readouterr()
     assert json.loads(caught.out)["control"]["counts"]["failed"] == 0
-    assert "no sample of the run had failed" not in caught.err
+    assert "no samples of the run had failed" not in caught.err
 
 
 def test_calls_are_flushed_before_what_either_pass_says_of_them(

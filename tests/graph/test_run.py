@@ -40,7 +40,7 @@ def test_one_process_at_a_time(lab: Lab, undisturbed: Undisturbed) -> None:
     with pytest.raises(RunLocked, match="another process") as caught:
         lab.resume()
     assert caught.value.where == str(lab.files.root)
-    with pytest.raises(RunStateError, match="run here already"):
+    with pytest.raises(RunStateError, match="this folder already has a run"):
         lab.refresh()
     assert ended(child) == 0
     assert_whole(lab, undisturbed)
@@ -352,7 +352,7 @@ def test_files_that_are_gone_do_not_stop_a_resume(own: Path) -> None:
 
 def test_an_embedded_target_is_not_fitted_on_what_it_is_tested_on(own: Path) -> None:
     overrides = ["models.targets=[offline:classifier]", "dataset.train_split=test"]
-    with pytest.raises(DatasetError, match="fitted on the split that it is tested on"):
+    with pytest.raises(DatasetError, match="an embedded target would be trained on its test split"):
         refresh(own, run_dir=own.parent / "run", overrides=overrides)
     assert not (own.parent / "run").exists()
 

@@ -89,7 +89,7 @@ def test_a_start_that_is_written_needs_no_dates_and_keeps_those_there_are() -> N
     [
         ({"start": "2026-06-02"}, "starts 2026-06-02 and lies in the future: now is 2026-06-01"),
         ({"start": "2027-01-01", "end": "2027-02-01"}, "lies in the future"),
-        ({"start": "2026-03-01", "end": "2026-02-01"}, "runs backwards: it ends 2026-02-01"),
+        ({"start": "2026-03-01", "end": "2026-02-01"}, "is reversed: it ends 2026-02-01"),
         ({"start": "2026-03-01", "end": "2026-03-01"}, "is empty"),
         (
             {"start": "auto", "end": "2025-01-01"},

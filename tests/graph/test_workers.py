@@ -122,7 +122,7 @@ def test_a_worker_that_says_nothing_is_replaced(
         around=RunHooks(watch=lambda progress: notes.append(progress.note)),
     )
     assert trap.sprung.is_set()
-    assert any("died (it said nothing for 5 s)" in note for note in notes)
+    assert any("died (it gave no answer for 5 s)" in note for note in notes)
     assert workers_of(os.getpid()) == []
     asked = Counter(shared.asked())
     assert set(asked) == undisturbed.asked
@@ -183,7 +183,7 @@ async def test_time_in_which_this_process_slept_is_no_silence(
             while not worker.killed:
                 await asyncio.sleep(0.1)
                 worker.kill_if_silent()
-    assert worker.killed == "it said nothing for 1 s"
+    assert worker.killed == "it gave no answer for 1 s"
 
 
 def test_workers_end_with_the_process_that_started_them(

@@ -247,7 +247,9 @@ def test_a_news_store_that_lists_files_outside_is_refused(
         assert database.execute(change, [paths[way], listed]).rowcount == 1
     before = tree(home)
     for use in [*use_store(store)][:4]:
-        with pytest.raises(KnowledgeError, match="outside of its folders"):
+        with pytest.raises(
+            KnowledgeError, match="this news store lists a data file outside its folders"
+        ):
             use()
         assert tree(home) == before
 

@@ -77,8 +77,8 @@ def test_the_schema_is_strict_and_holds_what_the_task_adds() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f"Here you are: {GOOD}", "not one JSON object"),
-        (GOOD + GOOD, "not one JSON object"),
+        (f"Here you are: {GOOD}", "it is not one JSON object"),
+        (GOOD + GOOD, "it is not one JSON object"),
         ("[]", "answer"),
         ("null", "answer"),
         (GOOD.replace('"only":"x"', '"only":"x","only":"x"'), "'only' stands twice"),

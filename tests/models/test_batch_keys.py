@@ -30,7 +30,7 @@ async def test_no_part_of_the_key_is_left_where_a_message_is_cut(
         server.faults.page = " " * cut + KEY
         with pytest.raises(CallFailure) as caught:
             await batches.look("b-1")
-        assert caught.value.message == "what came back is no batch: '***'"
+        assert caught.value.message == "the response is not a batch: '***'"
         told = unknown_result(" " * cut + KEY, KEY)
         assert told.message == "the result is of an unknown kind: '***'"
 

@@ -120,13 +120,13 @@ async def test_limits_are_the_callers_to_keep(server: BatchServer, speech: str) 
     one = requests_of(server, speech, 1)[0]
     batches.most_requests = 1
     for requests in ([], requests_of(server, speech, 1, 2)):
-        with pytest.raises(ValueError, match="are no batch"):
+        with pytest.raises(ValueError, match="bytes are not a batch"):
             await batches.create("b-1", requests)
     batches.most_requests = 2
     with pytest.raises(ValueError, match="same custom id"):
         await batches.create("b-1", [one, one])
     batches.most_bytes = len(one.body) - 1
-    with pytest.raises(ValueError, match="are no batch"):
+    with pytest.raises(ValueError, match="bytes are not a batch"):
         await batches.create("b-1", [one])
     assert not server.seen_paths
 
@@ -230,7 +230,7 @@ async def test_after_a_reply_that_is_no_batch_nobody_knows(
     server: BatchServer, speech: str
 ) -> None:
     server.faults.odd_reply = True
-    with pytest.raises(CallFailure, match="what came back is no batch: '<html>") as caught:
+    with pytest.raises(CallFailure, match="the response is not a batch: '<html>") as caught:
         await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
     assert caught.value.billed and len(server.batches) == 1
 
@@ -238,7 +238,7 @@ async def test_after_a_reply_that_is_no_batch_nobody_knows(
 @both
 async def test_an_endpoint_may_have_no_batches(server: BatchServer, speech: str) -> None:
     server.faults.no_batches = True
-    with pytest.raises(CallFailure, match="the endpoint has no batches") as caught:
+    with pytest.raises(CallFailure, match="the endpoint does not support batches") as caught:
         await open_batches(server, speech).create("b-1", requests_of(server, speech, 1))
     assert (caught.value.kind, caught.value.billed) == ("unsupported", False)
 

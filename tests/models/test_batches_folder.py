@@ -121,7 +121,7 @@ async def test_a_whole_line_that_is_no_json_hides_none_behind_it(
 
 async def test_a_batch_is_found_by_its_file(batches: BatchFolder) -> None:
     requests = requests_of(1)
-    with pytest.raises(CallFailure, match="the folder of batches is not there"):
+    with pytest.raises(CallFailure, match="the folder of batches is missing"):
         await batches.find("b-1", ids_of(requests), since=just_now())
     await batches.create("b-2", requests)
     assert await batches.find("b-1", ids_of(requests), since=just_now()) is None

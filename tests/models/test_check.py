@@ -116,7 +116,7 @@ async def test_one_that_ignores_structure_is_asked_in_words(
         *((method, "ignored") for method in METHODS[:3]),
         ("text", "works"),
     ]
-    assert "not one JSON object" in probe.tried[0].why
+    assert "it is not one JSON object" in probe.tried[0].why
     assert probe.thinks and not probe.counts_tokens
     assert probe.logprobs and probe.logprobs.verdict == "ignored"
     assert checked.spent.usd is None

@@ -69,7 +69,11 @@ async def test_a_valid_answer_is_stored_and_reused(
 @pytest.mark.parametrize(
     ("bad", "error", "told"),
     [
-        (f"Sure! {GOOD}", "invalid: it is not one JSON object", "not one JSON object"),
+        (
+            f"Sure! {GOOD}",
+            "invalid: it is not one JSON object",
+            "it is not one JSON object",
+        ),
         ('{"label": 3}', "invalid: label: ", "valid string"),
         ("{}", "invalid: label", "label"),
         (" \n", "empty", "empty"),

@@ -388,7 +388,7 @@ def test_a_text_that_is_too_long_is_no_question_of_the_way() -> None:
     found = failure(400, error)
     assert found.refused is None
     final = to_final_error(found, model="m", endpoint="http://e", key_env="K")
-    assert "exceeds the model's context, which no retry helps" in str(final)
+    assert "the request exceeds the model's context" in str(final)
 
 
 @pytest.mark.parametrize(

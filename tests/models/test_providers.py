@@ -72,7 +72,7 @@ def test_preflight_says_what_is_not_there() -> None:
 
 @pytest.mark.parametrize("url", ["localhost:8000", "http://", "ftp://x"])
 def test_preflight_refuses_what_is_no_address(url: str) -> None:
-    with pytest.raises(ConfigError, match="no http address"):
+    with pytest.raises(ConfigError, match="is not an http address"):
         preflight(ModelConfig(model="openai:m", base_url=url), {})
 
 
@@ -86,7 +86,7 @@ Answer = tuple[int, str]
 
 
 class Listing:
-    """A server that answers requests as it is told; everything else is not there."""
+    """A server that answers requests as it is told; everything else is missing."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
@@ -341,7 +341,7 @@ def test_nothing_answers(model: str) -> None:
 @pytest.mark.parametrize("url", ["localhost:8000", "http://", "ftp://x:21"])
 def test_what_is_no_address(url: str) -> None:
     error = refusal("openai:m", url)
-    assert type(error) is ConfigError and "no http address" in error.message
+    assert type(error) is ConfigError and "is not an http address" in error.message
 
 
 def test_an_endpoint_that_nobody_agreed_to_is_not_contacted(

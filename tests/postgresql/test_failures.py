@@ -126,7 +126,7 @@ def test_a_wrong_password_is_not_shown(
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("stranger"))
     assert "refuses the user" in refusal(path).message
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("tester", database="nowhere"))
-    assert "the database of the call store is not there" in refusal(path).message
+    assert "the database of the call store is missing" in refusal(path).message
 
 
 def test_another_version_is_refused(path: Path, server: Server) -> None:

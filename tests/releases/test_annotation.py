@@ -143,7 +143,7 @@ def test_places_that_have_no_sheets(rated: Made, tmp_path: Path) -> None:
         export_sheets(tmp_path / "bench", tmp_path / "out")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x").touch()
-    with pytest.raises(UsageError, match="something here already"):
+    with pytest.raises(UsageError, match="this folder is not empty"):
         export_sheets(rated.files.root, tmp_path / "out")
     rated.files.manifest.write_text(
         rated.files.manifest.read_text().replace('"complete"', '"running"')
@@ -194,7 +194,7 @@ def test_one_rater_is_said_to_be_one_in_the_card(rated: Made, tmp_path: Path) ->
     fill(tmp_path / "out")
     score_sheets(rated.files.root, [tmp_path / "out"])
     card = (rated.release().path / "README.md").read_text()
-    assert "One rater: there is no agreement to measure." in card
+    assert "There was only one rater, so agreement cannot be measured." in card
     assert "| agreement |" not in card
 
 
@@ -219,7 +219,9 @@ def test_a_release_is_not_made_of_ratings_that_are_damaged_or_of_another_run(
         found = score_sheets(rated.files.root, [tmp_path / "out"]).annotation
         damage = found.model_copy(update={"run": "another/1"}).model_dump_json()
     rated.files.annotation.write_text(damage)
-    with pytest.raises(ReleaseError, match="cannot go into the release") as error:
+    with pytest.raises(
+        ReleaseError, match="the human ratings cannot be included in the release"
+    ) as error:
         rated.release()
     assert error.value.where == str(rated.files.annotation)
 
@@ -241,7 +243,7 @@ def refused(rated: Made, given: Path, **how: Path) -> UsageError:
 
 
 def test_sheets_that_nobody_filled(rated: Made, out: Path) -> None:
-    assert "no rating in the sheets" in refused(rated, out).message
+    assert "the sheets contain no ratings" in refused(rated, out).message
 
 
 def test_a_result_that_cannot_be_written(rated: Made, out: Path, tmp_path: Path) -> None:
@@ -254,7 +256,7 @@ def test_a_result_that_cannot_be_written(rated: Made, out: Path, tmp_path: Path)
 
 def test_a_folder_without_sheets(rated: Made, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    assert "there are no sheets here" in refused(rated, tmp_path / "none").message
+    assert "no sheets found here" in refused(rated, tmp_path / "none").message
 
 
 def test_a_key_that_is_not_there_or_damaged(rated: Made, out: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_release_that_does_not_verify_is_not_exported(
     release: Path, tmp_path: Path, to: str
 ) -> None:
     (release / "CHANGELOG.md").write_text("edited")
-    with pytest.raises(ReleaseError, match="not what was made") as caught:
+    with pytest.raises(ReleaseError, match="the release has changed since it was made") as caught:
         export(release, to=to, out=tmp_path / "out")
     assert "coreeval verify" in caught.value.hint
     assert not (tmp_path / "out").exists()

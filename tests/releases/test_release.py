@@ -155,7 +155,7 @@ def test_another_benchmark_is_not_taken_for_the_originals(made: Made) -> None:
     release = made.release()
     texts = made.benchmark / "test_text.txt"
     texts.write_text(texts.read_text().replace("number 3", "number 33"))
-    with pytest.raises(ReleaseError, match="emotion/test/4 is another text"):
+    with pytest.raises(ReleaseError, match="emotion/test/4 has changed"):
         load_originals(release.path, made.benchmark)
     with pytest.raises(DatasetError):
         load_originals(release.path, made.folder / "nowhere")
@@ -337,13 +337,13 @@ def _edited(made: Made) -> None:
 
 
 REFUSED: list[tuple[Wrong, str, str]] = [
-    (lambda made: made.release(""), "cannot be a version", "2026.47"),
-    (lambda made: made.release("../1"), "cannot be a version", "2026.47"),
+    (lambda made: made.release(""), "is not a valid version", "2026.47"),
+    (lambda made: made.release("../1"), "is not a valid version", "2026.47"),
     (lambda made: (made.release(), made.release()), "already", "another --version"),
     (lambda made: made.release(parent=made.folder), "no release", "coreeval release"),
     (lambda made: (made.release("1"), made.release("2", at=NOW - timedelta(hours=1))),
      "before the parent 1 was made", "clock"),
-    (_edited, "parent 1 is not what was made: README.md", "as it was published"),
+    (_edited, "parent 1 has changed since it was made: README.md", "as it was published"),
 ]  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def test_the_cards_say_what_a_run_cost(made: Made, released: Release) -> None:
     card = release_card(released.task, released.manifest.model_copy(update={"cost": cost}))
     assert "| openai:small | 40 | 50,000 | 6,000 | 0.2500 USD |" in card
     assert "| all | 80 | 100,000 | 12,000 | 1.75 USD |" in card
-    assert "40 further answers were there already" in card
+    assert "40 more answers came from the call store and cost nothing" in card
     assert_tame(card)
     unknown = cost.model_copy(update={"billed_usd": None, "by_model": (row("openai:new", None),)})
     said = describe_cost(unknown)

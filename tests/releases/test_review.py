@@ -135,7 +135,7 @@ async def test_doubts_about_the_work(made: Made) -> None:
     assert why(made, 2) == {
         "harm": "attempt 1: harm: text says 'thief' beside 'X'",
         "translated": "it rests on news in another language",
-        "label": "it reads as joy (low confidence, by 'yay'), the original more surely",
+        "label": "it reads as joy (low confidence, by 'yay') less clearly than the original",
         "attempts": "it took 3 attempts",
     }
 
@@ -240,7 +240,7 @@ def test_a_decision_holds_for_the_same_text_in_another_run(made: Made) -> None:
 def test_two_do_not_write_at_once(made: Made) -> None:
     decide(made, 0, "approved")
     lock = FileLock(made.folder / ".coreeval" / "reviews" / "weekly.lock")
-    with lock, pytest.raises(RunLocked, match="another process records"):
+    with lock, pytest.raises(RunLocked, match="another process is recording decisions"):
         decide(made, 1, "approved")
     assert len(load_review(made.files.root).open) == 1
 
@@ -270,7 +270,7 @@ def test_a_damaged_log_holds_everything_up(made: Made) -> None:
     log = made.folder / ".coreeval" / "reviews" / "weekly.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole + whole[:30])
-    with pytest.raises(RunCorrupt, match="line 2 is no decision"):
+    with pytest.raises(RunCorrupt, match="line 2 is not a decision"):
         load_review(made.files.root)
     with pytest.raises(RunCorrupt):
         decide(made, 1, "approved")

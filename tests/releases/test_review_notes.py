@@ -52,7 +52,7 @@ def test_a_note_lists_its_sample_and_the_last_tags_hold(run: Made) -> None:
         ({"text": "x", "by": " "}, "a note needs a name"),
         ({"text": "x", "by": "x" * 101}, "the name has 101 characters"),
         ({"text": "x", "sample": "emotion/test/0"}, "the run has no sample 'emotion/test/0'"),
-        ({"text": " "}, "there is nothing to keep"),
+        ({"text": " "}, "there is nothing to save"),
     ],
 )
 def test_what_cannot_be_kept_is_one_message(
@@ -63,7 +63,7 @@ def test_what_cannot_be_kept_is_one_message(
     tags = open_notes(read_manifest(run.files.manifest)).find(THIRD).tags
     with pytest.raises(UsageError, match=told):
         note(run, given["text"], *tags, **{k: v for k, v in given.items() if k != "text"})
-    with pytest.raises(UsageError, match="is no tag"):
+    with pytest.raises(UsageError, match="is not a valid tag"):
         note(run, "x", "two words")
     with pytest.raises(UsageError, match="at most 20 tags"):
         note(run, "x", *map(str, range(21)))
@@ -75,6 +75,6 @@ def test_a_damaged_line_is_named(run: Made) -> None:
     log.path.parent.mkdir(exist_ok=True)
     kept = log.path.read_bytes() if log.path.exists() else b""
     log.path.write_bytes(kept + b'{"sample": "emotion/test/3"}\n')
-    with pytest.raises(RunCorrupt, match="is not a note of a person"):
+    with pytest.raises(RunCorrupt, match="is not a valid note"):
         log.find(THIRD)
     log.path.write_bytes(kept)

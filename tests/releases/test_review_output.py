@@ -130,7 +130,7 @@ def test_no_cell_is_a_formula_and_ids_come_back_as_they_were(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "told", "line"),
     [
-        (lambda text: text.replace("perhaps", "maybe"), "'maybe' is no decision", 3),
+        (lambda text: text.replace("perhaps", "maybe"), "'maybe' is not a decision", 3),
         (lambda text: text.replace("emotion/test/1", "emotion/test/9"), "'emotion/test/9'", 2),
         (lambda text: re.sub(r"[0-9a-f]{64}", "f" * 64, text), "another one than", 2),
         (lambda text: text + "emotion/test/2,approve\n", "cut short", 6),

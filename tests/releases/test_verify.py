@@ -148,7 +148,7 @@ def test_of_a_changed_file_it_is_told_whether_its_size_changed(second: Path) -> 
     size = (second / "README.md").stat().st_size
     flip(second / "README.md")
     (problem,) = verify(second).problems
-    assert problem.message == "the file has other bytes of its size"
+    assert problem.message == "the file has the right size but other content"
     (second / "README.md").write_text("xyz")
     (problem,) = verify(second).problems
     assert problem.message == f"the file has 3 bytes, not {size}"
@@ -161,7 +161,7 @@ def test_a_whole_release_is_opened_and_any_other_is_refused_with_its_first_probl
     assert require_whole(second) == read_release(second)
     (second / "README.md").unlink()
     (second / "updated" / "x").write_text("x")
-    with pytest.raises(ReleaseError, match=r"README\.md: the file is not there") as caught:
+    with pytest.raises(ReleaseError, match=r"README\.md: the file is missing") as caught:
         require_whole(second)
     assert "coreeval verify" in caught.value.hint
 

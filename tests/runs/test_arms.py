@@ -150,5 +150,5 @@ def test_a_file_that_could_not_be_finished_does_not_appear(
 
 @pytest.mark.parametrize("split", ["/tmp/victim", "../victim", "a/b", "all"])
 def test_a_shard_never_leaves_its_folder(split: str) -> None:
-    with pytest.raises(ConfigError, match="is not the name of a split"):
+    with pytest.raises(ConfigError, match="is not a valid split name"):
         shard_name(split)

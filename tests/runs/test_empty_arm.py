@@ -61,7 +61,10 @@ def test_accepted_samples_that_are_left_out_do_not_count(tmp_path: Path) -> None
     made = make_run(tmp_path)
     listed = tmp_path / "takedown.txt"
     listed.write_text(f"{0:016x}\n{1:016x}\n")
-    with pytest.raises(GateNotMet, match="3 of 6 samples are accepted, and 3 of them are left out"):
+    with pytest.raises(
+        GateNotMet,
+        match="3 of 6 samples are accepted, of which 3 are left out",
+    ):
         made.release("1", takedown=listed)
 
 

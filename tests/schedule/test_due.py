@@ -218,7 +218,7 @@ def test_a_release_made_by_hand_meanwhile_is_gated_before_it_is_told_of(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "no such config file"), ("x: 1", "gates: this key is required")]
+    ("text", "message"), [(None, "config file not found"), ("x: 1", "gates: this key is required")]
 )
 def test_gates_that_are_none_are_found_before_anything_is_spent(
     office: FakeSchedule, text: str | None, message: str
@@ -318,7 +318,7 @@ def test_only_one_is_at_work(office: FakeSchedule) -> None:
 
 
 def test_somebody_who_works_on_the_run_by_hand_is_not_disturbed(office: FakeSchedule) -> None:
-    office.error = RunLocked("another process works on this run")
+    office.error = RunLocked("another process is using this run")
     held = office.check_once()
     assert (held.ending, held.exit_code, office.told) == ("held", 0, [])
 
@@ -343,7 +343,7 @@ def test_failures_of_the_control_pass_count_as_those_of_the_first(office: FakeSc
     done = office.check_once()
     assert (done.ending, done.exit_code, office.did) == ("gate", 4, ["refresh", "retry"])
     assert done.trouble
-    assert "5 of 20 samples failed in the pass that writes the control arm" in done.trouble.message
+    assert "5 of 20 samples failed while writing the control arm" in done.trouble.message
     office.control["failed"] = 1
     done = office.check_once()
     assert office.did == ["resume", "retry", "release 2026.47"]
@@ -443,7 +443,7 @@ def test_trouble_with_one_config_keeps_no_other_waiting(
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (ValueError("odd"), "a fault of CoreEval, not yours: ValueError: odd"),
+        (ValueError("odd"), "this is a bug in CoreEval, not your mistake: ValueError: odd"),
         (RecursionError(), "a fault of CoreEval"),
         (PermissionError(13, "refused", "/store"), "refused"),
     ],
@@ -493,7 +493,7 @@ def test_a_fault_while_a_config_is_read_keeps_no_other_waiting(
 def test_two_configs_of_one_name_are_refused(office: FakeSchedule, tmp_path: Path) -> None:
     twin = tmp_path / "twin.yaml"
     twin.write_text(office.config.read_text())
-    with pytest.raises(UsageError, match="two configs are named 'n'"):
+    with pytest.raises(UsageError, match="two configs in this workspace are named"):
         list(run_due([office.config, twin], office.dependencies()))
     assert office.did == []
 
@@ -527,7 +527,7 @@ def test_what_stands_in_place_of_the_state_is_told_without_waiting(
     done = office.check_once()
     assert (done.exit_code, office.did) == (1, [])
     assert done.trouble
-    assert done.trouble.message == f"what the schedule has done cannot be read: {kind}"
+    assert done.trouble.message == f"cannot read the schedule's state: {kind}"
     assert done.trouble.where == str(path)
     assert "remove it" in done.trouble.hint
 

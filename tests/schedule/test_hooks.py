@@ -197,7 +197,7 @@ def test_a_hook_that_cannot_be_begun_keeps_no_other_waiting(tmp_path: Path) -> N
     hooks = [HookConfig.model_validate(hook) for hook in ("touch one", "touch two")]
     said = HookRunner()(hooks, replace(NEWS, run="a\0b"), tmp_path)
     assert [(each.tries, each.problem) for each in said] == [
-        (1, "it could not be told (ValueError)")
+        (1, "the notification failed (ValueError)")
     ] * 2
 
 

@@ -342,7 +342,7 @@ def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
                 make(given)
         with pytest.raises(UsageError, match="not in the repository"):
             make_workflow(given, tmp_path / "elsewhere")
-        with pytest.raises(UsageError, match="in no git repository"):
+        with pytest.raises(UsageError, match="not in a git repository"):
             require_repository(given.plans[0].path)
 
 
@@ -353,7 +353,9 @@ def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
 def test_the_name_of_a_folder_adds_nothing_to_a_workflow(name: str, tmp_path: Path) -> None:
     with (
         looks(tmp_path / name) as given,
-        pytest.raises(UsageError, match="cannot stand in a unit") as refused,
+        pytest.raises(
+            UsageError, match="cannot be used in a unit: it would change the unit"
+        ) as refused,
     ):
         make_workflow(given, tmp_path)
     assert refused.value.where == ascii(f"{name}/.coreeval")
@@ -386,7 +388,10 @@ def test_a_folder_that_a_workflow_would_misread_is_refused(name: str, tmp_path: 
     folder.mkdir(parents=True)
     with (
         looks(folder) as given,
-        pytest.raises(UsageError, match="read it as something else") as refused,
+        pytest.raises(
+            UsageError,
+            match="cannot be used in a workflow",
+        ) as refused,
     ):
         make_workflow(given, tmp_path)
     assert refused.value.where == ascii(f"{name}/.coreeval")
@@ -452,7 +457,7 @@ def test_a_folder_in_a_units_place_is_told(
     with looks(tmp_path) as given:
         units = make_units(given, "systemd")
         Path(list(units)[1]).mkdir(parents=True)
-        with pytest.raises(UsageError, match="a folder in the place of the unit"):
+        with pytest.raises(UsageError, match="a folder occupies the path of the unit"):
             write_units(units, force=force, crontab_copy=given.crontab_copy)
     assert not Path(next(iter(units))).exists(), "nothing is written"
 
@@ -464,5 +469,5 @@ def test_a_file_in_the_place_of_the_units_folder_is_told(
     (tmp_path / "systemd").write_text("mine")
     with looks(tmp_path) as given:
         units = make_units(given, "systemd")
-        with pytest.raises(RunError, match="the unit cannot be written"):
+        with pytest.raises(RunError, match="cannot write the unit"):
             write_units(units, force=False, crontab_copy=given.crontab_copy)

@@ -96,7 +96,7 @@ class FakeBatches:
     async def create(self, batch_id: str, requests: Sequence[BatchRequest]) -> BatchState:
         provider = self.provider
         if not provider.has_batches:
-            raise CallFailure("unsupported", "the endpoint has no batches")
+            raise CallFailure("unsupported", "the endpoint does not support batches")
         if provider.refuses_at_once and not provider.has_room(len(requests)):
             raise QueueFull("Enqueued token limit reached")
         if provider.breaks_before_create:

@@ -43,7 +43,7 @@ class MirrorServer:
 
     @property
     def url(self) -> str:
-        """The address above gdeltv2/."""
+        """The base URL, above gdeltv2/."""
         return f"http://127.0.0.1:{self._port}"
 
     def put(self, path: str, *answers: Answer | bytes) -> None:

@@ -83,7 +83,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
     [
         ({"templats": []}, "unknown key 'templats' (did you mean 'templates'?)"),
         ({"labels": [LABEL | {"nmae": "x"}, good()["labels"]]}, "did you mean 'name'?"),
-        ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 is there twice"),
+        ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 occurs twice"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "'down' stands for two labels"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "0"}]}, "'0' is the id of 'down'"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "Unclear"}]}, "'unclear' is what a judge"),
@@ -103,7 +103,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "question: $headline is no field"),
-        ({"fields": ["headline", "headline"]}, "'headline' is there twice"),
+        ({"fields": ["headline", "headline"]}, "'headline' occurs twice"),
         ({"fields": ["label"], "templates": ["$label"]}, "'label' is used for something else"),
         ({"fields": ["head line"]}, "'head line' cannot be a field's name"),
         ({"factual_fields": ["headlines"]}, "did you mean 'headline'?"),
@@ -166,7 +166,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     broken.write_text("name: [", encoding="utf-8")
     scalar.write_text("just words", encoding="utf-8")
     for path, said in (
-        (tmp_path / "none.yaml", "no such task file"),
+        (tmp_path / "none.yaml", "task file not found"),
         (folder, "cannot be read"),
         (broken, "this is not YAML"),
         (scalar, "must be a mapping"),

@@ -133,7 +133,7 @@ def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
     ],
 )
 def test_a_host_that_may_be_read_in_two_ways_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="no http address"):
+    with pytest.raises(ConfigError, match="is not an http address"):
         origin_of(url)
 
 
@@ -242,7 +242,7 @@ def test_a_provider_of_embeddings_counts(
 
 def test_embeddings_at_what_is_no_address_are_refused_without_showing_it() -> None:
     config = _config(knowledge={"embeddings": "ollama:m", "window": {"start": "2026-01-01"}})
-    with pytest.raises(ConfigError, match="no http address") as caught:
+    with pytest.raises(ConfigError, match="is not an http address") as caught:
         list(service_pairs(config, {"OLLAMA_HOST": "ftp://me:secret@x"}))
     assert "OLLAMA_HOST" in caught.value.where and "secret" not in str(caught.value)
 

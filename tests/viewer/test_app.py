@@ -65,7 +65,7 @@ def test_what_cannot_be_shown_is_one_message(
 ) -> None:
     nothing = shell("view", "--no-browser")
     assert nothing.code == 2
-    assert "there are no runs here" in nothing.err
+    assert "no runs found" in nothing.err
     assert "coreeval demo" in nothing.err
     (shell.folder / "empty").mkdir()
     no_run = shell("view", "empty", "--json")

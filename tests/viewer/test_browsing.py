@@ -49,7 +49,7 @@ def test_a_reader_filters_sorts_and_goes_back(reader: Reader, finished: Finished
     page.get_by_role("link", name="Cost").click()
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("Cost")
     page.get_by_role("searchbox").fill("nothing is like this")
-    expect(page.get_by_text("No sample is like this.")).to_be_visible()
+    expect(page.get_by_text("No sample matches.")).to_be_visible()
     assert re.search(r"outcome=accepted.*sort=-usd|sort=-usd.*outcome=accepted", page.url)
     for expected in (r"sort=-usd$", r"outcome=accepted[^-]*$"):
         with page.expect_event("load"):  # going back loads the page again
@@ -64,7 +64,7 @@ def test_a_keyboard_reaches_the_content_first_and_shows_where_it_is(
 ) -> None:
     page = reader.open(f"/run/{finished.key(finished.first)}")
     page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     assert skip.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"

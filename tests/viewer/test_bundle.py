@@ -129,5 +129,5 @@ def test_the_command_says_what_it_wrote_or_why_not(
     assert "2 of 6 samples have a page, accepted ones first" in (folder / "index.html").read_text()
     assert (folder / "samples.html").read_text().count('href="sample/') == 2
     both = shell("view", made.files.root, made.files.root, "--bundle", "both")
-    assert (both.code, "a bundle is of one run or release" in both.err) == (2, True)
+    assert (both.code, "a bundle contains one run or release" in both.err) == (2, True)
     assert not (shell.folder / "both").exists()

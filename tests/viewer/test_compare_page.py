@@ -166,7 +166,7 @@ def test_hidden_texts_are_compared_by_their_marks(made: Made) -> None:
 def test_a_filter_goes_along_with_pages_and_can_be_left(released: TestClient, made: Made) -> None:
     key = f"{made.folder.name}.run"
     none = released.get(build_compare_url(key, "weekly.2") + "&kind=outcome").text
-    assert "No sample differs in that way." in none
+    assert "No sample differs in this way." in none
     assert f'href="{build_compare_url(key, "release:weekly.2")}#differences"' in unescape(none)
     assert '<option value="release:weekly.2" selected>' in none
 

@@ -140,7 +140,7 @@ def test_calls_that_are_gone_say_so_and_the_rest_is_told(
         )
     ).text
     assert "The call store no longer has this call" in text
-    assert "Which fact replaced what" in text
+    assert "Replaced facts" in text
     assert not (tmp_path / "nowhere").exists()
 
 

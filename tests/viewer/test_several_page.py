@@ -96,7 +96,7 @@ def test_more_than_two_stand_side_by_side_with_their_scores(
     assert DIFFERENT not in told
     two = client.get("/compare", params={"side": RELEASES}).text
     assert two == client.get("/compare", params=dict(zip("ab", RELEASES, strict=True))).text
-    assert "What targets scored" in words_of(two)
+    assert "Target scores" in words_of(two)
     one = client.get("/compare", params={"side": [first]}).text
     assert f'value="{first}" checked' in one
     assert client.get("/compare", params={"side": [first, "x", "y"]}).status_code == 404

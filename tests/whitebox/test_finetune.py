@@ -81,7 +81,7 @@ def test_a_stop_costs_one_cell_and_the_same_call_goes_on(
         counted(patch, stop_at=3)
         with pytest.raises(Interrupted, match="stopped") as caught:
             run_finetune(plan)
-    assert "the same command goes on" in caught.value.hint
+    assert "run the same command to continue" in caught.value.hint
     assert keys(plan) == [cell.key for cell in plan.cells[:2]]
     assert not finished.files.detector_document("finetune").exists()
 

@@ -202,7 +202,7 @@ async def test_a_question_longer_than_the_window_fails_alone(chat: Path, tmp_pat
     with closing(open_calls(tmp_path / "calls.db")) as store:
         long, short = await ask_all(store, config_of(chat), ["days " * 900, "my dog"])
     assert isinstance(long, RequestRejected)
-    assert "tokens, and with its answer the model takes 600" in str(long)
+    assert "tokens, but the model's context for question and answer is 600" in str(long)
     assert getattr(short, "label", "")
 
 
@@ -231,7 +231,7 @@ async def test_where_memory_is_short_fewer_are_asked_at_a_time(
         assert sizes == [8, 4, 2, 2, 4, 2, 2, 2]
         room[0] = 0
         (said,) = await ask_all(store, config_of(chat), ["another"])
-    assert isinstance(said, ModelUnusable) and "ran out of memory at one question" in str(said)
+    assert isinstance(said, ModelUnusable) and "ran out of memory on one question of" in str(said)
     assert "extra.batch" in said.hint
 
 

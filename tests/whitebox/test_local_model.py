@@ -332,10 +332,10 @@ def test_an_index_leads_nowhere_else(own: Path, named: str) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("[]", "it is no JSON object"),
-        ('{"attn_implementation": "somebody/kernel"}', "names code to fetch"),
+        ("[]", "it is not a JSON object"),
+        ('{"attn_implementation": "somebody/kernel"}', "refers to code to download"),
         ("[" * 100_000, "config.json cannot be used"),
-        ('{"num_hidden_layers": 2000000}', "tells of a larger model than there are weights"),
+        ('{"num_hidden_layers": 2000000}', "describes a larger model than its weights"),
         ('{"vocab_size": 1000000000, "hidden_size": 4096}', "tells of a larger model"),
         ('{"n_layer": 60000}', "tells of a larger model"),
         ('{"text_config": {"vocab_size": 1000000000, "n_embd": 4096}}', "tells of a larger model"),
@@ -368,7 +368,7 @@ def test_a_tokenizer_that_swells_texts_is_refused(own: Path, part: str) -> None:
     swell = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 40}
     nested = {"type": "Sequence", "normalizers": [swell, {"type": "Sequence", "all": [swell]}]}
     _edit(own, "tokenizer.json", lambda found: found.update({part: nested}))
-    with pytest.raises(UsageError, match="makes more than 1,000 letters of one"):
+    with pytest.raises(UsageError, match="expands one character to more than 1,000"):
         find_weights(f"hf:{own}")
 
 
@@ -408,7 +408,7 @@ def test_a_gguf_that_announces_more_than_it_has_is_told_at_once(tmp_path: Path) 
     key = b"general.architecture"
     array = struct.pack("<IIQ", 9, 0, 1 << 62)  # an array of so many bytes
     path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + array + bytes(64))
-    with pytest.raises(UsageError, match="it ends before what it announces"):
+    with pytest.raises(UsageError, match="it ends earlier than its header states"):
         find_weights(f"hf:{path}")
 
 
@@ -432,7 +432,7 @@ def test_a_cut_gguf_is_told_and_a_whole_one_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("openai:x", "is no local model"),
+        ("openai:x", "is not a local model"),
         ("hf:nowhere/at-all", "there is no folder or file"),
         ("hf:package:no_such_package", "no package 'no_such_package' with weights"),
         ("hf:package:../x", "no package"),
@@ -452,7 +452,7 @@ def test_a_model_larger_than_memory_is_told_with_its_size(tiny: Path) -> None:
     weights = find_weights(f"hf:{tiny}")._replace(parameters=70_000_000_000)
     with pytest.raises(UsageError, match=r"70,000 million parameters and needs 280\.0 GB") as told:
         require_memory(weights, 280_000_000_000, 16_000_000_000, "cpu")
-    assert "16.0 GB are free; nothing was loaded" in told.value.message
+    assert "16.0 GB are available; nothing was loaded" in told.value.message
     require_memory(weights, 280_000_000_000, None, "cpu")
 
 

@@ -253,7 +253,10 @@ def test_a_reference_has_scores_of_its_own_and_stands_in_the_report(
     reference, (*notes, why) = target["reference"], target["notes"]
     assert target == {**alone, "notes": [*notes, why], "reference": reference}
     assert notes == alone["notes"] and target["target"] == asking.model
-    assert "too few samples have scores by both" in why  # the run has one
+    assert (
+        "differences are not compared with the reference: too few samples have scores from both"
+        in why
+    )  # the run has one
     assert reference == {"name": f"hf:{old}", "terms": {}, "left_out": 0}
     assert made.reference.scoring.estimate().left == 0
     report = json.loads(finished.files.report_json.read_text())
@@ -321,7 +324,7 @@ def test_the_command_takes_a_reference(finished: Lab, tiny: Path, old: Path) -> 
     assert document["model"] == f"hf:{tiny}" and document["reference"]["model"] == f"hf:{old}"
     assert document["reference"]["time"]["left"] > 0
     shown = _run(*words, "--dry-run", cwd=finished.folder, name="membership")
-    assert f"reference hf:{old}:" in shown.stdout and shown.stdout.count("left to score") == 2
+    assert f"reference hf:{old}:" in shown.stdout and shown.stdout.count("remain to be scored") == 2
     done = _run(*words, cwd=finished.folder, name="membership")
     assert done.returncode == 0, done.stderr
     assert "is compared with the reference" in " ".join(done.stdout.split())
@@ -362,7 +365,7 @@ def test_the_command_says_how_long_it_takes_and_then_what_it_found(
     words += ["--shuffles", "3", "--device", "cpu"]
     dry = _run(*words, "--dry-run", cwd=source.parent)
     assert dry.returncode == 0, dry.stderr
-    assert "are left to score" in dry.stdout and not (source.parent / ".coreeval").exists()
+    assert "remain to be scored" in dry.stdout and not (source.parent / ".coreeval").exists()
     done = _run(*words, "--json", cwd=source.parent)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["targets"][0]["verdict"] in ("exchangeable", "ordered")
@@ -414,6 +417,6 @@ def test_the_commands_join_a_finding_to_a_run(finished: Lab, tiny: Path) -> None
     assert json.loads(done.stdout)["detector"] == "membership"
     done = _run(run, *model, "--shuffles", "2", cwd=finished.folder)
     assert done.returncode == 0, done.stderr
-    assert "texts in shards were scored, and 20 are needed" in " ".join(done.stdout.split())
+    assert "texts in shards were scored, but 20 are needed" in " ".join(done.stdout.split())
     report = json.loads(finished.files.report_json.read_text())
     assert set(report["detectors"]) == {"membership", "exchangeability"}

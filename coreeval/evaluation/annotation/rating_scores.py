@@ -314,11 +314,11 @@ def _notes(compared: ComparedRatings, raters: int, found: Reliability) -> Iterat
     """Yield notes for readers of kappa and alpha."""
     told = Counter(chain.from_iterable(by.values() for by in compared.categories.values()))
     if not told:
-        yield "nobody has rated it"
+        yield "it has no ratings"
     elif raters < 2:
-        yield "one rater: there is a mean, and no agreement"
+        yield "only one rater: a mean is available, but not agreement"
     elif not found.agreement.n:
-        yield "no text was rated by two raters: there is no agreement"
+        yield "no text was rated by two raters, so agreement cannot be measured"
     else:
         value, count = told.most_common(1)[0]
         rare = count_uncommon(count_values(compared.categories, compared.values))

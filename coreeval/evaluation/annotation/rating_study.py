@@ -197,5 +197,5 @@ def read_key(path: Path) -> StudyKey:
         raise UsageError(
             f"the key of the sheets is damaged: {first['msg']}",
             where=str(path),
-            hint="restore it from a copy: without it nobody knows which text an item is",
+            hint="restore it from a backup: without it, items cannot be matched to texts",
         ) from None

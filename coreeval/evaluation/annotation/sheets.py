@@ -134,7 +134,9 @@ def _check_suffix(path: Path) -> str:
     suffix = path.suffix.casefold()
     if suffix not in READERS:
         raise UsageError(
-            f"a file that ends in {suffix!r} is no sheet" if suffix else "this is no sheet",
+            f"a file that ends in {suffix!r} is not a rating sheet"
+            if suffix
+            else "this is not a rating sheet",
             where=str(path),
             hint=f"give {' or '.join(READERS)}; a page downloads its ratings as CSV",
         )

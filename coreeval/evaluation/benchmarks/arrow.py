@@ -48,11 +48,11 @@ def _open_parquet(path: Path) -> _ParquetFile:
     try:
         file: _ParquetFile = open_parquet_bounded(path)
     except invalid as error:
-        raise DatasetError(f"this is no Parquet file: {error}", where=str(path)) from None
+        raise DatasetError(f"this is not a Parquet file: {error}", where=str(path)) from None
     except OSError as error:
         if error.errno is not None:
             raise
-        raise DatasetError(f"the Parquet file cannot be read: {error}", where=str(path)) from None
+        raise DatasetError(f"cannot read the Parquet file: {error}", where=str(path)) from None
     return file
 
 

@@ -73,9 +73,9 @@ def _open_text(path: Path) -> BinaryIO:
 
 def _read_error(path: Path, error: OSError) -> DatasetError:
     return DatasetError(
-        f"the file cannot be read: {error.strerror or error}",
+        f"cannot read the file: {error.strerror or error}",
         where=str(path),
-        hint="check the path, and that the file may be read",
+        hint="check the path, and that the file is readable",
     )
 
 
@@ -201,7 +201,7 @@ def parse_object(line: TextLine) -> Object | BadRecord:
         values = json.loads(line.raw)
     except (ValueError, RecursionError) as error:
         return BadRecord(f"not JSON: {error}")
-    return values if isinstance(values, dict) else BadRecord("JSON, but no object")
+    return values if isinstance(values, dict) else BadRecord("JSON, but not an object")
 
 
 def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:
@@ -222,7 +222,7 @@ def open_records(path: Path) -> Iterator[BinaryIO]:
             yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(
-            f"the file cannot be read: {getattr(error, 'strerror', None) or error}",
+            f"cannot read the file: {getattr(error, 'strerror', None) or error}",
             where=str(path),
-            hint="check the path, and that the file may be read and is whole",
+            hint="check the path, and that the file is readable and complete",
         ) from None

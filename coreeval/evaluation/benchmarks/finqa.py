@@ -70,7 +70,7 @@ def _make_row(element: JsonElement, file: str, number: int) -> RowOrBad:
     record, raw = element.value, str(element.value)
     asked = record.get("qa") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(asked, dict):
-        return make_bad_row(file, element.line, "the entry is no object with qa", raw)
+        return make_bad_row(file, element.line, "the entry is not an object with qa", raw)
     context, answer = read_report(record), _read_answer(asked)
     if context is None or isinstance(answer, str):
         reason = answer if isinstance(answer, str) else NO_REPORT
@@ -92,7 +92,7 @@ def _make_row(element: JsonElement, file: str, number: int) -> RowOrBad:
     )
 
 
-NO_REPORT: Final = "pre_text, post_text or table is no list"
+NO_REPORT: Final = "pre_text, post_text or table is not a list"
 
 
 def read_report(record: Mapping[str, object], *, cells: str = " | ", edge: str = "") -> str | None:
@@ -129,7 +129,7 @@ def _read_answer(asked: Mapping[str, object]) -> FinqaAnswer | str:
     if isinstance(computed, bool) or not isinstance(computed, int | float):
         return FinqaAnswer([gold], "text") if gold else "qa has neither answer nor exe_ans"
     if not abs(computed) < _LARGEST:
-        return f"exe_ans is no number below {_LARGEST:.0e}"
+        return f"exe_ans is not a number below {_LARGEST:.0e}"
     unit = next((sign for sign in _UNITS if sign in gold), None)
     result = _write_number(computed)
     if unit == "%" and not _is_ratio(computed, gold):

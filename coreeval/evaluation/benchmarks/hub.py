@@ -69,7 +69,7 @@ def _iter_records(config: DatasetConfig, parts: HubAnswer) -> Iterator[HubRecord
             raise DatasetError(
                 f"the hub's dataset cannot be read after row {number:,}: {part.message}",
                 where=_hub_place(config),
-                hint="mend or leave out the file behind this row; if it is the network, try again",
+                hint="fix or remove the file with this row; if the network failed, try again",
             )
         yield part
 

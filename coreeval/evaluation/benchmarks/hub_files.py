@@ -79,9 +79,9 @@ def _refuse_links_out(folder: Path) -> None:
             place = Path(parent, name)
             if place.is_symlink() and not _resolve(place).is_relative_to(folder):
                 raise DatasetError(
-                    "a link in the dataset's folder leads out of it",
+                    "a link in the dataset's folder points outside it",
                     where=ascii(str(place)),
-                    hint="put the file itself there, or remove the link; `hf download --repo-type "
+                    hint="replace the link by the file, or remove it; `hf download --repo-type "
                     "dataset NAME --local-dir FOLDER` fetches files without links",
                 )
 
@@ -123,8 +123,9 @@ def _has_scheme(pattern: str) -> bool:
 
 def _refuse(name: str, path: str) -> DatasetError:
     return DatasetError(
-        f"the dataset's card names a file that is not the dataset's own: {name!a}",
+        f"the dataset card names a file outside the dataset: {name!a}",
         where=path,
-        hint="let `data_files` and `data_dir` in README.md or .huggingface.yaml name files of the "
-        "dataset, relative to it; if somebody else wrote them, ask why they name others",
+        hint="let `data_files` and `data_dir` in README.md or .huggingface.yaml name files of "
+        "the dataset, relative to it; if someone else wrote them, ask why they point "
+        "elsewhere",
     )

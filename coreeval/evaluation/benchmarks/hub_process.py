@@ -96,8 +96,8 @@ def ask_apart(question: HubQuestion) -> HubAnswer:
             raise DatasetError(
                 f"the process that reads the dataset died: {describe_ending(process.wait())}",
                 where=question.path,
-                hint="a file of it is damaged or made to do harm, or reading it needs more than "
-                f"{MOST_MEMORY >> 30} GiB of memory: look at the file, or leave it out",
+                hint="one of its files is damaged or malicious, or reading it needs more than "
+                f"{MOST_MEMORY >> 30} GiB of memory: check the file, or leave it out",
             ) from None
         finally:
             process.kill()

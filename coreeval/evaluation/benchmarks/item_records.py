@@ -45,7 +45,7 @@ def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
         if place.is_file():
             return place
     raise DatasetError(
-        f"there is no file of the split {split!r}",
+        f"there is no file for the split {split!r}",
         where=str(path),
         hint=f"looked for {', '.join(wanted)} (.gz too); the splits there: "
         f"{', '.join(list_splits_in(path, names)) or 'none'}",
@@ -94,7 +94,7 @@ def read_json_lines(path: Path) -> Iterator[ItemRecord]:
 def _record(place: int, value: object) -> ItemRecord:
     if isinstance(value, dict):
         return ItemRecord(place, value)
-    return ItemRecord(place, {}, "JSON, but no object")
+    return ItemRecord(place, {}, "JSON, but not an object")
 
 
 _FINEVAL = re.compile(
@@ -190,9 +190,11 @@ def _read_options(given: object) -> dict[str, str] | str:
     if not isinstance(found, dict) or len(found) != len(
         given if isinstance(given, list) else found
     ):
-        return "options is no list of at most 26 texts and no object from letter to text"
+        return (
+            "options is neither a list of at most 26 texts nor an object that maps letters to texts"
+        )
     if len(found) < 2 or not all(isinstance(text, str) and text.strip() for text in found.values()):
-        return "options needs two texts or more, and none may be blank"
+        return "options needs at least two non-blank texts"
     if not all(len(letter) == 1 and letter.isupper() for letter in found):
         return "options are named by single capital letters"
     return {letter: text.strip() for letter, text in found.items()}
@@ -229,21 +231,21 @@ def check_items(
 def _entry_defect(entry: ItemEntry, seen: set[str]) -> str | None:
     for name, value in (("input", entry.input), ("output", entry.output)):
         if not isinstance(value, str):
-            kind = "missing" if value is None else f"no text but {type(value).__name__}"
+            kind = "missing" if value is None else f"must be a text, not {type(value).__name__}"
             return f"{name} is {kind}"
         if not is_encodable(value):
-            return f"{name} holds half a character (a lone surrogate)"
+            return f"{name} contains an incomplete character (a lone surrogate)"
     if not str(entry.input).strip():
         return "input is empty"
     if reason := _name_defect(entry, seen):
         return reason
     answer = str(entry.output).strip()
     if entry.options and answer and answer not in entry.options:
-        return f"the output {answer!r} is none of the options {', '.join(entry.options)}"
+        return f"the output {answer!r} is not one of the options {', '.join(entry.options)}"
     return None
 
 
 def _name_defect(entry: ItemEntry, seen: set[str]) -> str | None:
     if not is_encodable(str(entry.cluster or "")):
-        return "cluster holds half a character (a lone surrogate)"
+        return "cluster contains an incomplete character (a lone surrogate)"
     return None if entry.id is None else find_id_defect(str(entry.id), seen)

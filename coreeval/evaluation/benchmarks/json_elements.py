@@ -51,10 +51,10 @@ def iter_json_elements(path: Path, key: str | None = None) -> Iterator[JsonEleme
                 raise ValueError("more follows after the list")
         except (ValueError, RecursionError) as error:
             raise DatasetError(
-                f"the file is no JSON: {_describe(error)}, in the value that begins on line "
-                f"{text.line}",
+                f"the file is not valid JSON: {_describe(error)}, in the value that begins on "
+                f"line {text.line}",
                 where=str(path),
-                hint="fetch it again if the download broke off; files with one object a line have "
+                hint="download it again if it is incomplete; files with one object per line have "
                 "the format jsonl",
             ) from None
 
@@ -64,14 +64,14 @@ def _describe(error: Exception) -> str:
         return error.msg
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
-    return "values are nested too deep" if isinstance(error, RecursionError) else str(error)
+    return "values are nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _no_list_error(path: Path, key: str | None) -> DatasetError:
     if key is None:
-        hint = "one list of objects is wanted, as in [{...}, {...}]"
+        hint = "a list of objects is expected, as in [{...}, {...}]"
         return DatasetError("the file holds no JSON list", where=str(path), hint=hint)
-    hint = f'one object with a list is wanted, as in {{"{key}": [{{...}}, {{...}}]}}'
+    hint = f'an object with a list is expected, as in {{"{key}": [{{...}}, {{...}}]}}'
     return DatasetError(f"the file holds no list {key!r}", where=str(path), hint=hint)
 
 
@@ -99,8 +99,8 @@ class _BufferedText:
         """Move past the next character; raise ValueError unless it is the one wanted."""
         found = self.peek()
         if found != wanted:
-            raise ValueError(f"{wanted!r} is wanted, and {found!r} is there" if found else
-                             "it breaks off")  # fmt: skip
+            raise ValueError(f"{wanted!r} was expected, but found {found!r}" if found else
+                             "it is truncated")  # fmt: skip
         self._move(self._at + 1)
 
     def read_value(self) -> object:

@@ -156,13 +156,13 @@ def _check_task(config: DatasetConfig, task: Task, source: BenchmarkFormat) -> N
             f"{config.format} is for tasks of the kind {source.kind}, and the task {task.name} has "
             f"the kind {task.kind}",
             where=config.path,
-            hint="dataset.format and task must fit each other",
+            hint="dataset.format and task must match",
         )
     for name in task.fields if source.fields else ():
         if name not in source.fields:
             there = ", ".join(source.fields)
             raise DatasetError(
-                f"{config.format} has no field {name!r}, which the task {task.name} wants",
+                f"{config.format} has no field {name!r}, which the task {task.name} requires",
                 where=config.path,
                 hint=f"fields: [...] of the task file can name {there}",
             )
@@ -190,7 +190,7 @@ def _no_rows_error(
     return DatasetError(
         f"no row of the split {split!r} is a sample of the task {task.name}",
         where=f"{config.path}: {first.file}, line {first.line}",
-        hint=f"there, {first.reason}; do dataset.format and task fit the file?",
+        hint=f"there, {first.reason}; check that dataset.format and task match the file",
     )
 
 

@@ -121,8 +121,8 @@ def _find_defect(cells: list[str]) -> str:
     letters = LETTERS[: len(cells) - 2]
     if cells[-1].strip() not in tuple(letters):
         return (
-            f"the last cell, {cells[-1][:100]!r}, is no letter of an option (A to {letters[-1]}); "
-            f"a file with a header names a column {_QUESTION!r}"
+            f"the last cell, {cells[-1][:100]!r}, is not an option letter (A to {letters[-1]}); a "
+            f"file with a header names a column {_QUESTION!r}"
         )
     return ""
 

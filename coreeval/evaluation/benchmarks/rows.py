@@ -75,7 +75,7 @@ def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow
             return row
         reason = _find_row_id_defect(row, seen)
         if reason is None and not is_encodable(row.cluster):
-            reason = "the cluster holds half a character (a lone surrogate)"
+            reason = "the cluster contains an incomplete character (a lone surrogate)"
         try:
             parts = read(row.values)
         except ItemDefect as defect:
@@ -118,8 +118,8 @@ def find_id_defect(own: str, seen: Container[str]) -> str | None:
     if len(own) > LONGEST_ID:
         return f"the id has more than {LONGEST_ID:,} characters"
     if not is_encodable(own):
-        return "the id holds half a character (a lone surrogate)"
-    return f"the id {own!r} is there twice" if own in seen else None
+        return "the id contains an incomplete character (a lone surrogate)"
+    return f"the id {own!r} occurs twice" if own in seen else None
 
 
 _OPTIONAL = ("id", "cluster")
@@ -202,7 +202,7 @@ def _require_column(name: str, column: str, present: Sequence[str], where: str) 
     raise DatasetError(
         f"there is no column {column!r} for {name!r}",
         where=where,
-        hint=f"{_suggest_name(column, present)}; or say which one it is with {mapping}",
+        hint=f"{_suggest_name(column, present)}; or set it with {mapping}",
     )
 
 
@@ -219,7 +219,7 @@ def text_fields(config: DatasetConfig, task: Task, count: int) -> tuple[str, ...
         return task.fields
     wants = ", ".join(task.fields)
     raise DatasetError(
-        f"{config.format} has {count} text(s) for each sample; the task {task.name} wants {wants}",
+        f"{config.format} has {count} text(s) per sample; the task {task.name} requires {wants}",
         where=config.path,
-        hint="dataset.format and task must fit each other",
+        hint="dataset.format and task must match",
     )

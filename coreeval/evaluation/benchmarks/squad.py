@@ -88,7 +88,7 @@ def _read_article(article: JsonElement, place: int) -> Iterator[_Question | str]
             if isinstance(one, dict):
                 yield one, paragraph.get("context"), cluster
             else:
-                yield f"the paragraph {cluster} has a question that is no object"
+                yield f"the paragraph {cluster} has a question that is not an object"
 
 
 def _make_row(
@@ -114,7 +114,7 @@ def _make_row(
 def _read_answers(given: object) -> list[object] | str:
     """Return the texts of the answers, or the reason that there are none."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        return "answers is no list of objects with text"
+        return "answers is not a list of objects with text"
     return [one.get("text") for one in given] or "the question has no answers"
 
 

@@ -41,7 +41,7 @@ class Subset(Value):
         listed = f" of {len(self.ids)} listed ids" if self.ids else ""
         plural = "s" if len(self.labels) > 1 else ""
         labelled = f" of the label{plural} {', '.join(self.labels)}" if self.labels else ""
-        return f"only a part of the benchmark was taken: {chosen}{listed}{labelled}"
+        return f"only part of the benchmark was used: {chosen}{listed}{labelled}"
 
 
 def choose_ids(rows: Iterable[Sample | BadRow], subset: Subset) -> frozenset[str]:

@@ -90,7 +90,7 @@ def _read_rows(path: Path) -> Iterator[dict[str, str]]:
         return
     if suffix not in _DELIMITED:
         raise DatasetError(
-            f"a file ending in {suffix!r} is not looked into",
+            f"files ending in {suffix!r} are not supported",
             where=str(path),
             hint="give a .csv, .tsv or .jsonl file; write the config of another format by hand "
             "(docs/datasets.md)",
@@ -111,7 +111,7 @@ def _guess_label(
     if len(few) == 1:
         return few[0]
     raise DatasetError(
-        "it is not clear which column is the label",
+        "the label column is unclear",
         where=str(path),
         hint=f"name it with --label COLUMN; {_list_columns(columns)}. For questions with options "
         "or answers see docs/datasets.md",

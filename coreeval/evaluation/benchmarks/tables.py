@@ -113,7 +113,7 @@ def read_body(path: Path, records: Reader, width: int) -> Iterator[TableRecord]:
     next(rows, None)
     for record in rows:
         if not record.defect and len(record.cells) != width:
-            wrong = f"{len(record.cells)} columns where the header has {width}"
+            wrong = f"{len(record.cells)} columns, but the header has {width}"
             yield record._replace(defect=wrong)
         else:
             yield record
@@ -155,9 +155,9 @@ def _check_parts(split: str, paths: list[Path], suffix: str) -> None:
     numbers = [int(shard[2]) for shard in shards if shard]
     if wanted and (None in shards or len(wanted) > 1 or numbers != list(range(max(wanted)))):
         raise DatasetError(
-            f"the parts of the split {split!r} do not make a whole: {len(paths)} of {max(wanted)}",
+            f"the parts of the split {split!r} are incomplete: {len(paths)} of {max(wanted)}",
             where=str(paths[0].parent),
-            hint="remove what does not belong there, or fetch what is missing",
+            hint="remove extra files, or download the missing ones",
         )
 
 
@@ -232,7 +232,7 @@ def _object(text: str) -> dict[str, object] | str:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
-    return value if isinstance(value, dict) else "JSON, but no object"
+    return value if isinstance(value, dict) else "JSON, but not an object"
 
 
 def _keys(path: Path) -> list[str]:
@@ -245,7 +245,7 @@ def _keys(path: Path) -> list[str]:
     raise DatasetError(
         "no line of the file is a JSON object",
         where=str(path),
-        hint="jsonl has one object on each line; one document over many lines is not that",
+        hint="jsonl needs one object per line, not one document over many lines",
     )
 
 

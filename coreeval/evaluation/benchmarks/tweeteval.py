@@ -81,12 +81,12 @@ def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
             raise DatasetError(
                 f"two folders have the target {target!r}: {found[target].name} and {folder.name}",
                 where=str(root),
-                hint="leave one of them, or give that folder as dataset.path",
+                hint="keep one of them, or set dataset.path to that folder",
             )
         found[target] = folder
     if not found:
         raise DatasetError(
-            f"no folder of TweetEval: it has no *{TEXT}",
+            f"not a TweetEval folder: it has no *{TEXT}",
             where=str(root),
             hint=f"looked for {config.split}{TEXT} here and in the folders below",
         )
@@ -169,7 +169,7 @@ def _length(text: Path, labels: Path) -> int:
         raise DatasetError(
             f"{text.name} has {last_text} lines and {labels.name} has {last_id}",
             where=str(text.parent),
-            hint="each text needs one label on the same line; is one of the files cut off?",
+            hint="each text needs one label on the same line; one of the files may be truncated",
         )
     return max(last_text, last_id)
 
@@ -192,7 +192,7 @@ def _check_mapping(folder: Path, task: Task) -> None:
             raise DatasetError(
                 f"label {number} is {name!r} here, but the task {task.name} has {ours}",
                 where=str(path),
-                hint="is this the right task? A label's other spellings go into its aliases",
+                hint="check the task; add other spellings of a label to its aliases",
             )
 
 

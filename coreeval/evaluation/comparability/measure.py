@@ -42,10 +42,10 @@ EMBEDDED: Final = 100
 NO_SECOND: Final = "the task has one text field"
 NO_EMBEDDER: Final = "no embeddings are installed on this machine"
 NO_REFERENCE: Final = (
-    "no target has `role: reference`, and no embedded target that has seen nothing was asked"
+    "no target has `role: reference`, and no embedded target without exposure was asked"
 )
 NO_ANSWERS: Final = "the reference models have not answered both arms"
-NOT_ENGLISH: Final = "it is made for English texts"
+NOT_ENGLISH: Final = "it applies to English texts only"
 NO_EVIDENCE: Final = "no accepted sample cites any news"
 
 
@@ -195,7 +195,7 @@ def share_interval(hits: Floats, units: Ints) -> Score:
 
 
 class _Difference(NamedTuple):
-    """A difference of the arms, and how large one may be that counts as alike."""
+    """A difference of the arms, and how large one may be that counts as equivalent."""
 
     found: CovariateDifference
     margin: float

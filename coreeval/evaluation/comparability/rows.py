@@ -72,7 +72,7 @@ def list_rows(found: Comparability) -> list[MeasureRow]:
 
 def _notes(measure: Measure) -> tuple[str, ...]:
     field = f"field {measure.part}" if measure.part else ""
-    purpose = "" if measure.decides else "explains, does not decide"
+    purpose = "" if measure.decides else "informative only"
     return tuple(each for each in (field, LIMITS[measure.name].means, purpose) if each)
 
 

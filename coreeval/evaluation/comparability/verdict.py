@@ -14,7 +14,7 @@ from coreeval.schema import Value
 
 ENGLISH_ONLY: Final[Mapping[str, str]] = {
     "grade": "the readability of texts, whose index is made for English",
-    "topic": "whether texts are about the same, by embeddings that were trained on English",
+    "topic": "whether texts are about the same topic, by embeddings trained on English",
 }
 """The measures that are made for English, with what they measure."""
 
@@ -64,8 +64,8 @@ class Limit(NamedTuple):
 
 
 _QUARTER: Final = (
-    "a quarter of a standard deviation: from there on groups cannot be adjusted for (What Works "
-    "Clearinghouse, Procedures and Standards Handbook 5.0, 2022)"
+    "a quarter of a standard deviation: beyond that, differences between groups cannot be "
+    "adjusted for (What Works Clearinghouse, Procedures and Standards Handbook 5.0, 2022)"
 )
 
 
@@ -91,7 +91,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "share",
         0.8,
         None,
-        "ours: one text in five may change its length by more",
+        "our choice: one text in five may change its length by more",
         "often change their length",
         "",
     ),
@@ -102,27 +102,29 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "school years of readability by Coleman-Liau", "are easier to read", "are harder to read"
     ),
     "rare_words": _in_deviations(
-        "% of words that no other sample has", "have fewer rare words", "have more rare words"
+        "% of words that occur in no other sample", "have fewer rare words", "have more rare words"
     ),
-    "oddness": _in_deviations("bits a character under a neutral model", "are plainer", "are odder"),
+    "oddness": _in_deviations(
+        "bits per character under a neutral model", "are plainer", "are odder"
+    ),
     "numbers": _in_deviations("% of words with a digit", "have fewer numbers", "have more numbers"),
     "capitals": _in_deviations(
         "% of words with a capital", "have fewer capitals", "have more capitals"
     ),
     "field_overlap": _in_deviations(
-        "% of the second text's content words that the first has",
-        "share fewer words between their two texts",
-        "share more words between their two texts",
+        "% of the second text's content words that also occur in the first",
+        "have fewer words in common between their two texts",
+        "have more words in common between their two texts",
     ),
     "topic": Limit(
-        "other originals that are further from an updated text than its own",
+        "other originals further from an updated text than its own original",
         "share",
         0.75,
         None,
-        "ours: half-way between chance, 0.5, and no other original that is nearer",
-        "are about something else",
+        "our choice: half-way between chance, 0.5, and no closer original",
+        "are about a different topic",
         "",
-        means="median cosine distances: of two originals, of a text from its own",
+        means="median cosine distances: between two originals, and between a text and its original",
     ),
     "difficulty": Limit(
         "accuracy of the reference models",
@@ -138,16 +140,16 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "share",
         None,
         0.3,
-        "ours: with more, the set is about whatever the news was about",
+        "our choice: with more, the set reflects whatever the news was about",
         "",
-        "often rest on news that merely has the right shape",
+        "often rest on news with merely a similar structure",
     ),
     "reuse": Limit(
-        f"samples whose event carries more than {OFTEN}",
+        f"samples whose event supports more than {OFTEN}",
         "share",
         None,
         0.1,
-        "ours: samples that rest on one event are one sample, not several",
+        "our choice: samples based on one event amount to one sample",
         "",
         "often rest on the same event",
     ),
@@ -156,7 +158,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
         "share",
         None,
         0.5,
-        "ours: a headline is one short sentence, whatever the original was",
+        "our choice: a headline is one short sentence, whatever the original was",
         "",
         "mostly rest on headlines alone",
         decides=False,
@@ -206,8 +208,8 @@ class Measure(Value):
         phrase = limit.less if self.low is not None and value < self.low else limit.more
         where = f"The updated texts of the field {self.part}" if self.part else "The updated texts"
         return (
-            f"{where} {phrase} ({limit.title}): "
-            f"{format_arms(self)}{format_value(self)}; {format_range(self)} counts as alike."
+            f"{where} {phrase} ({limit.title}): {format_arms(self)}{format_value(self)}; "
+            f"{format_range(self)} counts as equivalent."
         )
 
 
@@ -252,7 +254,7 @@ class Comparability(Value):
 def choose_word(
     score: Score, low: float | None, high: float | None, p_adjusted: float | None = None
 ) -> Word:
-    """Return whether a value counts as alike.
+    """Return whether a value counts as equivalent.
 
     It does if its interval lies in the range (Schuirmann 1987, Journal of Pharmacokinetics and
     Biopharmaceutics 15, 657-680). It differs if it lies beyond the range and its interval does too;
@@ -298,11 +300,11 @@ def _too_few(measures: Sequence[Measure], needed: int | None) -> str:
     names = "; ".join([*every[:NAMED], *([f"{left} more"] if left > 0 else [])])
     n = max(each.score.n for each in measures)
     wanted = (
-        "more would hardly tell, since a value lies on the end of its range"
+        "more would hardly help, because a value lies at the limit of its range"
         if needed is None
-        else f"about {needed:,} would tell"
+        else f"about {needed:,} would suffice"
     )
-    return f"{n:,} samples are too few for: {names}; {wanted}."
+    return f"{n:,} samples are too few to decide on {names}; {wanted}."
 
 
 def _name(measure: Measure) -> str:
@@ -382,7 +384,7 @@ def format_estimate(measure: Measure) -> str:
 
 
 def format_range(measure: Measure) -> str:
-    """Format the range that counts as alike."""
+    """Format the range that counts as equivalent."""
     if measure.low is None and measure.high is None:
         return "anything"
     if measure.low is None or measure.high is None:

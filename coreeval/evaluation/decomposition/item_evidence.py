@@ -232,7 +232,7 @@ def _open_questions(check: LossCheck | None) -> Iterator[str]:
         return
     yield from check.unlike
     if check.no_label and check.no_label.differs:
-        yield "answers without a label are more frequent on the arm behind"
+        yield "unlabelled answers are more frequent on the lower-scoring arm"
 
 
 def _levels(
@@ -290,24 +290,26 @@ def _notes(
     """Yield notes on the limits of the lists, one sentence each."""
     if scored is None:
         yield (
-            f"fewer than {MIN_SAMPLES} samples have an answer in all four arms: nothing is said of "
-            "single samples"
+            f"fewer than {MIN_SAMPLES} samples have an answer in all four arms, so no sample can "
+            "be flagged"
         )
         return
     for kind, why in open_questions.items():
         if why:
-            yield f"{kind}: no sample is flagged, since a harder arm cannot be ruled out ({why[0]})"
+            yield (
+                f"{kind}: no sample is flagged, because a harder arm cannot be ruled out ({why[0]})"
+            )
     for kind, each in kinds.items():
         if not checks[kind].exceeds:
-            yield f"{kind}: no sample is flagged, since other targets may lose as much"
+            yield f"{kind}: no sample is flagged, because other targets may lose as much"
             continue
         yield (
-            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score, "
-            f"{each.by_chance} would without being remembered, {each.least} must before any can be "
-            "flagged"
+            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score; "
+            f"{each.by_chance} would without memory, and at least {each.least} are needed to flag "
+            "any"
         )
     if kinds and templates == 1:
-        yield "one template and one draw cannot single out samples unless so many stand out"
+        yield "with one template and one draw, samples can only be flagged if this many stand out"
 
 
 def _rows(

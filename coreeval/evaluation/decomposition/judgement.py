@@ -71,13 +71,13 @@ def _few_samples(case: DropCase) -> Why | None:
         return None
     if not losses and "semantic" not in {step.arm for step in case.losses.accuracy.steps}:
         return (
-            "no answers about a semantic arm: what other words cost and what new facts cost cannot "
-            "be told apart (run.arms)",
+            "no answers on the semantic arm, so losses due to rewording and losses due to new "
+            "facts cannot be separated (run.arms)",
         )
     if not losses:
-        return ("no two of the arms original, semantic and updated were asked alike",)
+        return ("no two of the arms original, semantic and updated were asked in the same way",)
     return (
-        f"the arms share at most {max(losses)} samples; {MIN_SAMPLES} are the least for a verdict",
+        f"the arms share at most {max(losses)} samples; a verdict needs at least {MIN_SAMPLES}",
     )
 
 
@@ -94,7 +94,7 @@ def _remembered(case: DropCase) -> Why | None:
 def _arms_differ(case: DropCase) -> Why | None:
     """Hold if a loss exceeds label noise and rewriting, but a harder arm may explain it."""
     found = tuple(
-        f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, and so does a harder arm, since "
+        f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, but so does a harder arm, because "
         f"{'; '.join(_explanations(case, kind))}"
         for kind in _list_claims(case)
     )
@@ -117,9 +117,9 @@ def _explanations(case: DropCase, kind: MemoryKind) -> Iterator[str]:
     yield from check.unlike
     if claim.lenient and claim.no_label and not _holds(claim.parts, kind):
         named = describe_difference(claim.no_label, dict.fromkeys(claim.no_label.means, 1))
-        yield f"answers without a label would explain it if they were right ({named})"
+        yield f"unlabelled answers would explain it if they were right ({named})"
     if check.p_value is not None and not check.exceeds:
-        yield f"the other targets may lose as much: {_excess(check)}"
+        yield f"other targets may lose as much: {_excess(check)}"
 
 
 def _excess(check: LossCheck) -> str:
@@ -140,7 +140,7 @@ def _not_separable(case: DropCase) -> Why | None:
     """Hold if there is a loss, but no control arm or too few of its samples to attribute it."""
     parts = case.losses.accuracy
     lost = tuple(
-        f"{name} ({_span(raw)}) is lost beyond label noise; {_without_control(parts, beside)}"
+        f"{name} ({_span(raw)}) exceeds label noise; {_without_control(parts, beside)}"
         for name, beside in CLAIMS.values()
         if (raw := _beyond(parts.terms.get(name)))
         and _above(raw)
@@ -152,20 +152,21 @@ def _not_separable(case: DropCase) -> Why | None:
 def _without_control(parts: DropParts, beside: TermName) -> str:
     if beside not in parts.terms:
         return (
-            "without a control arm rewriting cannot be told from memory: run.control_window adds "
-            "one"
+            "without a control arm, rewriting effects cannot be distinguished from memory; add "
+            "one with run.control_window"
         )
     return (
-        f"the control arm shares {parts.terms[beside].lost.n} samples with the others, and "
-        f"{MIN_SAMPLES} are the least that tell rewriting from memory"
+        f"the control arm shares {parts.terms[beside].lost.n} samples with the others; "
+        f"distinguishing rewriting effects from memory needs at least {MIN_SAMPLES}"
     )
 
 
 def _nothing(case: DropCase) -> Why:
     parts = case.losses.accuracy
     return tuple(
-        f"{_decisive(parts, name, beside)}: nothing beyond label noise and rewriting is shown; a "
-        f"loss of {_detectable(parts, name, beside):.3f} would be found in 80 % of such tests"
+        f"{_decisive(parts, name, beside)}: there is no evidence of a loss beyond label noise and "
+        f"rewriting; a loss of {_detectable(parts, name, beside):.3f} would be detected in 80 % "
+        "of such tests"
         for name, beside in CLAIMS.values()
         if _beyond(parts.terms.get(name))
     )
@@ -390,9 +391,9 @@ def _make_check(
 
 def _too_few(others: Sequence[str]) -> str:
     return (
-        f"{len(others)} other targets answered all four arms, and {MIN_OTHERS} are the least that "
-        "tell a harder arm from memory: name more under models.targets, such as models that cannot "
-        "know the benchmark, with `role: reference`"
+        f"{len(others)} other targets answered all four arms; distinguishing a harder arm from "
+        f"memory needs at least {MIN_OTHERS}: name more under models.targets, such as models that "
+        "cannot know the benchmark, with `role: reference`"
     )
 
 

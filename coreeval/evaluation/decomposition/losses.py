@@ -45,12 +45,12 @@ CONTRASTS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
 PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
 """The order of the losses: words, then known facts, then new facts."""
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
-    "surface": "original - semantic: lost by other words for the same facts",
-    "knowledge": "semantic - updated: lost by new facts",
-    "rewriting": "semantic - control: lost by facts that the same pipeline wrote in from news "
-    "before the target's cutoff, which rewriting alone explains",
-    "surface_unexplained": "surface - rewriting: lost by other words beyond what a rewriting costs",
-    "unexplained": "knowledge - rewriting: lost by new facts beyond what a rewriting costs",
+    "surface": "original - semantic: loss from rewording the same facts",
+    "knowledge": "semantic - updated: loss from new facts",
+    "rewriting": "semantic - control: loss from facts that the same pipeline inserted from news "
+    "before the target's cutoff, which is due to rewriting alone",
+    "surface_unexplained": "surface - rewriting: loss from rewording beyond the cost of rewriting",
+    "unexplained": "knowledge - rewriting: loss from new facts beyond the cost of rewriting",
 }
 MIN_SAMPLES: Final = 20
 """Our choice, as for PCR: with fewer, a bootstrap has too few samples to show how they vary."""

@@ -33,7 +33,7 @@ ARMS: Final = Detector(
     name="arms",
     title="the decomposition",
     column="decomposition",
-    question="Is more lost than rewriting and wrong labels explain?",
+    question="Is the loss larger than rewriting and wrong labels explain?",
     config_key="models.targets",
     access="answers",
     read=_read_drops,
@@ -42,7 +42,7 @@ ARMS: Final = Detector(
         name="drop",
         asked="labelling",
         none="no target labelled the arms",
-        some="the arms were not labelled by",
+        some="these targets did not label the arms:",
     ),
     sections=(
         ReportSection(
@@ -80,7 +80,7 @@ def _read_flagged(target: str, items: Json) -> Finding:
 ITEMS: Final = Detector(
     name="items",
     title="single samples",
-    question="Are there samples right on the original only, more than chance makes?",
+    question="Are more samples right only on the original than expected by chance?",
     config_key="models.targets",
     access="answers",
     read=_read_items,
@@ -101,7 +101,7 @@ def _read_panel(report: Json) -> Iterator[Finding]:
 PANEL: Final = Detector(
     name="panel",
     title="the panel",
-    question="Does the target do better on the originals than others of its ability?",
+    question="Does the target do better on the originals than comparable targets?",
     config_key="models.targets",
     access="answers",
     read=_read_panel,

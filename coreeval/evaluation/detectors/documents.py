@@ -38,7 +38,7 @@ def read_document(files: RunFiles, detector: Detector) -> dict[str, Any] | None:
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunCorrupt(
-            f"the finding of {detector.title} is damaged, or of another version of coreeval: "
+            f"the finding of {detector.title} is damaged or from another version of CoreEval: "
             f"{_describe_error(error)}",
             where=str(path),
             hint=f"delete it, and run it again: {detector.command}",
@@ -51,7 +51,7 @@ def _check_document(detector: Detector, document: Any) -> None:  # noqa: ANN401 
     for each in document["targets"]:
         "".join([each["target"], each["reason"], each.get("caveat", "")])
         if each["verdict"] not in detector.verdicts:
-            raise ValueError(f"{detector.title} gives no verdict {each['verdict']!r}")
+            raise ValueError(f"{detector.title} has no verdict {each['verdict']!r}")
     detector.make_tables(document)
 
 

@@ -52,8 +52,8 @@ def make_exchangeability(settings: "ExchangeabilitySettings | None" = None) -> D
         title="exchangeability",
         question="Does the target prefer the published order of the texts to random orders?",
         access="log_probabilities",
-        limits="It cannot tell memory from texts that are sorted, and finds nothing of a model "
-        "that read them in another order.",
+        limits="It cannot distinguish memory from sorted texts, and detects nothing if the model "
+        "read them in another order.",
         verdicts={
             "ordered": "remembered",
             "exchangeable": "not_shown",
@@ -90,7 +90,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
     ]
     title = (
-        "Mean log-probability of a shard in its published order, less that in random orders; "
+        "Mean log-probability of a shard in its published order, minus that in random orders; "
         "one-sided p-values over combinations of the orders, and over shards."
     )
     return [Table(heads, verdicts, EXCHANGEABILITY.statement), Table(columns, rows, title)]

@@ -19,7 +19,7 @@ def _make_tables(document: Json) -> Sequence[Table]:
 FINETUNE: Final = Detector(
     name="finetune",
     title="contamination test",
-    question="Does a leak of the originals raise scores on them, and less on the other arms?",
+    question="Does leaking the originals raise scores on them more than on the other arms?",
     access="weights",
     about_targets=False,
     keeps_document=True,

@@ -58,10 +58,11 @@ def make_membership(
     return Detector(
         name="membership",
         title="membership",
-        question="Are originals more probable to the target than unread twins explain?",
+        question="Are the originals more probable to the target than unread twins would be?",
         access="log_probabilities",
-        limits="It cannot tell memory from a first rewriting that costs more than a second one: "
-        "score a model older than the benchmark too. No difference does not clear a model.",
+        limits="It cannot distinguish memory from a first rewriting that costs more than a "
+        "second one: also score a model older than the benchmark. The absence of a "
+        "difference does not clear a model.",
         verdicts={
             "member": "remembered",
             "no_membership": "not_shown",
@@ -148,9 +149,9 @@ def _make_comparison(rows: Sequence[tuple[str | Foreign, ...]]) -> Table:
     ]
     title = (
         "Against a reference that cannot have read the originals: differences of the score that "
-        "the verdict rests on, in standard deviations of each model's scores of the reworded "
-        "texts, with 95 % intervals on the samples that both have scored. member needs "
-        f"{' and '.join(DECISIVE)} beyond the reference."
+        "decides the verdict, in standard deviations of each model's scores of the reworded "
+        "texts, with 95 % intervals on the samples that both scored. The verdict member requires "
+        f"{' and '.join(DECISIVE)} to exceed those of the reference."
     )
     return Table(columns, rows, title)
 

@@ -37,14 +37,13 @@ def _read(report: Json) -> Iterator[Finding]:
 _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "r": (
         "r",
-        "Pearson's correlation of the values that a target said with those that were published.",
+        "Pearson's correlation of the target's answers with the published values.",
     ),
     "within": (
         "within tolerance",
-        "the share of its answers that are no further from the published value than the tolerance "
-        "of the series.",
+        "the share of its answers within the tolerance of the series.",
     ),
-    "parsed": ("answered", "the share of the questions to which a number could be read."),
+    "parsed": ("answered", "the share of the questions with a readable number as the answer."),
 }
 
 _COLUMNS: Final = (
@@ -87,7 +86,7 @@ def _open_templates() -> SectionTemplates:
 NUMLEAK: Final = Detector(
     name="numleak",
     title="NumLeak",
-    question="Can the target recite numbers of a published series?",
+    question="Can the target recite the values of a published series?",
     config_key="detect.numleak",
     access="answers",
     report_key="numleak",
@@ -99,7 +98,7 @@ NUMLEAK: Final = Detector(
     gate=VerdictGate(
         name="numleak",
         asked="audited",
-        none="no series was asked for",
+        none="the target was asked about no series",
         some="not asked:",
         hint="detect.numleak names series; ",
     ),

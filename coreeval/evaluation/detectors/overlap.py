@@ -7,7 +7,7 @@ from coreeval.evaluation.detectors.base import Detector
 OVERLAP: Final = Detector(
     name="overlap",
     title="overlap",
-    question="Does a benchmark repeat items of another one, or of itself?",
+    question="Does a benchmark repeat its own items or those of another?",
     access="answers",
     about_targets=False,
 )

@@ -21,10 +21,11 @@ Basis = Literal["references", "exchangeable_splits", "none"]
 ABOUT_MEMORY: Final = frozenset({"fine_tuned", "contaminated", "difficulty_or_memory"})
 """The verdicts that are shown with a caveat."""
 CAVEATS: Final[Mapping[Basis, str]] = {
-    "references": "this holds if the references have not seen either split",
-    "exchangeable_splits": "this holds if the splits are random parts of one pool, as you vouch",
-    "none": "what was seen in training explains it, and a gap in difficulty between the splits "
-    "explains it as well; references tell the two apart",
+    "references": "this assumes that the references have seen neither split",
+    "exchangeable_splits": "this assumes that the splits are random parts of one pool, as you "
+    "declared",
+    "none": "either training on one split or a difference in difficulty explains this; "
+    "references distinguish the two",
 }
 """The caveat shown with each verdict on memory."""
 _VERDICTS: Final[Mapping[str, MemoryFinding]] = {
@@ -56,30 +57,30 @@ _TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "pcr": (
         "PCR",
         "performance consistency ratio: tanh of performance over consistency, each plus alpha "
-        "(CAP, equation 9). It is larger where a target was trained.",
+        "(CAP, equation 9). It is larger on data that the target was trained on.",
     ),
     "consistency": (
         "consistency",
-        "how often a target says exactly the same of an item and of the item in other words.",
+        "how often a target gives exactly the same answer to an item and to its paraphrase.",
     ),
     "pcr_difference": (
         "difference of PCR",
         "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
-        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than the "
-        "other. With references it is what exceeds theirs (after ConStat, arXiv 2405.16281). "
-        "Shaded: so small that it counts as none (half-way between what the paper reads as "
-        "training and what it passes over).",
+        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than "
+        "the other. With references, it is the excess over theirs (after ConStat, arXiv "
+        "2405.16281). Shaded: small enough to count as none (half-way between the values that "
+        "the paper treats as training and those it ignores).",
     ),
     "pcr_points": (
         "performance, points",
-        "performance on the train split minus that on the test split, in hundredths; with "
-        "references what exceeds theirs.",
+        "performance on the train split minus that on the test split, in percentage points; with "
+        "references, the excess over theirs.",
     ),
     "p": (
         "p, adjusted",
-        "how often PCR and performance would differ as much between splits that are alike: items "
-        "dealt out anew (permutation test, Phipson and Smyth 2010), or with references their "
-        "scatter; adjusted over the targets (Benjamini and Hochberg 1995).",
+        "how often PCR and performance would differ this much between equivalent splits: "
+        "estimated by permuting the items (Phipson and Smyth 2010) or, with references, from "
+        "their variation; adjusted over the targets (Benjamini and Hochberg 1995).",
     ),
 }
 
@@ -108,7 +109,7 @@ def _summarize(part: Json) -> Iterator[str]:
 PCR: Final = Detector(
     name="pcr",
     title="PCR",
-    question="Is performance out of proportion to consistency in one of two splits?",
+    question="Is performance disproportionate to consistency in one of two splits?",
     config_key="detect.pcr",
     access="answers",
     report_key="pcr",
@@ -119,8 +120,8 @@ PCR: Final = Detector(
         name="pcr",
         asked="labelling",
         none="PCR was not measured",
-        some="PCR was not measured of",
-        hint="detect.pcr asks for it; ",
+        some="PCR was not measured for",
+        hint="set detect.pcr to measure it; ",
     ),
     terms=_TERMS,
     axis=_measure_axis,

@@ -81,14 +81,14 @@ def _make_tables(document: Json) -> Sequence[Table]:
         for each in document["targets"]
         for arm, found in each["twins"].items()
     ]
-    title = "Shares of the missing words that were said, with 95 % intervals."
+    title = "Shares of the missing words recited, with 95 % intervals."
     return [Table(heads, verdicts, RECITATION.question), Table(_COLUMNS, rows, title)]
 
 
 RECITATION: Final = Detector(
     name="recitation",
     title="recitation",
-    question="Does the target recite the rest of original texts, and not of their twins?",
+    question="Does the target recite the rest of original texts, but not of their twins?",
     access="answers",
     verdicts={
         "recites": "remembered",
@@ -99,7 +99,7 @@ RECITATION: Final = Detector(
     terms={
         "recited": (
             "recited",
-            "an answer that has at least 80 % of the missing words, in their order.",
+            "an answer with at least 80 % of the missing words, in order.",
         ),
     },
     questions=_ask,

@@ -337,7 +337,7 @@ TOLERANCE_SHARE: Final = 0.05
 NumLeak chose 25 basis points on the US market excess return, whose standard deviation is 5.3
 percentage points: about a twentieth.
 """
-_PLAIN_UNIT: Final = Unit(name="the unit of the file", points_name="units of the file")
+_PLAIN_UNIT: Final = Unit(name="the file's unit", points_name="units of the file")
 _SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
     "annual": re.compile(r"\d{4}"),
     "quarterly": re.compile(r"\d{4}[- ]?[Qq][1-4]"),
@@ -382,9 +382,9 @@ def infer_series(
         }
     )
     note = (
-        f"no definition of {name} is known: {frequency}, the truth is that of the file, and the "
-        f"tolerance of {implied.tolerance:g} is a twentieth of its standard deviation; "
-        "--series FILE.yaml defines it"
+        f"{name} has no definition: {frequency} is assumed, true values come from the file, and "
+        f"the tolerance is {implied.tolerance:g}, one twentieth of the standard deviation; define "
+        "the series with --series FILE.yaml"
     )
     return Series(definition=implied, values=values, notes=(note,), origin=file)
 

@@ -174,7 +174,7 @@ def _context(audits: Sequence[Audit], document: Json) -> dict[str, Any]:
     columns, heat = _heat_map(document["series"])
     of = f"the back-test period {backtest['start']} to {backtest['end']}" if backtest else "series"
     return {
-        "title": f"What models remember of {of}",
+        "title": f"What models remember about {of}",
         "leads": backtest["models"] if backtest else [],
         "asked": _count_questions(document),
         "notes": document["notes"],

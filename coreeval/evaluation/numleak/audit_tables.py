@@ -9,12 +9,12 @@ from coreeval.tools.tables import Table, intervals, numbers, texts
 Json = Mapping[str, Any]
 """A document, or a part of one."""
 NULLS: Final[Mapping[str, str]] = {
-    "any_date": "r, answers dealt out among all dates",
-    "same_era": "r, among four neighbouring dates",
-    "same_season": "r, among the dates of a season",
-    "same_year": "r, what a year's mean leaves over",
-    "drift": "r, unrelated series that drift alike",
-    "within_date": "r, among the family on each date",
+    "any_date": "r, answers shuffled among all dates",
+    "same_era": "r, shuffled among four neighbouring dates",
+    "same_season": "r, shuffled among the dates of a season",
+    "same_year": "r, deviations from each year's mean",
+    "drift": "r, unrelated series with a similar drift",
+    "within_date": "r, shuffled within the family on each date",
 }
 BASELINES: Final[Mapping[str, str]] = {
     "constant": "one number for all dates",
@@ -50,9 +50,10 @@ def signature_rows(one: Json) -> Iterator[AuditRow]:
     yield make_row("Pearson r", one["pearson_r"])
     yield make_row(f"mean absolute error, {points}", one["mae"])
     yield make_row(
-        f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"]
+        f"within {one['tolerance']:g} {points}, share of answered questions",
+        one["within_tolerance"],
     )
-    yield make_row("the same, of all asked", one["hits_of_asked"])
+    yield make_row("the same, share of all questions", one["hits_of_asked"])
     yield make_row("right sign", one["sign_accuracy"])
 
 
@@ -79,17 +80,19 @@ def _null_rows(nulls: Json) -> Iterator[AuditRow]:
 def _baseline_rows(baselines: Json) -> Iterator[AuditRow]:
     for name, words in BASELINES.items():
         if name in baselines:
-            yield make_row(f"error saved against {words} (1: all)", baselines[name]["gain"])
+            yield make_row(f"error reduction over {words} (1: all of it)", baselines[name]["gain"])
 
 
 def _probe_rows(one: Json) -> Iterator[AuditRow]:
-    yield from rows_if_asked("parse rate for series that do not exist", one["fictitious"])
+    yield from rows_if_asked("parse rate for fictitious series", one["fictitious"])
     blind = one["blind"]
     if blind["n"]:
-        yield make_row("asked without the name: answered", blind["parse_rate"])
-        yield make_row("asked without the name: Pearson r", blind["pearson_r"])
-    yield from rows_if_asked("higher of two dates, asked freely: right", one["ranks"]["accuracy"])
-    yield from rows_if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
+        yield make_row("name withheld: answered", blind["parse_rate"])
+        yield make_row("name withheld: Pearson r", blind["pearson_r"])
+    yield from rows_if_asked("higher of two dates, free answer: correct", one["ranks"]["accuracy"])
+    yield from rows_if_asked(
+        "higher of two dates, forced choice: correct", one["forced_ranks"]["accuracy"]
+    )
     yield from rows_if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
     yield from rows_if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
     yield from _entropy_rows(one["entropy"])
@@ -133,22 +136,22 @@ ROUTE_WORDS: Final = {
     "undecided": "undecided",
 }
 _ROWS: Final = (
-    ("slope_on_truth", "slope on the truth"),
+    ("slope_on_truth", "slope on true values"),
     ("slope_on_recall", "slope on recall"),
-    ("recall_r", "r of recall and truth"),
-    ("signal_r", "r of signal and truth"),
-    ("signal_recall_r", "r of signal and recall"),
-    ("through", "share of the slope on the truth that runs through recall"),
-    ("follows_errors", "follows recall's mistakes: partial r given the truth"),
-    ("truth_beyond", "follows the truth besides: partial r given recall"),
-    ("residual_r", "r of the truth and what recall leaves of the signal"),
-    ("leak_share", "LeakShare (near 1 also without a leak, if recall is right)"),
-    ("ceiling", "worst case: share that recall could explain at most"),
+    ("recall_r", "r of recalled and true values"),
+    ("signal_r", "r of signal and true values"),
+    ("signal_recall_r", "r of signal and recalled values"),
+    ("through", "share of the slope on true values that recall mediates"),
+    ("follows_errors", "follows recall errors: partial r given true values"),
+    ("truth_beyond", "follows true values beyond recall: partial r given recall"),
+    ("residual_r", "r of true values and the part of the signal that recall does not explain"),
+    ("leak_share", "LeakShare (also near 1 without a leak if recall is accurate)"),
+    ("ceiling", "worst case: largest share that recall could explain"),
 )
 _SCRAMBLE: Final = (
-    ("real_r", "figures under own date: r with its value"),
-    ("shown_r", "figures under another: r with the named date's value"),
-    ("told_r", "figures under another: r with their own date's value"),
+    ("real_r", "figures under their own date: r with its value"),
+    ("shown_r", "figures under another date: r with the named date's value"),
+    ("told_r", "figures under another date: r with their own date's value"),
     ("difference", "slope on the named date's value minus that on the other's"),
 )
 
@@ -169,8 +172,8 @@ def control_rows(leak: Json) -> Iterator[AuditRow]:
     if placebo := leak["placebo"]:
         until = placebo["until"]
         for era, words in (("early", f"until {until}"), ("later", f"after {until}")):
-            yield make_row(f"{words}: r of recall and truth", placebo[era]["recall_r"])
-            yield make_row(f"{words}: slope on the truth", placebo[era]["slope_on_truth"])
+            yield make_row(f"{words}: r of recalled and true values", placebo[era]["recall_r"])
+            yield make_row(f"{words}: slope on true values", placebo[era]["slope_on_truth"])
             yield make_row(f"{words}: slope on recall", placebo[era]["slope_on_recall"])
     if scramble := leak["scramble"]:
         for key, words in _SCRAMBLE:
@@ -187,9 +190,9 @@ def control_sentences(leak: Json) -> Iterator[str]:
 _WAYS: Final = {"description": "in prose", "step_by_step": "step by step"}
 OUTCOME_WORDS: Final = {
     "holds": "holds",
-    "corrects": "holds, and says that it is wrong",
-    "yields": "gives way to it",
-    "mixed": "another value, or both",
+    "corrects": "keeps its answer and says the stated value is wrong",
+    "yields": "accepts the stated value",
+    "mixed": "gives another value, or both",
     "refuses": "declines",
     "unread": "not read",
 }
@@ -215,7 +218,7 @@ def _comparison_rows(words: str, way: Json) -> Iterator[AuditRow]:
     if not way["dates"]:
         return
     yield make_row(f"{words}: Pearson r", way["own"]["pearson_r"])
-    yield make_row("asked plainly on the same dates: Pearson r", way["plain"]["pearson_r"])
+    yield make_row("plain answers on the same dates: Pearson r", way["plain"]["pearson_r"])
     yield make_row(f"{words}: r minus that of plain answers", way["pearson_r"])
     yield make_row(f"{words}: within tolerance", way["own"]["within_tolerance"])
     yield make_row(f"{words}: within tolerance minus plain", way["within_tolerance"])
@@ -229,26 +232,28 @@ def _phrasing_rows(found: Json) -> Iterator[AuditRow]:
         yield from rows_if_asked(
             f"wording {name}: within tolerance", way["asked"]["within_tolerance"]
         )
-    yield from rows_if_asked("all wordings agree within tolerance on a date", found["agreement"])
+    yield from rows_if_asked(
+        "dates on which all wordings agree within tolerance", found["agreement"]
+    )
     yield from rows_if_asked("spread over wordings within a date", found["spread"])
 
 
 def _contradiction_rows(found: Json) -> Iterator[AuditRow]:
     for outcome, words in OUTCOME_WORDS.items():
-        yield make_row(f"told a wrong value: {words}", found["shares"][outcome])
-    yield from rows_if_asked("gives way, of wrong values of the other sign", found["yields_far"])
-    yield from rows_if_asked("gives way, of wrong values of the same sign", found["yields_same"])
+        yield make_row(f"given a wrong value: {words}", found["shares"][outcome])
+    yield from rows_if_asked("accepts wrong values of the opposite sign", found["yields_far"])
+    yield from rows_if_asked("accepts wrong values of the same sign", found["yields_same"])
 
 
 def _continuation_rows(found: Json, one: Json) -> Iterator[AuditRow]:
-    yield make_row("file continued: values that came", found["read"])
+    yield make_row("file continued: values returned", found["read"])
     yield from rows_if_asked("file continued: exact", found["exact"])
-    yield from rows_if_asked("exact, of values not in the question", found["exact_untold"])
-    yield from rows_if_asked("exact, repeating the last value shown", found["last_exact"])
-    yield from rows_if_asked("exact, saying the mean of those shown", found["mean_exact"])
+    yield from rows_if_asked("exact, among values not in the question", found["exact_untold"])
+    yield from rows_if_asked("exact, for the last value shown", found["last_exact"])
+    yield from rows_if_asked("exact, for the mean of the values shown", found["mean_exact"])
     yield from rows_if_asked(
         f"file continued: within {one['tolerance']:g} {one['points_name']}",
         found["within_tolerance"],
     )
-    yield from rows_if_asked("within it, repeating the last value shown", found["last_within"])
-    yield from rows_if_asked("error saved against repeating the last value", found["gain"])
+    yield from rows_if_asked("within tolerance, for the last value shown", found["last_within"])
+    yield from rows_if_asked("error reduction over repeating the last value", found["gain"])

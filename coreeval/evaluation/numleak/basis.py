@@ -188,22 +188,22 @@ def _say_dates(
 ) -> tuple[str, ...]:
     if cutoff is None:
         return (
-            "The model's cutoff is not known: the verdict rests on all dates, and a value that was "
-            "published after the cutoff counts as one that could be remembered.",
+            "The model's cutoff is unknown: the verdict uses all dates and treats values "
+            "published after the cutoff as if the model could remember them.",
         )
     if chosen is None:
         read = _count_dates(value, _CHOICES[0])
         return (
-            f"Only {read} {plural(read, 'date')} before the cutoff, {cutoff}, had an answer that "
-            f"was read: the verdict rests on all {dates} dates with one.",
+            f"Only {read} {plural(read, 'date')} before the cutoff, {cutoff}, had a readable "
+            f"answer: the verdict uses all {dates} dates that have one.",
         )
     left = _count_dates(value, None) - dates
     if not left:
         return ()
     side = "before" if len(chosen) == 1 else "after"
     return (
-        f"The verdict rests on the {dates} dates until six months {side} the cutoff, {cutoff}; "
-        f"{left} later {plural(left, 'date')} {plural(left, 'does', 'do')} not count.",
+        f"The verdict uses the {dates} dates up to six months {side} the cutoff, {cutoff}; it "
+        f"ignores {left} later {plural(left, 'date')}.",
     )
 
 
@@ -213,8 +213,8 @@ def say_shift(shift: int) -> tuple[str, ...]:
         return ()
     count, side = abs(shift), "before" if shift < 0 else "after"
     return (
-        f"The answers are held against the values of {count} {plural(count, 'period')} {side} the "
-        f"dates asked about, to which they are nearer: what is known is shifted by {count}.",
+        f"The answers are compared with the values {count} {plural(count, 'period')} {side} the "
+        f"dates asked about, which they match better: the model's knowledge is shifted by {count}.",
     )
 
 
@@ -223,8 +223,8 @@ def say_factor(factor: float) -> tuple[str, ...]:
     if factor == 1:
         return ()
     return (
-        f"The answers are {factor:g} times the values, as in another unit: they were divided by "
-        f"{factor:g}.",
+        f"The answers are {factor:g} times the values, as if given in another unit, so they were "
+        f"divided by {factor:g}.",
     )
 
 
@@ -274,6 +274,6 @@ def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]
     more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
     lie = plural(len(strays), "lies", "lie")
     return (
-        f"{len(strays)} of {answered} answers {lie} far beyond all that the series ever was ({said}"
-        f"{more}): the verdict is given without them, and all other numbers have them.",
+        f"{len(strays)} of {answered} answers {lie} far outside the range of the series "
+        f"({said}{more}): the verdict ignores them; all other numbers include them.",
     )

@@ -73,8 +73,9 @@ def _refuses(case: MemoryCase) -> VerdictReasons | None:
     if not (seen.parse_rate.ci_high < MAJORITY and 2 * refused > seen.n - seen.parsed):
         return None
     return (
-        f"It refused {refused} of {seen.n} questions; {share(seen.parse_rate)} could be read.",
-        "That says nothing for or against memory: what is refused may be remembered.",
+        f"It refused {refused} of {seen.n} questions; {share(seen.parse_rate)} were readable.",
+        "This is evidence neither for nor against memory: the model may remember values that it "
+        "refuses to give.",
     )
 
 
@@ -87,8 +88,8 @@ def _few_dates(case: MemoryCase) -> VerdictReasons | None:
     more = "1 more is needed" if lacking == 1 else f"{lacking} more are needed"
     dates = "1 date" if case.dates == 1 else f"{case.dates} dates"
     return (
-        f"Answers for {dates} could be read ({ends}); {MIN_DATES} are the least for a "
-        f"verdict: {more}.",
+        f"Answers for {dates} could be read ({ends}); a verdict needs at least {MIN_DATES}: "
+        f"{more}.",
     )
 
 
@@ -100,7 +101,7 @@ def _knows_words(case: MemoryCase) -> VerdictReasons | None:
     others = tuple(check.says for check in (case.nearer, case.signs) if not check.holds)
     return (
         _say_dependence(case),
-        f"But they are not the dates' values: {case.closeness}.",
+        f"However, they are not the published values: {case.closeness}.",
         *others,
     )
 
@@ -116,10 +117,10 @@ def _perhaps(case: MemoryCase) -> VerdictReasons | None:
     if not case.may_be_recall:
         return None
     r, near = case.measured.overall.pearson_r, describe_nearness(case.bars.baseline, case.bars.gain)
-    exact = (f"Yet they are near: {case.closeness}.",) if case.is_exact else ()
+    exact = (f"Yet they are close: {case.closeness}.",) if case.is_exact else ()
     return (
-        f"Whether the answers follow their dates is open: r is {span(r)}{p_text(case.chance)}, "
-        f"and the error is {near}.",
+        "It is unclear whether the answers follow their dates: r is "
+        f"{span(r)}{p_text(case.chance)}, and the error is {near}.",
         *exact,
         *_drift(case),
     )
@@ -131,10 +132,10 @@ def _perhaps_part(case: MemoryCase) -> VerdictReasons | None:
         return None
     exact = round(found.share.estimate * found.share.n)
     return (
-        f"Whether the answers are of memory is open: {exact} of {found.share.n} "
-        f"{plural(exact, 'is', 'are')} exact, more than by chance{p_text(found.dealt_p)}; but of "
-        f"the {found.near} that are close to a value, up to {found.expected:.0%} are exact by "
-        "knowing its level alone.",
+        f"It is unclear whether the answers come from memory: {exact} of {found.share.n} "
+        f"{plural(exact, 'is', 'are')} exact, more than expected by "
+        f"chance{p_text(found.dealt_p)}. However, of the {found.near} that are close to a value, "
+        f"up to {found.expected:.0%} would be exact if the model knew only its approximate level.",
         _no_better(case),
     )
 
@@ -142,23 +143,23 @@ def _perhaps_part(case: MemoryCase) -> VerdictReasons | None:
 def _fabricates(case: MemoryCase) -> VerdictReasons | None:
     if not case.measured.fictitious.ci_low > MAJORITY:
         return None
-    return (_no_better(case), *_drift(case), f"Yet it answers {_fictitious(case)}.")
+    return (_no_better(case), *_drift(case), f"Yet the model answers {_fictitious(case)}.")
 
 
 def _knows_nothing(case: MemoryCase) -> VerdictReasons | None:
     if not case.measured.fictitious.n:
-        told = "No fictitious name was asked about, so fabricating is not excluded."
+        told = "No fictitious series was asked about, so fabrication cannot be ruled out."
         return (_no_better(case), *_drift(case), told)
     if not case.measured.fictitious.ci_high < MAJORITY:
         return None
-    return (_no_better(case), *_drift(case), f"It answers only {_fictitious(case)}.")
+    return (_no_better(case), *_drift(case), f"The model answers only {_fictitious(case)}.")
 
 
 def _either(case: MemoryCase) -> VerdictReasons:
     return (
         _no_better(case),
         *_drift(case),
-        f"It answers {_fictitious(case)}: whether it fabricates is open.",
+        f"The model answers {_fictitious(case)}: it is unclear whether it fabricates.",
     )
 
 
@@ -181,7 +182,9 @@ RULES: Final[tuple[tuple[Verdict, VerdictRule], ...]] = (
 def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
     """Return the verdict on one model and series, with its reasons."""
     if not measured.overall.n:
-        return MemoryJudgement("inconclusive", ("No date was asked for its value.",))
+        return MemoryJudgement(
+            "inconclusive", ("The model was not asked for the value on any date.",)
+        )
     case = MemoryCase.of(measured)
     return next(MemoryJudgement(verdict, why) for verdict, rule in RULES if (why := rule(case)))
 
@@ -194,9 +197,9 @@ def verdict_words(verdict: str) -> str:
 def _say_exactness(found: Exactness) -> VerdictReasons:
     exact = round(found.share.estimate * found.share.n)
     first = (
-        f"{share(found.share)} of the answers are a published value to its last digit"
-        f"{p_text(_of(found))}: {exact} of the {found.near} that are close to one; without memory "
-        f"of the digits at most {found.expected:.0%} of these would be exact."
+        f"{share(found.share)} of the answers match a published value to the last "
+        f"digit{p_text(_of(found))}: {exact} of the {found.near} that are close to one. Without "
+        f"memory of the digits, at most {found.expected:.0%} of these would be exact."
     )
     return (first, *_say_shift(found), *_say_scale(found))
 
@@ -207,8 +210,8 @@ def _say_shift(found: Exactness) -> VerdictReasons:
         return ()
     count, side = abs(found.shift), "before" if found.shift < 0 else "after"
     return (
-        f"They are the values of {count} {plural(count, 'period')} {side} the dates asked about: "
-        f"the series is remembered, shifted by {count}.",
+        f"They are the values {count} {plural(count, 'period')} {side} the dates asked about: the "
+        f"model remembers the series shifted by {count}.",
     )
 
 
@@ -216,7 +219,9 @@ def _say_scale(found: Exactness) -> VerdictReasons:
     """Say by which factor the answers differ from the series' unit, if they do."""
     if found.factor == 1:
         return ()
-    return (f"They are {found.factor:g} times the values: it is remembered in another unit.",)
+    return (
+        f"They are {found.factor:g} times the values: the model remembers them in another unit.",
+    )
 
 
 def _of(found: Exactness) -> float:
@@ -226,9 +231,9 @@ def _of(found: Exactness) -> float:
 def _say_dependence(case: MemoryCase) -> str:
     null = case.measured.nulls["any_date"].pearson_r
     return (
-        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the "
-        f"same answers on other dates {null.low:.2f} to {null.high:.2f} in 95 % of cases"
-        f"{p_text(case.chance)}."
+        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}; with the "
+        f"same answers shuffled among dates, r is between {null.low:.2f} and {null.high:.2f} in "
+        f"95 % of cases{p_text(case.chance)}."
     )
 
 
@@ -249,15 +254,12 @@ def _drift(case: MemoryCase) -> VerdictReasons:
     drift, dealt = (nulls[name].pearson_r.p_value for name in ("drift", "any_date"))
     if not dealt <= SIGNIFICANCE < drift:
         return ()
-    return (
-        f"Series that drift like this one, but have nothing to do with it, reach such an r in "
-        f"{drift:.0%} of cases.",
-    )
+    return (f"Unrelated series with a similar drift reach such an r in {drift:.0%} of cases.",)
 
 
 def _worse(case: MemoryCase) -> str:
     if "constant" not in case.measured.baselines:
-        return "Whether they are nearer than the mean of all values is not known."
+        return "Whether they are closer than the mean of all values is unknown."
     return f"The error is {describe_nearness('constant', case.beside_mean)}."
 
 
@@ -271,7 +273,7 @@ MOST_NAMES: Final = 4
 _KNOWN: Final[Mapping[Verdict, str]] = {
     "memorized": "remembers the published values of ",
     "partly_memorized": "remembers part of the published values of ",
-    "fluent": "knows roughly the values at each date of ",
+    "fluent": "knows the approximate values at each date of ",
 }
 _OPEN: Final[Mapping[Verdict, str]] = {"inconclusive": "", "refusing": ""}
 _UNKNOWN: Final[Mapping[Verdict, str]] = {
@@ -311,20 +313,20 @@ def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest
             model=model,
             answer="no",
             sentence=f"No: a back-test of {model} {period} cannot be trusted, because the model "
-            f"{known}, so that it may trade on what it could not have known.",
+            f"{known} and may trade on information that was not available at the time.",
         )
     if unsettled := _clauses(verdicts, _OPEN):
         return BacktestTrust(
             model=model,
             answer="unsettled",
-            sentence=f"Not settled: whether a back-test of {model} {period} can be trusted is "
-            f"open, because its memory of {unsettled} could not be measured.",
+            sentence=f"Undecided: it is unclear whether a back-test of {model} {period} can be "
+            f"trusted, because its memory of {unsettled} could not be measured.",
         )
     return BacktestTrust(
         model=model,
         answer="no_memory_found",
-        sentence=f"No recall found: nothing here speaks against a back-test of {model} {period}; "
-        f"the model {_clauses(verdicts, _UNKNOWN)}.",
+        sentence=f"No recall found: this audit found no reason to distrust a back-test of {model} "
+        f"{period}; the model {_clauses(verdicts, _UNKNOWN)}.",
     )
 
 

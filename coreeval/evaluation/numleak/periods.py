@@ -42,7 +42,7 @@ class Period:
             return cls.of(date(int(found[1]), int(found[2]), 1), frequency)
         if (found := _YEAR.fullmatch(text)) and frequency == "annual":
             return cls.of(date(int(found[1]), 1, 1), frequency)
-        raise ValueError(f"{text!r} is no date of a {frequency} series")
+        raise ValueError(f"{text!r} is not a date of a {frequency} series")
 
     @classmethod
     def of(cls, day: date, frequency: Frequency) -> Self:

@@ -332,8 +332,8 @@ def _question_key(reply: Reply) -> tuple[object, ...]:
 
 def _describe_duplicate(_: Reply, first: int) -> str:
     return (
-        f"the question is there twice, first in line {first}; tell draws apart by `draw`, drawings "
-        "of dates by `seed`"
+        f"duplicate question, first in line {first}; distinguish draws by `draw` and samples of "
+        "dates by `seed`"
     )
 
 
@@ -362,13 +362,13 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
     for key in ("truth", "stated"):
         value = values.get(key)
         if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
-            yield f"{key} is no number but {value}"
+            yield f"{key} must be a number, not {value}"
         elif isinstance(value, int | float) and abs(value) > LARGEST_VALUE:
             yield f"{key} is larger than {LARGEST_VALUE:g}"
     for key in _KEYS & values.keys():
         text = values[key]
         if isinstance(text, str) and not is_encodable(text):
-            yield f"{key} holds half a character (a lone surrogate)"
+            yield f"{key} contains an incomplete character (a lone surrogate)"
 
 
 def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[str]:

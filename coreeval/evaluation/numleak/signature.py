@@ -178,7 +178,7 @@ class MemoryCase:
         seen = self.measured
         p = seen.p_adjusted if math.isfinite(seen.p_adjusted) else seen.p_value
         holds = p <= SIGNIFICANCE
-        end = "no null explains it" if holds else "not every null is refuted"
+        end = "no null model explains it" if holds else "at least one null model may explain it"
         return SignaturePart(
             holds,
             f"r with the published values is {span(seen.overall.pearson_r)}; {end}{p_text(p)}.",
@@ -193,7 +193,7 @@ class MemoryCase:
             if math.isfinite(each.gain.ci_low)
         }
         if not gains:
-            return SignaturePart(False, "There is no baseline without memory to compare with.")
+            return SignaturePart(False, "There is no memory-free baseline to compare with.")
         hardest = min(gains, key=lambda name: gains[name].ci_low)
         error = f"The mean absolute error is {self.measured.overall.mae.estimate:.3g}"
         return SignaturePart(
@@ -206,9 +206,10 @@ class MemoryCase:
         right, base = self.measured.overall.sign_accuracy, self.measured.sign_base_rate.estimate
         if not math.isfinite(base):
             return SignaturePart(True, "Every value is 0 and has no sign.")
-        always = f"always saying the commoner one is right in {base:.0%}"
+        always = f"always giving the more common sign is right in {base:.0%}"
         return SignaturePart(
-            not right.estimate < base, f"The sign is right in {share(right)}; {always}."
+            not right.estimate < base,
+            f"The sign is right in {share(right)} of the answers; {always}.",
         )
 
     @property
@@ -226,11 +227,18 @@ class MemoryCase:
     @property
     def closeness(self) -> str:
         """Compare the answers' nearness with knowledge in words, as the start of a sentence."""
-        within = f"{share(self.hits)} are within {self.bars.tolerance:g} of the truth"
-        bar = f"of one who knows each date in words at most {self.bars.words:.0%}"
+        within = (
+            f"{share(self.hits)} of the answers are within {self.bars.tolerance:g} of the truth"
+        )
+        bar = (
+            f"against at most {self.bars.words:.0%} for a model that knows the values only in words"
+        )
         near = describe_nearness(self.bars.baseline, self.bars.gain)
-        beside = bar if self.bars.can_discriminate else "which is too wide to tell"
-        return f"{within}, {beside}; the error is {near}, in words at most {WORDS_GAIN:.0%}"
+        beside = bar if self.bars.can_discriminate else "a tolerance too wide to reveal memory"
+        return (
+            f"{within}, {beside}; the error is {near} (for values known only in words, at most "
+            f"{WORDS_GAIN:.0%} smaller)"
+        )
 
     @property
     def exactness(self) -> Exactness:
@@ -280,21 +288,30 @@ class MemoryCase:
         return by_test or not self.bars.gain.ci_high < TRACE_GAIN
 
 
-_KNOWS: Final[dict[BaselineName, str]] = {
-    "constant": "only the mean",
-    "year": "only each year's mean",
-    "season": "only each season's mean",
-    "year_and_season": "only each year's and season's mean",
-    "previous": "the value before",
+_PREDICTS: Final[dict[BaselineName, str]] = {
+    "constant": "the mean of all values",
+    "year": "each year's mean",
+    "season": "each season's mean",
+    "year_and_season": "each year's and season's mean",
+    "previous": "the previous value",
 }
+"""What each baseline predicts."""
 
 
 def describe_nearness(name: BaselineName, gain: Metric) -> str:
-    """Describe how much smaller or larger the error is than a baseline's."""
+    """Describe how much smaller or larger the error is than a baseline's.
+
+    An error of twice the baseline's or more is given as a multiple.
+    """
     if not math.isfinite(gain.estimate):
-        return "not comparable with that of one who knows no date"
+        return "not comparable with that of a baseline that ignores the date"
+    baseline = f"that of a baseline that predicts {_PREDICTS[name]}"
+    if gain.estimate <= -1:
+        ends = f"{1 - gain.ci_high:.1f} to {1 - gain.ci_low:.1f}"
+        between = ends if has_interval(gain) else f"no interval, n {gain.n}"
+        return f"{1 - gain.estimate:.1f} times ({between}) {baseline}"
     between = _between(gain) if has_interval(gain) else f"no interval, n {gain.n}"
-    return f"{_side(gain.estimate)} ({between}) than that of one who knows {_KNOWS[name]}"
+    return f"{_side(gain.estimate)} ({between}) than {baseline}"
 
 
 def _between(gain: Metric) -> str:

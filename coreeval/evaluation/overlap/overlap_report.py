@@ -112,11 +112,11 @@ def _notes(overlap: BenchmarkOverlap) -> list[str]:
     notes = []
     if sum(overlap.short):
         said = " and ".join(str(number) for number in overlap.short)
-        notes.append(f"too short to be compared but as a whole: {said} texts")
+        notes.append(f"too short to compare except as a whole: {said} texts")
     if overlap.crowded:
         notes.append(
-            f"very many texts are alike: in {overlap.crowded} groups of them each was compared "
-            "with the first only, so near hits among them are missing"
+            f"very many texts are similar: in {overlap.crowded} groups, each text was compared "
+            "only with the first, so near hits within them are missing"
         )
     return [*notes, *_language_notes(overlap)]
 

@@ -71,7 +71,7 @@ def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
         return _read_items(found, how)
     options = "--task TASK" if found.format not in _TABLES else "--field COLUMN or --task TASK"
     raise UsageError(
-        f"what the texts of {found.format} files are must be said",
+        f"the text fields of {found.format} files are not set",
         where=source,
         hint=f"give {options}; or a config of it",
     )
@@ -88,7 +88,7 @@ def _parse_source(source: str) -> _Source:
     kind = kind or ("config" if ending in CONFIGS else ending.removeprefix("."))
     if kind not in {*kinds, "config"}:
         raise UsageError(
-            "the source does not say its format",
+            "the source has no format",
             where=source,
             hint=f"write FORMAT:PATH[@SPLIT], where FORMAT is one of {', '.join(sorted(kinds))}",
         )
@@ -195,7 +195,7 @@ def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
     bad = tuple(row for row in found if isinstance(row, BadRow))
     if not entries:
         first = f"; the first: {bad[0].reason}" if bad else ""
-        raise DatasetError(f"not one of {len(bad)} rows is a text{first}", where=source.name)
+        raise DatasetError(f"none of {len(bad)} rows is a text{first}", where=source.name)
     return BenchmarkTexts(source.name, entries, bad)
 
 
@@ -204,7 +204,7 @@ def _entry(
 ) -> TextEntry | BadRow:
     texts, own = [row.values.get(field) for field in fields], row.values.get("id")
     number = f"{path.name}:{row.line}" if own is None else str(own)
-    twice = f"the id {number!r} is there twice" if number in seen else ""
+    twice = f"the id {number!r} occurs twice" if number in seen else ""
     reason = row.defect or twice or next(filter(None, map(_defect, fields, texts)), "")
     if reason:
         return make_bad_row(path.name, row.line, reason, str(row.values or ""))
@@ -214,10 +214,14 @@ def _entry(
 
 def _defect(field: str, text: object) -> str:
     if not isinstance(text, str):
-        return f"{field} is missing" if text is None else f"{field} is no text"
+        return f"{field} is missing" if text is None else f"{field} is not a text"
     if not text.strip():
         return f"{field} is empty"
-    return "" if is_encodable(text) else f"{field} holds half a character (a lone surrogate)"
+    return (
+        ""
+        if is_encodable(text)
+        else (f"{field} contains an incomplete character (a lone surrogate)")
+    )
 
 
 def _find_answer(values: Mapping[str, object]) -> str | None:

@@ -256,9 +256,9 @@ def _contrary(
     )
     told = " and ".join(dict.fromkeys(other.replace("_", " ") for other in others))
     return (
-        f"{rates} were not answered in full, which is unlike; the verdict would be "
-        f"{verdict.replace('_', ' ')} as they are scored, and {told} if all of them in one split "
-        "had been right and consistent and those in the other neither, or the reverse"
+        f"{rates} were not answered in full, at different rates; the verdict would be "
+        f"{verdict.replace('_', ' ')} as scored, but {told} if all of them had been right and "
+        "consistent in one split and neither in the other, or vice versa"
     )
 
 

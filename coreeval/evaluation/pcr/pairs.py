@@ -109,7 +109,7 @@ def pairs_by_model(pairs: Pairs, name: str) -> dict[str, Pairs]:
 
 
 def _describe_repeat(pair: Pair, first: int) -> str:
-    return f"the id {pair.id!r} is there twice in {pair.split!r}, first in line {first}"
+    return f"the id {pair.id!r} occurs twice in {pair.split!r}, first in line {first}"
 
 
 def _parse_pair(values: Object) -> Pair | BadRecord:
@@ -155,7 +155,7 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
     """Yield the defects of an object that is not a pair, starting with a missing side."""
     sides = [values.get(name) is None for name in ("original_output", "modified_output")]
     if any(sides) and not all(sides):
-        yield f"a pair with one side: there is no {'original' if sides[0] else 'modified'}_output"
+        yield f"an incomplete pair: it has no {'original' if sides[0] else 'modified'}_output"
     for name in _TEXTS:
         yield from _text_defects(name, values.get(name))
     for name in (*_CHOICES, *_NAMES):
@@ -163,7 +163,7 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
             yield from _text_defects(name, values[name])
     for name in _STATUSES:
         if values.get(name) not in (None, *STATUSES):
-            yield f"{name} is none of {', '.join(STATUSES)}"
+            yield f"{name} is not one of {', '.join(STATUSES)}"
     for name in _OPTIONS:
         yield from _option_defects(name, values.get(name))
 
@@ -173,22 +173,22 @@ def _text_defects(name: str, value: object) -> Iterator[str]:
     if value is None:
         yield f"{name} is missing"
     elif not isinstance(value, str) and not whole:
-        yield f"{name} is no text but {type(value).__name__}"
+        yield f"{name} must be a text, not {type(value).__name__}"
     elif name in ("id", "split") and not str(value).strip():
         yield f"{name} is empty"
     elif not _is_encodable(str(value)):
-        yield f"{name} holds half a character (a lone surrogate)"
+        yield f"{name} contains an incomplete character (a lone surrogate)"
 
 
 def _option_defects(name: str, value: object) -> Iterator[str]:
     if value is None:
         return
     if not isinstance(value, dict | list):
-        yield f"{name} is neither an object of texts by letter nor a list of texts"
+        yield f"{name} is neither an object that maps letters to texts nor a list of texts"
         return
     texts = value.values() if isinstance(value, dict) else value
     if len(texts) > len(ascii_uppercase):
-        yield f"{name} has more options than there are letters"
+        yield f"{name} has more options than letters"
     for text in texts:
         yield from _text_defects(f"an option of {name}", text)
 
@@ -278,11 +278,11 @@ def list_score_notes(pairs: Sequence[Pair], items: PairMeasures) -> tuple[str, .
     empty = sum(not pair.reference.strip() for pair in pairs)
     lost = sum(bool(pair.reference and not pair.modified_reference) for pair in pairs)
     found = [
-        f"{empty} of {len(pairs)} items have no reference: they count for consistency only"
+        f"{empty} of {len(pairs)} items have no reference and count only for consistency"
         if empty
         else "",
-        f"{lost} of {len(pairs)} items do not have the right option's text among their modified "
-        "options: they do not count for the decline"
+        f"{lost} of {len(pairs)} items lack the right option's text among their modified options "
+        "and do not count for the decline"
         if lost
         else "",
         *(

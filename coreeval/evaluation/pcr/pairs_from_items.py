@@ -79,7 +79,7 @@ def make_lookup(found: Sequence[Item]) -> Modify:
     def modify(item: Item) -> ItemTwin | NoTwin:
         twin = twins.get(item.id)
         if twin is None:
-            return NoTwin(id=item.id, reason="there is no recorded modified item for it")
+            return NoTwin(id=item.id, reason="it has no recorded modified item")
         return ItemTwin(item=twin, changes={})
 
     return modify
@@ -132,7 +132,7 @@ class TargetPairs:
     def silence(self) -> str:
         """The reason that nothing can be compared (a split without a pair); empty otherwise."""
         told = [
-            f"none of {asked.items} items of {name} has two answers "
+            f"none of the {asked.items} items of {name} has two answers "
             f"({_describe_counts(asked.kinds)})"
             for name, asked in self.splits.items()
             if not asked.compared
@@ -142,7 +142,7 @@ class TargetPairs:
 
 def _describe_counts(kinds: Mapping[AnswerKind, int]) -> str:
     counts = [f"{number} {kind}" for kind, number in kinds.items() if number]
-    return f"of {sum(kinds.values())} questions: {', '.join(counts) or 'nothing to ask'}"
+    return f"of {sum(kinds.values())} questions: {', '.join(counts) or 'no questions'}"
 
 
 def pair_answers(twins: Iterable[Twins], answers: Answers, *, letters: bool = False) -> TargetPairs:

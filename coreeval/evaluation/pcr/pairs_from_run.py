@@ -99,7 +99,7 @@ def collect_pairs(
         },
         notes=tuple(
             f"{len(items) - len(whole[split])} of {len(items)} reworded {split} items are left "
-            "out: they are not answered in full"
+            "out because they lack complete answers"
             for split, items in labels.items()
             if len(whole[split]) < len(items)
         ),

@@ -111,14 +111,14 @@ def compare_with_references(
     """Return the target's differences beyond the references, or the reason that there are none."""
     if len(references) < MIN_REFERENCES:
         return NoReferences(
-            f"{len(references)} reference does not tell how far clean models differ: at least "
-            f"{MIN_REFERENCES} are needed, {MIN_LINE} are better"
+            f"{len(references)} reference is too few to estimate how much clean models differ: at "
+            f"least {MIN_REFERENCES} are needed, preferably {MIN_LINE}"
         )
     ids = {split: list_shared_items(target, references, split) for split in compared}
     if few := [f"{len(own)} of {split}" for split, own in ids.items() if len(own) < MIN_ITEMS]:
         return NoReferences(
-            f"the references share {' and '.join(few)} items with it, too few to compare them: "
-            f"{MIN_ITEMS} are the least"
+            f"the references share {' and '.join(few)} items with it, but a comparison needs at "
+            f"least {MIN_ITEMS}"
         )
     models = [target, *references.values()]
     draws = min(DRAWS, target.draws)
@@ -131,7 +131,7 @@ def compare_with_references(
         points = float(np.mean((_points(first) - _points(second))[1:, 0]))
         return NoReferences(
             f"from {compared[1]} to {compared[0]} their performance changes by {points:+.0f} "
-            "points on average, too many to carry over to another model",
+            "points on average, too many to predict another model's change",
             unlike=True,
         )
     pcr = partial(_pcr, alpha=alpha, scale=scale)

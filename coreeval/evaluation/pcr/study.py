@@ -121,9 +121,9 @@ def _require_splits(name: str, pairs: Sequence[Pair], settings: PcrSettings) -> 
     for wanted in settings.split_pair:
         if wanted not in there:
             raise DatasetError(
-                f"there is no pair of the split {wanted!r}",
+                f"there are no pairs for the split {wanted!r}",
                 where=name,
-                hint=f"there are {', '.join(there)}" if there else "no line of it is a pair",
+                hint=f"there are {', '.join(there)}" if there else "no line contains a pair",
             )
 
 

@@ -135,11 +135,11 @@ def _few_items(seen: Evidence) -> str | None:
     short = [
         f"{name} has {n} items with a reference"
         if n < MIN_ITEMS
-        else f"{name} has items of {clusters} documents only"
+        else f"{name} has items from only {clusters} documents"
         for name, n, clusters in both
         if min(n, clusters) < MIN_ITEMS
     ]
-    return f"{' and '.join(short)}; {MIN_ITEMS} are the least for a verdict" if short else None
+    return f"{' and '.join(short)}; a verdict needs at least {MIN_ITEMS}" if short else None
 
 
 def _no_signal(seen: Evidence) -> str | None:
@@ -148,8 +148,8 @@ def _no_signal(seen: Evidence) -> str | None:
         return None
     found = " and ".join(f"{value:.4f}" for value in seen.performance)
     return (
-        f"performance ({found}) is not above alpha ({seen.alpha:g}) in either split, so PCR is a "
-        "function of consistency alone"
+        f"performance ({found}) does not exceed alpha ({seen.alpha:g}) in either split, so PCR "
+        "depends on consistency alone"
     )
 
 
@@ -157,8 +157,8 @@ def _undefined(seen: Evidence) -> str | None:
     if np.isfinite([*seen.difference, *seen.points, seen.p_value]).all():
         return None
     return (
-        "the difference or its interval is not defined: in a split or in a resample of its items "
-        "consistency and alpha are 0, or no item has a reference"
+        "the difference or its interval is undefined: in a split, or in a resample of its items, "
+        "consistency and alpha are 0 or no item has a reference"
     )
 
 
@@ -176,8 +176,8 @@ def _hidden(seen: Evidence) -> str | None:
     if not (seen.slope < HIDDEN and _alike(seen)):
         return None
     return (
-        "PCR is at the end of its scale in both splits, which hides differences: performance is "
-        "far above consistency; --scale linear has no end"
+        "PCR is at the limit of its scale in both splits, which hides differences, because "
+        "performance is far above consistency; --scale linear has no limit"
     )
 
 
@@ -188,10 +188,10 @@ def _equivalent(seen: Evidence) -> str | None:
     if not (_alike(seen) and largest < quarter.points):
         return None
     return (
-        f"the whole interval of PCR ({_span(seen.difference)}) is within {seen.margin:g} of 0, and "
-        f"that of performance ({_in_points(seen)}) leaves out {quarter.points:.1f} points, which a "
-        f"quarter of a split known by heart would make: neither split was seen so far, or both "
-        f"alike (CAP, section 3.2){_if_alike(seen)}"
+        f"the whole interval of PCR ({_span(seen.difference)}) is within {seen.margin:g} of 0, "
+        f"and that of performance ({_in_points(seen)}) excludes {quarter.points:.1f} points, the "
+        "effect of memorizing a quarter of a split: the model has seen neither split, or both "
+        f"equally (CAP, section 3.2){_if_alike(seen)}"
     )
 
 
@@ -226,7 +226,7 @@ def _remembered(seen: Evidence, split: int) -> str:
 def _either(seen: Evidence) -> str | None:
     if seen.basis != "none" or not _differs(seen):
         return None
-    unlike = f"; the splits are not taken for exchangeable, since {seen.covariates}"
+    unlike = f"; the splits are not treated as exchangeable, because {seen.covariates}"
     return f"{_gap(seen)}: {CAVEATS['none']}{unlike if seen.covariates else ''}"
 
 
@@ -236,7 +236,7 @@ def _undecided(seen: Evidence) -> str:
         for dose in seen.doses
         if np.isfinite(dose.found)
     ]
-    known = "; of a split known by heart, such tests would find "
+    known = "; if the model had memorized a split, such tests would detect "
     return f"{_gap(seen)}{known + ', '.join(chances) if chances else ''}"
 
 
@@ -266,9 +266,7 @@ def _quarter(seen: Evidence) -> Dose:
 def _gap(seen: Evidence) -> str:
     """Describe both differences with their intervals and their p-value."""
     beyond = (
-        f" beyond what {seen.references} references lead one to expect"
-        if seen.basis == "references"
-        else ""
+        f" beyond what {seen.references} references predict" if seen.basis == "references" else ""
     )
     first, second = seen.splits
     return (
@@ -287,7 +285,8 @@ def _span(found: Estimate) -> str:
 
 def _p(seen: Evidence) -> str:
     return (
-        f"p is {seen.p_value:.4f}, {'not ' * (seen.p_value > SIGNIFICANCE)}at most {SIGNIFICANCE:g}"
+        f"p is {seen.p_value:.4f}, {'above' if seen.p_value > SIGNIFICANCE else 'at most'} "
+        f"{SIGNIFICANCE:g}"
     )
 
 

@@ -15,34 +15,34 @@ _INTERVAL = "95 % interval"
 SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "accepted": (
         "accepted",
-        "the share of all samples that are in the updated arm: rewritten, checked and judged. "
+        "the share of all samples in the updated arm: rewritten, checked and judged. "
         f"{_INTERVAL}: Wilson (1927).",
     ),
     "balance_shift": (
         "shift of the label balance",
         "total variation distance between the labels of the benchmark and those of the updated "
-        "arm: 0 where they are alike, 1 where they have none in common.",
+        "arm: 0 if they are identical, 1 if they have none in common.",
     ),
     "original_noise": (
         "originals read otherwise",
-        "the share of the original texts that a blind judge definitely read as another label.",
+        "the share of the original texts to which a blind judge clearly gave another label.",
     ),
     "updated_noise": (
         "new texts refused",
-        "the share of the new texts, those of retries included, in which a blind judge did not "
-        "read the label.",
+        "the share of the new texts, including retries, to which a blind judge did not give the "
+        "label.",
     ),
     "noise_bound": (
         "label-noise bound",
         "the share of accepted texts that may have a wrong label, if the judge errs on new texts "
-        "no more often than it disagrees with originals (m): at most r m / ((1 - m)(1 - r)), where "
-        "r is the share of new texts it refused. Both are taken at the upper end of their "
+        "no more often than it disagrees with originals (m): at most r m / ((1 - m)(1 - r)), "
+        "where r is the share of new texts it refused. Both are the upper ends of their "
         "intervals.",
     ),
     "overlap": (
         "overlap with the originals",
-        "the share of the accepted texts' word 5-grams that their original has too, of all texts "
-        "together; names and what else must stay are among them.",
+        "the share of the word 5-grams of all accepted texts that also occur in their originals, "
+        "including names and other words that must stay.",
     ),
     "coverage": (
         "evidence found",
@@ -50,19 +50,19 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "rung": (
         "rung",
-        "how far from a sample the search had to go: what it names, other names for it, its topic, "
-        "something of the same kind, news that is built alike.",
+        "how far the search had to widen: names in the sample, other names for them, its topic, "
+        "something of the same kind, news with a similar structure.",
     ),
     "precision": (
         "precision of a date",
-        "how surely the publication time of an article is known; the least sure is the time at "
+        "how certain the publication time of an article is; the least certain is the time at "
         "which GDELT saw the page.",
     ),
     "age": ("age", "days from the publication of an article to the end of the window."),
     "after_cutoff": (
         "after the cutoff",
-        "all evidence of such a sample was published after the later of the target's training "
-        "cutoff and its release.",
+        "samples whose evidence was all published after both the target's training cutoff and "
+        "its release.",
     ),
 }
 
@@ -86,10 +86,10 @@ _OF_LABELS: Final = define_terms("labels")
 DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "alike": (
         "alike",
-        "a measure is alike if its whole interval lies in the range beside it (Schuirmann 1987), "
-        "and differs if its value and its interval lie beyond it; a difference of means, if it is "
-        "significant at 5 % for all of them together (Holm 1979). Between the two, more samples "
-        "would tell.",
+        "a measure is equivalent if its whole interval lies within the given range (Schuirmann "
+        "1987), and differs if its value and interval lie outside it; a difference of means "
+        "differs if it is significant at 5 % after correction for all of them (Holm 1979). "
+        "Otherwise, more samples are needed.",
     ),
     "macro_f1": _OF_LABELS["macro_f1"],
     "accuracy": _OF_LABELS["accuracy"],
@@ -100,54 +100,55 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "lost": (
         "lost",
-        "how much accuracy falls from one arm to another, or one fall less another, on the samples "
-        "that all arms of the term share; above 0 it is a loss. 95 % interval: paired bootstrap "
-        "over samples.",
+        "how much accuracy falls from one arm to another, or the difference of two such falls, "
+        "on the samples that all arms of the term share; values above 0 are losses. 95 % "
+        "interval: paired bootstrap over samples.",
     ),
     "beyond_noise": (
         "beyond label noise",
-        "what is left of a loss if as many new texts have a wrong label as the label-noise bound "
+        "the remaining loss if as many new texts have a wrong label as the label-noise bound "
         "allows, and each of them cost a right answer; the upper end is that of the loss.",
     ),
     "detectable": (
         "would show",
-        "a true loss of this size would be found in 80 % of such tests.",
+        "a true loss of this size would be detected in 80 % of such tests.",
     ),
     "covariate": (
         "texts",
-        "what can make a text harder, whatever it says: its length, how odd it is to a neutral "
-        "model, how well it reads, its rare words, numbers and names.",
+        "what can make a text harder regardless of its content: its length, how unusual it is to "
+        "a neutral model, its readability, its rare words, numbers and names.",
     ),
     "effect": (
         "effect",
-        "the difference in standard deviations of the texts. Arms differ from a quarter on, if the "
-        "difference is significant at 5 % for all rows together (Holm 1979): so unlike groups "
-        "cannot be adjusted for (What Works Clearinghouse, Standards Handbook 5.0).",
+        "the difference in standard deviations of the texts. Arms differ if this is at least a "
+        "quarter and significant at 5 % after correction for all rows (Holm 1979): such "
+        "differences cannot be adjusted for (What Works Clearinghouse, Standards Handbook 5.0).",
     ),
     "flagged": (
         "flagged",
-        "samples that the target seems to remember, with one in ten of them flagged falsely at "
-        "most, on average (Benjamini and Hochberg 1995 over conformal p-values). None is flagged "
-        "if a harder arm cannot be ruled out.",
+        "samples that the target seems to remember; on average, at most one in ten is flagged "
+        "falsely (Benjamini and Hochberg 1995 over conformal p-values). None is flagged if a "
+        "harder arm cannot be ruled out.",
     ),
     **{key: term for each in (*TARGET_DETECTORS, *PROBES) for key, term in each.terms.items()},
 }
 MONEY: Final[Mapping[str, tuple[str, str]]] = {
     "billed": (
         "billed",
-        "calls that this run sent and paid for, at the prices that were known when it ran.",
+        "calls that this run sent and paid for, at the prices known when it ran.",
     ),
     "found": (
         "found",
-        "calls that were answered from the call store: paid by an earlier run, or asked twice.",
+        "calls answered from the call store: paid by an earlier run, or repeated.",
     ),
     "unknown_usd": (
         "of unknown end",
-        "the worst case of requests that nobody knows the end of; they count against the budget.",
+        "the maximum cost of requests with unknown outcome; they count against the budget.",
     ),
     "fingerprint": (
         "fingerprint",
-        "sha256 of what decides the result; two runs with the same fingerprints asked the same.",
+        "sha256 of everything that determines the result; two runs with the same fingerprints "
+        "sent the same requests.",
     ),
 }
 DEFINITIONS: Final[Mapping[str, tuple[str, str]]] = {**SAMPLES, **DETECTION, **MONEY}
@@ -213,33 +214,35 @@ def _measures(targets: Sequence[str]) -> Iterator[_Measure]:
         yield _measure_attempts(outcome, _explain_attempts(words))
     yield _Measure(
         lambda store: _keep_outliers(store.figures.most_tried("accepted")),
-        lambda at, *_: f"accepted only at attempt {at.value}",
+        lambda at, *_: f"accepted only on attempt {at.value}",
     )
     yield _Measure(
         lambda store: store.figures.loosest_found(LOOSE),
-        lambda _, __, result: f"its news was found by the rung {result.rung}, not by what it names",
+        lambda _, __, result: (
+            f"its news was found by the search step {result.rung}, not by names in the sample"
+        ),
     )
     yield _Measure(
         lambda store: store.figures.oldest_cited(),
-        lambda at, *_: f"it rests on the oldest evidence, of {str(at.value)[:10]}",
+        lambda at, *_: f"it rests on the oldest evidence, from {str(at.value)[:10]}",
     )
     yield _Measure(
         lambda store: _keep_outliers(store.figures.most_replaced()),
-        lambda at, *_: f"the most replaced facts of one sample: {at.value}",
+        lambda at, *_: f"most replaced facts in a sample: {at.value}",
     )
     yield _Measure(
         lambda store: store.figures.dearest(),
         lambda at, *_: f"the dearest sample: {at.value:.4f} USD",
     )
     yield _measure_attempts("unsafe", lambda *_: "left alone as too sensitive to rewrite")
-    yield _measure_attempts("no_knowledge", lambda *_: "no news fitted it")
+    yield _measure_attempts("no_knowledge", lambda *_: "no news matched")
 
 
 _REJECTED: Final[Mapping[Outcome, str]] = {
-    "rejected_label": "a blind judge no longer read its label",
-    "rejected_facts": "the news did not support what was written",
-    "rejected_form": "it was refused for its form",
-    "failed": "a step or a model call failed for good",
+    "rejected_label": "a blind judge no longer gave its label",
+    "rejected_facts": "the news did not support the text",
+    "rejected_form": "it was rejected for its form",
+    "failed": "a step or a model call failed permanently",
 }
 
 
@@ -260,14 +263,14 @@ def _explain_attempts(words: str) -> Callable[[SampleRank, Sample, Result], str]
 
 def _explain_misreading(sample: Sample, result: Result) -> str:
     return (
-        f"a blind judge read the original as {result.original_label or 'something else'}, the "
-        f"benchmark says {sample.label_text}: who is right?"
+        f"a blind judge labelled the original {result.original_label or 'something else'}, the "
+        f"benchmark {sample.label_text}: which is right?"
     )
 
 
 def _make_highlight(store: RunStore, standing: SampleRank, measure: _Measure) -> Highlight:
     sample, result = store.sample(standing.sample_id), store.result(standing.sample_id)
-    assert result is not None, "rankings are of samples that ended"
+    assert result is not None, "rankings cover finished samples"
     shown, fields = _other_text(result)
     quiet = result.outcome == "unsafe"
     return Highlight(

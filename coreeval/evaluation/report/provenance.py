@@ -19,28 +19,28 @@ from coreeval.tools.stores.run_figures import EvidenceUse
 
 Json = Mapping[str, Any]
 DOES: Final[Mapping[RoleName, str]] = {
-    "extractor": "finds what a text mentions, and what must stay",
+    "extractor": "finds what a text mentions and what must stay",
     "replacer": "chooses the news and the facts that change",
-    "rewriter": "says the original in other words",
+    "rewriter": "rewords the original",
     "composer": "writes the updated text",
-    "fact_judge": "judges whether the news carries what was written",
-    "label_judge": "labels texts without being told their label",
+    "fact_judge": "judges whether the news supports the text",
+    "label_judge": "labels texts without knowing their label",
 }
 JUDGE: Final = "utility_judge"
 """The role that calls for scoring the cost of defences are recorded under."""
-JUDGES: Final = "scores how useful answers stay under a defence"
+JUDGES: Final = "scores how useful answers remain under a defence"
 DATED: Final[Mapping[Precision, str]] = {
     "exact": "stated by the page",
     "url": "a date in the address",
-    "cluster": "that of another report of the same event",
+    "cluster": "taken from another report of the same event",
     "crawl": "when GDELT saw the page, which may be later than its publication",
 }
 ON_REJECT: Final = {
     "drop": "rejected samples are not in the updated arm",
-    "semantic": "rejected samples stand in the updated arm with their reworded text; no score uses "
-    "them",
-    "original": "rejected samples stand in the updated arm with their original text; no score uses "
-    "them",
+    "semantic": "rejected samples appear in the updated arm with their reworded text; no score "
+    "uses them",
+    "original": "rejected samples appear in the updated arm with their original text; no score "
+    "uses them",
 }
 
 

@@ -38,15 +38,15 @@ FEW: Final = 100
 SHIFTED: Final = 0.1
 """Our choice: a tenth of the updated arm would need other labels to restore the balance."""
 _ALWAYS: Final = (
-    "The updated arm is the part of the benchmark that news could be found for and that passed the "
-    "checks, not a random part of it. Compare arms on the samples that both have.",
-    "A fact is what a headline or a one-sentence description says on its date. Nobody looked "
-    "whether it was true, or true for long.",
-    "The judges are programs. The label-noise bound takes their errors into account, that on facts "
-    "has no bound.",
-    "A drop from original to updated is no proof of memory: new facts can be harder to read. A "
-    "verdict of memory rests on other targets that lose less on the same texts; a weakness that "
-    "this target alone has, for rewordings or for new facts, looks the same.",
+    "The updated arm contains the samples for which news was found and that passed the checks; "
+    "it is not a random part of the benchmark. Compare arms on the samples they share.",
+    "A fact is what a headline or a one-sentence description states on its date. Nobody verified "
+    "whether it was true or stayed true.",
+    "The judges are programs. The label-noise bound accounts for their errors on labels; their "
+    "errors on facts have no bound.",
+    "A drop from original to updated is not proof of memory: new facts can be harder to read. A "
+    "verdict of memory relies on other targets losing less on the same texts; a weakness "
+    "specific to this target, for rewordings or for new facts, looks the same.",
 )
 
 
@@ -69,47 +69,47 @@ def _rules(of: Json) -> Iterator[str]:
     if of["offline_roles"]:
         who = ", ".join(of["offline_roles"]).replace("_", " ")
         yield (
-            f"Rules played these roles: {who}. They show the workings, and say nothing about what "
-            "a model would write or judge."
+            f"Rules played these roles: {who}. They demonstrate the process, not what a model "
+            "would write or judge."
         )
 
 
 def _part(of: Json) -> Iterator[str]:
     limit, pending = of["benchmark"]["limit"], of["counts"]["pending"]
     if limit is not None and not of["benchmark"]["subset"]:
-        yield f"Only the first {limit} samples were taken (--limit), which may be unlike the rest."
+        yield f"Only the first {limit} samples were used (--limit); they may differ from the rest."
     if pending:
-        yield f"{_count(pending)} were unfinished when this was written."
+        yield f"{_count(pending)} were unfinished when this report was written."
     if of["counts"]["failed"]:
-        yield f"{_count(of['counts']['failed'])} failed; `coreeval retry` takes them again."
+        yield f"{_count(of['counts']['failed'])} failed; retry them with `coreeval retry`."
 
 
 def _few(of: Json) -> Iterator[str]:
     accepted = of["counts"]["accepted"]
     if 0 < accepted < FEW:
         yield (
-            f"{_count(accepted)} were accepted, which are few: read the intervals, not the numbers "
-            "before them."
+            f"{_count(accepted)} were accepted, which is few: rely on the intervals, not on the "
+            "estimates."
         )
     shift = of["quality"]["balance_shift"]
     if shift is not None and shift > SHIFTED:
         graded = SCORING[of["arms"].get("kind", "labels")].grade is not None
         moved = "all scores" if graded else "accuracy, and less so macro-F1"
         yield (
-            f"The {'types of answers' if graded else 'labels'} of the updated arm are not balanced "
-            f"like those of the benchmark (shift {shift:.2f}), which moves {moved}."
+            f"The {'types of answers' if graded else 'labels'} of the updated arm are not "
+            f"distributed like those of the benchmark (shift {shift:.2f}), which affects {moved}."
         )
 
 
 def _noise(of: Json) -> Iterator[str]:
     if of["counts"]["accepted"] and of["quality"]["label_noise"]["bound"] is None:
-        yield "There is no bound on wrong labels: too few texts were judged blind by this run."
+        yield "There is no bound on wrong labels, because this run judged too few texts blind."
     by = {each["role"]: each for each in of["roles"]}
     writer, judge = by["composer"], by["label_judge"]
     if writer["model"] == judge["model"] and not judge["by_rules"]:
         yield (
-            f"The same model, {judge['model']}, wrote the texts and judged their labels: it may "
-            "pass its own mistakes. Name another as models.label_judge."
+            f"The same model, {judge['model']}, wrote the texts and judged their labels, so it "
+            "may overlook its own mistakes. Use another model as models.label_judge."
         )
 
 
@@ -118,17 +118,20 @@ def _dates(of: Json) -> Iterator[str]:
     crawled = used["precision"].get("crawl", 0)
     if crawled:
         yield (
-            f"For {crawled} of the {used['articles']} articles cited only the time is known at "
-            "which GDELT saw the page, which may be older."
+            f"For {crawled} of the {used['articles']} cited articles, only the time at which "
+            "GDELT saw the page is known; the page may be older."
         )
     for each in of["targets"]:
         if not each["embedded"] and not (each["cutoff"] or each["released"]):
-            yield f"Neither cutoff nor release of {each['target']} is known: it may know the news."
+            yield (
+                f"Neither the cutoff nor the release date of {each['target']} is known, so it "
+                "may know the news."
+            )
     for each in of["after_cutoff"]:
         if each["before"]:
             yield (
-                f"{_count(each['before'])} cited something from before the cutoff of "
-                f"{each['target']}, which it may know."
+                f"{_count(each['before'])} cited news from before the cutoff of {each['target']}, "
+                "which it may know."
             )
 
 
@@ -138,8 +141,9 @@ def _answers(of: Json) -> Iterator[str]:
         refused, asked = sum(each["refused"] for each in kinds), sum(sum(e.values()) for e in kinds)
         if refused:
             yield (
-                f"{target['target']} refused {refused} of {asked} questions about the arms, which "
-                "are in no score: who refuses what is hard scores better on the rest."
+                f"{target['target']} refused {refused} of {asked} questions about the arms. "
+                "Scores exclude them: a target that refuses hard questions scores better on the "
+                "rest."
             )
 
 
@@ -148,8 +152,8 @@ def _control(of: Json) -> Iterator[str]:
     for target in of["targets"] if of["decomposition"]["control"] else ():
         if not target["embedded"] and target["cutoff"] is None:
             yield (
-                f"No cutoff of {target['target']} was on record when the control window was "
-                "checked: it may not know that news, and then the control arm explains too much."
+                f"The cutoff of {target['target']} was unknown when the control window was "
+                "checked. If it does not know that news, the control arm explains too much."
             )
 
 
@@ -162,7 +166,7 @@ def _caveats(of: Json) -> Iterator[str]:
 
 def _money(of: Json) -> Iterator[str]:
     if of["cost"]["billed_usd"] is None:
-        yield "Some calls have no known price: what the run cost is not known."
+        yield "Some calls have no known price, so the cost of the run is unknown."
     if of["cost"]["unknown_usd"]:
         yield (
             f"Nobody knows whether {of['cost']['unknown_usd']:.2f} USD of requests that were cut "

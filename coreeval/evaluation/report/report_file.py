@@ -27,7 +27,7 @@ def read_report(files: RunFiles) -> dict[str, Any] | None:
     Raises:
         RunCorrupt: the report is damaged.
     """
-    return load_report(files.report_json, hint=f"write it anew: {command('evaluate', files.root)}")
+    return load_report(files.report_json, hint=f"write it again: {command('evaluate', files.root)}")
 
 
 def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
@@ -45,7 +45,9 @@ def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RunCorrupt(
-            f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
+            f"{path.name} is damaged, or is not the report of a run: {error}",
+            where=str(path),
+            hint=hint,
         ) from None
     return {
         **_NOT_ASKED,

@@ -142,17 +142,17 @@ def _is_measured(delta: Delta, given: set[Scenario], text_only: bool) -> bool:
 def _judge(rise: Score, less: Score, delta: Delta, arm: Arm) -> tuple[Verdict, str]:
     """Return the verdict and its reason."""
     if rise.n < TOO_FEW:
-        return "too_few", f"{rise.n} samples are shared by all arms, and {TOO_FEW} are needed"
+        return "too_few", f"{rise.n} samples are shared by all arms, but {TOO_FEW} are needed"
     name = "delta 1" if delta == "delta1" else "delta 2"
-    said = f"a leak of the originals adds {_say(rise)} points to them ({name})"
+    said = f"leaking the originals adds {_say(rise)} points to them ({name})"
     if not _is_above(rise):
-        return "no_rise", f"{said}, which may be nothing: nothing can be said of resistance"
+        return "no_rise", f"{said}, which may be zero, so resistance cannot be assessed"
     fewer = f"{said}, and {_say(less)} points less to the {arm} texts"
     if _is_above(less):
         return "resists", fewer
     if less.ci_high is not None and less.ci_high < 0:
         return "rises_more", fewer
-    return "not_told_apart", f"{fewer}, which may be none"
+    return "not_told_apart", f"{fewer}, which may be zero"
 
 
 def _is_above(found: Score) -> bool:
@@ -218,10 +218,10 @@ def _measure_worth(
 def _list_notes(table: PerformanceTable, results: Sequence[CellResult]) -> Iterator[str]:
     if "control" not in table.parts:
         yield (
-            "the run has no control arm: a smaller rise on the updated texts may be due to their "
-            "being rewritten, and not to their new facts"
+            "the run has no control arm: a smaller rise on the updated texts may be due to "
+            "rewriting rather than to new facts"
         )
     if HELD_OUT not in table.parts:
-        yield "there are no clean samples: what was learned is not told from what was remembered"
+        yield "there are no clean samples, so learning cannot be distinguished from memory"
     if len({result.cell.seed for result in results}) < 2:
-        yield "one seed: intervals leave out how much another training would differ"
+        yield "one seed: intervals ignore the variation between training runs"

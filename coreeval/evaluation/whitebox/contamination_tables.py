@@ -57,8 +57,8 @@ def _leaks_of_originals(found: Mapping[str, ContaminationFinding], *, text_only:
     return Table(
         _columns("model", "measured on"),
         rows,
-        f"What a leak of {what} adds, in points of macro-F1 "
-        f"(CoreEval paper, table {4 if text_only else 3}).",
+        f"Effect of leaking {what}, in points of macro-F1 (CoreEval paper, table "
+        f"{4 if text_only else 3}).",
     )
 
 
@@ -75,7 +75,7 @@ def _leaks_of_all(found: Mapping[str, ContaminationFinding]) -> Table:
         for rise in _select(each, text_only=False, percent=_full(each))
         if rise.leaked != LEAKED
     ]
-    title = "What a leak of another arm adds, in points of macro-F1."
+    title = "Effect of leaking another arm, in points of macro-F1."
     return Table(_columns("model", "leaked", "measured on"), rows, title)
 
 
@@ -119,8 +119,8 @@ def _worth(found: Mapping[str, ContaminationFinding]) -> Table:
         for name, each in found.items()
         for worth in each.worth
     ]
-    title = "What a leaked arm is worth to whoever leaks it and is measured on it."
-    note = "Beyond: what was remembered of its samples rather than learned of the task."
+    title = "Effect of leaking an arm on scores on the same arm."
+    note = "Beyond: the part due to remembering samples rather than learning the task."
     return Table(columns, rows, title, note)
 
 
@@ -142,7 +142,7 @@ def _zero(found: Mapping[str, ContaminationFinding]) -> Table:
         for name, one in found.items()
         for each in one.zero
     ]
-    return Table(columns, rows, "The model as it came, in per cent.")
+    return Table(columns, rows, "The original model, in percent.")
 
 
 def _columns(*heads: str) -> list[Column]:
@@ -198,7 +198,7 @@ def draw_contamination(path: Path, document: Json) -> Path:
                 panel.set_title(f"{shorten_name(name)}: {delta}", fontsize=8)
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-        figure.suptitle("What a leak of the originals adds, points of macro-F1", fontsize=10)
+        figure.suptitle("Effect of leaking the originals, points of macro-F1", fontsize=10)
     return path
 
 
@@ -218,5 +218,5 @@ def _draw_panel(panel: Any, finding: ContaminationFinding, delta: str) -> None: 
             x, y, yerr=[down, up], fmt="o-", color=COLOURS[place], markersize=3.5, linewidth=1,
             label=_name(part),
         )  # fmt: skip
-    panel.set_xlabel("share, per cent", fontsize=8)
+    panel.set_xlabel("share, percent", fontsize=8)
     panel.tick_params(labelsize=7)

@@ -113,7 +113,7 @@ def make_doses(series: Series, *, dates: int, seed: int) -> DoseData:
     known = sorted(series.values.items(), key=lambda one: one[0].start)
     if len(known) < FEWEST_DATES + 1:
         raise DatasetError(
-            f"the series has {len(known)} dates, and {FEWEST_DATES + 1} are needed",
+            f"the series has {len(known)} dates, but {FEWEST_DATES + 1} are needed",
             where=series.definition.id,
             hint="name a longer series",
         )

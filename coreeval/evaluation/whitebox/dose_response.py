@@ -238,4 +238,4 @@ def _draw_line(
     spread = [np.maximum(y - low, 0), np.maximum(high - y, 0)]
     panel.errorbar(x, y, yerr=spread, fmt="o-", color=COLOURS[colour], markersize=4, label=label)
     panel.set_xticks(x, [str(one.dose) for one in doses])
-    panel.set_xlabel("times that each value was read")
+    panel.set_xlabel("repetitions of each value")

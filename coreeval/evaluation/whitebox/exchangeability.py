@@ -120,9 +120,9 @@ def make_shards(
     ]
     if not shards:
         raise DatasetError(
-            f"no two different texts stand side by side within {settings.shard:,} characters",
+            f"no two different texts fit together within {settings.shard:,} characters",
             where="the benchmark's texts",
-            hint="an order needs several texts in the window of a model: name a benchmark of "
+            hint="an order needs several texts in a model's window: name a benchmark with "
             "shorter texts, or give --shard",
         )
     return shards
@@ -238,7 +238,7 @@ def compare_shards(values: Array) -> tuple[float | None, float | None]:
 
 def _judge(texts: int, values: Array, exact: float | None) -> tuple[ExchangeabilityVerdict, str]:
     if exact is None or texts < FEWEST_TEXTS:
-        return "too_few", f"{texts} texts in shards were scored, and {FEWEST_TEXTS} are needed"
+        return "too_few", f"{texts} texts in shards were scored, but {FEWEST_TEXTS} are needed"
     if np.ptp(values) == 0:
         return "too_few", "the model gives every order of every shard the same log-probability"
     shards, orders = values.shape

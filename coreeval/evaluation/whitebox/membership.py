@@ -47,8 +47,8 @@ FEWEST_CLUSTERS: Final = 10
 """Fewest clusters of samples from which a verdict is given (own choice): with two, originals scored
 surely above their twins in 39 of 150 clean studies."""
 CAVEAT: Final = (
-    "it holds if a text's first rewriting costs it no more probability than a second one; a model "
-    "older than the benchmark shows whether"
+    "this assumes that a text's first rewriting costs no more probability than a second one; a "
+    "model older than the benchmark can test this"
 )
 _PAIRS: Final[tuple[tuple[Arm, Arm], ...]] = (("original", "semantic"), ("control", "updated"))
 """The arms of which it is asked how well scores tell one from the other."""
@@ -123,7 +123,7 @@ def judge_membership(
     usable = {each.method: each for each in methods if _has_pair(other[each.method])}
     chosen = next((usable[name] for name in _VERDICT_METHODS if name in usable), None)
     if chosen is None:
-        reason = "no sample has scores of its original and of a twin"
+        reason = "no sample has scores for both its original and a twin"
         said = f"by the reference, {reason}" if methods else reason
         return Membership(verdict="too_few", reason=said, samples=0, method="min_k",
                           methods=tuple(methods), left_out=left_out)  # fmt: skip
@@ -217,11 +217,11 @@ def _judge(
     """Return the verdict and its reason."""
     wording = found.terms.get("wording", NO_SCORE)
     if wording.n < FEWEST:
-        return "too_few", f"{wording.n} samples have both texts scored, and {FEWEST} are needed"
+        return "too_few", f"{wording.n} samples have scores for both texts, but {FEWEST} are needed"
     both = [at for at, row in enumerate(table) if {"original", "semantic"} <= row.keys()]
     clusters = len({names[at] for at in both})
     if clusters < FEWEST_CLUSTERS:
-        said = f"the samples are of {clusters} clusters, and {FEWEST_CLUSTERS} are needed"
+        said = f"the samples are of {clusters} clusters, but {FEWEST_CLUSTERS} are needed"
         return "too_few", said
     if len({value for at in both for value in table[at].values()}) == 1:
         return "too_few", "the model gives every text the same score"
@@ -232,16 +232,16 @@ def _judge(
     rewriting = found.terms.get("beyond_rewriting", NO_SCORE)
     if min(news.n, rewriting.n) < FEWEST:
         return "no_control", (
-            f"{said}, which rewording alone may explain: {min(news.n, rewriting.n)} samples have a "
-            f"control text, and {FEWEST} are needed"
+            f"{said}, which rewording alone may explain: {min(news.n, rewriting.n)} samples have "
+            f"a control text, but {FEWEST} are needed"
         )
     shifts = {"other news": news, "one rewriting": rewriting}
     alike = [name for name, each in shifts.items() if not _is_above(each)]
     if alike:
         return "shifted", f"{said}, and {' and '.join(alike)} may shift scores as much"
     return "member", (
-        f"{said}: {_say(news)} more than other news shift scores, and {_say(rewriting)} more than "
-        "one rewriting"
+        f"{said}: {_say(news)} more than other news shifts scores, and {_say(rewriting)} more "
+        "than one rewriting"
     )
 
 
@@ -250,7 +250,7 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
     number = min(found.find_difference(term).n for term in DECISIVE)
     if number < FEWEST:
         return "too_few", (
-            f"{said}; but {number} samples can be compared with the reference, and {FEWEST} are "
+            f"{said}; but {number} samples can be compared with the reference, but {FEWEST} are "
             "needed"
         )
     more = _say_more(found)
@@ -262,8 +262,8 @@ def _judge_reference(found: ReferenceFinding, said: str) -> tuple[MembershipVerd
 def _say_more(found: ReferenceFinding) -> str:
     wording, rewriting = (_say(found.find_difference(term)) for term in DECISIVE)
     return (
-        f"the model has {wording} standard deviations more for originals over their twins, and "
-        f"{rewriting} more for that beyond one rewriting"
+        f"the model's excess is {wording} standard deviations for originals over their twins, and "
+        f"{rewriting} beyond one rewriting"
     )
 
 
@@ -294,14 +294,16 @@ def _list_notes(
 ) -> Iterable[str]:
     if "news_shift" not in found.terms:
         yield (
-            "the run has no control arm: whether a difference to the twins is memory, or due to "
-            "their being rewritten, cannot be told (run.control_window makes one)"
+            "the run has no control arm (run.control_window), so differences from the twins due "
+            "to memory and to rewriting cannot be distinguished"
         )
     if left_out:
         yield f"{left_out} of {asked} texts were not scored: too long, or without two tokens"
     if compared and compared.left_out:
         yield f"{compared.left_out} of {asked} texts were not scored by the reference"
     if compared and not compared.terms:
-        yield "no difference is compared with the reference: too few samples have scores by both"
+        yield (
+            "differences are not compared with the reference: too few samples have scores from both"
+        )
     if found.method != "min_k_plus":
-        yield "without weights there is no Min-K%++; the verdict rests on Min-K%"
+        yield "without weights, Min-K%++ is not available; the verdict uses Min-K%"

@@ -29,10 +29,10 @@ TERMS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
 }
 """What each term adds up: the weight of a text's score in each arm."""
 TERM_DEFINITIONS: Final[Mapping[TermName, str]] = {
-    "wording": "original - reworded: what the published words are worth",
+    "wording": "original - reworded: effect of the published wording",
     "facts": "original - updated",
-    "news_shift": "control - updated: what other news are worth, which nobody has read",
-    "rewriting": "reworded - control: what one rewriting is worth",
+    "news_shift": "control - updated: effect of other, unread news",
+    "rewriting": "reworded - control: effect of one rewriting",
     "beyond_news_shift": "wording - news_shift",
     "beyond_rewriting": "wording - rewriting",
 }

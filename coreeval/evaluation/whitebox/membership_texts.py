@@ -69,7 +69,8 @@ def choose_items(
         raise DatasetError(
             "no sample has an original and a reworded text",
             where="the run's arms",
-            hint="refresh samples with a rewriter; membership is read off the difference of both",
+            hint="refresh samples with a rewriter; membership is measured by the difference of "
+            "both",
         )
 
     def place(item: MembershipItem) -> tuple[bool, int, str]:

@@ -60,12 +60,12 @@ class ResultFile(Generic[Key, Result]):
             try:
                 result = self._result.model_validate_json(line)
                 if not self._fits(result):
-                    raise ValueError("it is a result of something else")
+                    raise ValueError("it is a result for something else")
             except ValueError:
                 raise RunCorrupt(
                     f"line {number} of the results of {self._what} is damaged",
                     where=str(self.path),
-                    hint="delete the line; its result is made again",
+                    hint="delete the line; its result will be recomputed",
                 ) from None
             found[self._key(result)] = result
         return found
@@ -81,9 +81,9 @@ class ResultFile(Generic[Key, Result]):
             found = None
         if found is None or _describe_header(found) != _describe_header(self._header):
             raise RunCorrupt(
-                f"line 1 is not that of the results of {self._what}",
+                f"line 1 is not the header of results of {self._what}",
                 where=str(self.path),
-                hint="delete the file; its results are made again",
+                hint="delete the file; its results will be recomputed",
             )
 
     def add(self, *results: Result) -> None:
@@ -114,7 +114,7 @@ class ResultFile(Generic[Key, Result]):
         """Yield whether this process, and no other, may work on a result or a step of that name."""
         lock = self._lock(name)
         lock.parent.mkdir(parents=True, exist_ok=True)
-        taken = RunLocked("another process works on it", where=str(lock), hint="wait for it")
+        taken = RunLocked("another process is using it", where=str(lock), hint="wait for it")
         held = hold_lock(lock, taken)
         try:
             held.__enter__()

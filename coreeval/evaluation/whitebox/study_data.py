@@ -124,7 +124,7 @@ def make_study(
     shared = next(iter(arms.values()))
     if len(shared) < FEWEST:
         raise DatasetError(
-            f"the arms {', '.join(arms)} share {len(shared)} samples, and {FEWEST} are needed",
+            f"the arms {', '.join(arms)} share {len(shared)} samples, but {FEWEST} are needed",
             where="--arm",
             hint="leave an arm out, or refresh more samples",
         )
@@ -149,7 +149,8 @@ def require_two_labels(names: Sequence[str]) -> None:
         raise DatasetError(
             f"all {len(names)} samples that the arms share have the label {next(iter(found))!r}",
             where="--arm",
-            hint="a model that always says it would score best; refresh samples of other labels",
+            hint="a model that always gives this label would score best; refresh samples with "
+            "other labels",
         )
 
 
@@ -182,7 +183,7 @@ def choose_training(data: StudyData, cell: Cell) -> list[TrainingItem]:
     if cell.scenario in WITH_TRAIN:
         if not data.train:
             raise UsageError(
-                "there is no train part to compare with",
+                "there is no train part for comparison",
                 where="dataset.train_split",
                 hint="name a split with other texts than the arms, or give --leak test",
             )

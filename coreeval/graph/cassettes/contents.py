@@ -177,8 +177,8 @@ def find_names_note(setup: Setup, workspace: Workspace, manifest: Manifest) -> s
     if now.rpartition(":")[2] == then.rpartition(":")[2]:
         return ""
     return (
-        "the news have changed since the run, and roles that are played by rules know their "
-        "names: repeat the cassette before you pass it on"
+        "the news has changed since the run, and roles played by rules depend on it: replay the "
+        "cassette before you share it"
     )
 
 

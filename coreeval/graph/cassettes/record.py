@@ -77,8 +77,8 @@ def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Ite
                 continue
             if before is not None:
                 raise CassetteError(
-                    f"the {role} gave two answers to one request",
-                    hint="its parameters were changed while the run went on: refresh again",
+                    f"the {role} gave two answers to the same request",
+                    hint="its parameters were changed during the run: refresh again",
                 )
             known[key] = said
             yield AnswerLine(role=role, answer=line if texts else hash_request(line))
@@ -86,11 +86,11 @@ def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Ite
             raise CassetteError(
                 f"{len(keys) - found} of {len(keys)} answers of the {role} are no longer in the "
                 "call store of the run's workspace",
-                hint="restore calls.db from a copy: coreeval calls gc may have cleared them",
+                hint="restore calls.db from a backup: coreeval calls gc may have deleted them",
             )
 
 
-REDACTED_REASON = "not told: the reason may quote the benchmark"
+REDACTED_REASON = "withheld, because the reason may quote the benchmark"
 """Placeholder for the reason of a bad row if texts are left out."""
 SAMPLE_BATCH = 500
 """Pieces of evidence read at a time."""
@@ -177,9 +177,9 @@ def _open_run_calls(manifest: Manifest) -> CallStore:
     path = open_workspace(manifest).calls
     if not has_store(path):
         raise CassetteError(
-            "the call store of the run's workspace is not there, and it has the answers",
+            "the call store of the run's workspace, which has the answers, is missing",
             where=str(path),
-            hint="put the workspace back where it was when the run was made",
+            hint="move the workspace back to where it was during the run",
         )
     return open_calls(path)
 
@@ -188,13 +188,13 @@ def _refuse_articles(original: SourceRun) -> None:
     """Raise an error if the run's prompts show articles, whose texts must not be passed on."""
     if original.setup.config.knowledge.text == "article":
         raise CassetteError(
-            "the run showed its roles passages of articles, which a cassette may not pass on",
+            "the run showed passages of articles to its roles, which a cassette may not share",
             where=str(original.files.root),
             hint="record a run with knowledge.text: description",
         )
     if original.setup.config.knowledge.documents == "private":
         raise CassetteError(
-            "the run's documents hold publishers' texts that stay private",
+            "the run's documents contain publishers' texts, which must stay private",
             where=str(original.files.root),
             hint="record a run with knowledge.documents: excerpts",
         )
@@ -205,7 +205,7 @@ def _refuse_unfinished(original: SourceRun) -> None:
     pending = any(store.pending() for store in original.stores.values())
     if pending or original.stores["refresh"].stage("assemble") is None:
         raise CassetteError(
-            "the run has not ended: only a whole dataset can be repeated",
+            "the run is unfinished: only a complete dataset can be replayed",
             where=str(files.root),
             hint=command("resume", files.root),
         )
@@ -227,7 +227,7 @@ def _refuse_changed(original: SourceRun) -> None:
         raise CassetteError(
             f"this has changed since the run: {', '.join(changed)}",
             where=str(original.files.root),
-            hint="put it back as it was, or record the run with the version that made it",
+            hint="restore it, or record the run with the version that made it",
         )
 
 

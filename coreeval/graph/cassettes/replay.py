@@ -147,7 +147,7 @@ def replay(
 def _refuse_taken(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CassetteError(
-            "a cassette is repeated in an empty or a new folder, and this one is taken",
+            "a cassette is replayed into a new or empty folder, but this one is not empty",
             where=str(folder),
             hint="choose another --out",
         )
@@ -166,7 +166,7 @@ def _prepare_run(
         )
     except (ConfigError, PromptError, TaskError) as error:
         raise CassetteError(
-            f"this CoreEval cannot begin with what is recorded: {error.message}",
+            f"this version of CoreEval cannot replay the recording: {error.message}",
             where=str(cassette.path),
             hint=install_hint(cassette.head.made_with.coreeval),
         ) from None
@@ -186,8 +186,8 @@ def _parse_moment(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise CassetteError(
-            f"the run's clock in the cassette is no time: {text[:40]!r}",
-            hint="fetch it again, and compare its digest with the one that was published",
+            f"the run's clock in the cassette is not a time: {text[:40]!r}",
+            hint="download it again, and compare its digest with the published one",
         ) from None
 
 
@@ -244,9 +244,9 @@ def _attribute(claim: DateClaim | None) -> DateClaim | None:
 def _refuse_interrupted(done: RunSummary) -> None:
     if done.manifest.status != "complete":
         raise Interrupted(
-            "stopped: a cassette is repeated from its beginning",
+            "stopped: a cassette is always replayed from the beginning",
             where=str(done.run_dir),
-            hint="repeat it with another --out; it costs nothing",
+            hint="replay it with another --out; this costs nothing",
         )
 
 
@@ -288,7 +288,7 @@ def _list_changes(cassette: Cassette, setup: Setup) -> Iterator[str]:
     for stated, used in zip(recorded.cutoffs or (), setup.target_dates, strict=True):
         latest, known = stated.latest, used.latest
         if latest and known and latest.counts_from != known.counts_from:
-            yield f"the dates of {stated.target}, which are later than the cassette states"
+            yield f"the dates of {stated.target}, which are later than those in the cassette"
 
 
 def _list_version_changes(

@@ -94,7 +94,7 @@ def _hash_request(cassette: Cassette, line: kinds.AnswerLine) -> dict[str, Any]:
         raise CassetteError(
             f"an answer of the {line.role} is malformed",
             where=str(cassette.path),
-            hint="fetch it again, and compare its digest with the one that was published",
+            hint="download it again, and compare its digest with the published one",
         ) from None
 
 
@@ -181,9 +181,9 @@ def _iter_unique_samples(cassette: Cassette) -> Iterator[kinds.SampleLine]:
         first = seen.setdefault(line.sample.id, number)
         if first != number:
             raise CassetteError(
-                f"the sample {line.sample.id!r} is there twice, first on line {first}",
+                f"the sample {line.sample.id!r} occurs twice, first on line {first}",
                 where=f"{cassette.path}, line {number}",
-                hint="fetch it again, and compare its digest with the one that was published",
+                hint="download it again, and compare its digest with the published one",
             )
         yield line
 
@@ -193,7 +193,7 @@ def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> No
     known = {(label.id, label.name) for label in task.labels}
     fields = {*adapt_task(task, sample.fields).fields}
     if (sample.label, sample.label_text) not in known or sample.fields.keys() != fields:
-        raise _invalid_cassette(cassette, f"{sample.id!r} is no sample of the task {task.name}")
+        raise _invalid_cassette(cassette, f"{sample.id!r} is not a sample of the task {task.name}")
 
 
 def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FinalResult) -> None:
@@ -212,7 +212,7 @@ def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.Fin
         )
     if result.sample_id != sample.id or any(text.keys() != fields for text in texts) or not whole:
         raise _invalid_cassette(
-            cassette, f"the stated result of {sample.id!r} is none of this sample"
+            cassette, f"the stated result of {sample.id!r} does not belong to this sample"
         )
 
 
@@ -238,14 +238,14 @@ def _restore_texts(
         raise UsageError(
             "the cassette has no texts of the benchmark: they may not be passed on",
             where=str(cassette.path),
-            hint="name your own copy of it: --dataset PATH",
+            hint="give your own copy: --dataset PATH",
         )
     if own is None or hash_texts(own) != line.texts_sha256:
         why = "has another text" if own else "is not there"
         raise DatasetError(
             f"the sample {line.sample.id} {why}",
             where=str(dataset),
-            hint="the benchmark must be the one that the run was made from, unchanged",
+            hint="the benchmark must be the unchanged one that the run used",
         )
     return line.sample.model_copy(update={"fields": own})
 
@@ -267,7 +267,7 @@ def restore_train(cassette: Cassette, setup: Setup, dataset: Path | None) -> lis
             f"the train split {setup.config.dataset.train_split!r} is not the one that the label "
             "judge learnt from",
             where=str(dataset or cassette.path),
-            hint="the benchmark must be the one that the run was made from, unchanged",
+            hint="the benchmark must be the unchanged one that the run used",
         )
     return found
 
@@ -343,7 +343,9 @@ class CassetteInputs:
         now = [query.text for query in looking.queries]
         then = [query.text for query in line.asked or () if query.text != BY_MEANING]
         if line.asked is not None and now != then:
-            raise NotRecorded(f"it asks for news of {now}, and asked for {then} when recorded")
+            raise NotRecorded(
+                f"it searches for news about {now}, but the recording searched for {then}"
+            )
         return line
 
     def _items(self, stage: str, line: OfferLine) -> dict[Evidence, Rung]:

@@ -20,8 +20,8 @@ from coreeval.tools.stores.places import has_store
 from coreeval.tools.workspace import Workspace
 
 ANSWER_LENGTH_NOTE = (
-    "how long answers are is not known: a model that reasons first writes a hundred times as much "
-    "as one that names a letter or a number; ask little ({key}) and estimate again"
+    "the length of answers is unknown: a reasoning model may write a hundred times as much as "
+    "one that names a letter or a number; ask a few questions ({key}) and estimate again"
 )
 
 

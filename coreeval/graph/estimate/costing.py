@@ -321,7 +321,7 @@ def rules_note(config: Config) -> Sequence[str]:
     return [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []
 
 
-REUSED_NOTE = "questions that were answered before cost nothing again; the estimate pays for them"
+REUSED_NOTE = "questions answered before cost nothing, but the estimate includes them"
 
 
 def estimate_line(

@@ -34,8 +34,8 @@ from coreeval.graph.target_questions import (
 )
 
 REWORDING_NOTE = (
-    "items of the train split are still to be reworded for PCR: neither that nor the questions "
-    "about them are in these figures; coreeval estimate CONFIG has them"
+    "items of the train split have yet to be reworded for PCR: these figures exclude this and "
+    "the questions about them; coreeval estimate CONFIG includes them"
 )
 RENDERED_QUESTIONS = 300
 """Most questions measured for length: the first unanswered ones."""

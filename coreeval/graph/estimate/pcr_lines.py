@@ -67,7 +67,7 @@ def _list_embedding_notes(plan: ItemPlan) -> Iterator[str]:
         yield from list_embedding_notes(plan.config, " and ".join(sent))
 
 
-_PARAPHRASE_NOTE = "items whose paraphrase fails are not asked about; the estimate pays for all"
+_PARAPHRASE_NOTE = "items whose paraphrase fails are skipped, but the estimate includes them"
 
 
 def _item_lines(

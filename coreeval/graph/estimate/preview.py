@@ -89,8 +89,8 @@ def extrapolate(
 
 
 NO_CONTROL = (
-    "what the control arm cost in the preview is not in these figures; an estimate without a "
-    "preview has it"
+    "these figures exclude the control arm's cost in the preview; an estimate without a preview "
+    "includes it"
 )
 
 
@@ -162,7 +162,7 @@ def preview(
 def _refuse_stopped(done: RunSummary) -> None:
     if done.manifest.status != "complete":
         raise Interrupted(
-            "the preview was stopped; what was answered is kept",
+            "the preview was stopped; answers are kept",
             where=str(done.run_dir),
             hint=f"{command('resume', done.run_dir)}, then estimate again",
         )

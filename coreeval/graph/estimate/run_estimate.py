@@ -41,8 +41,8 @@ from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.gdelt.nearest import MOST_EMBEDDED
 
 REASONING_NOTE = (
-    "a model that thinks before it answers pays its thoughts as answers; how long they are is "
-    "known once it has been asked: --preview N"
+    "a reasoning model bills its reasoning as answer tokens; its length is known only after "
+    "asking: --preview N"
 )
 
 

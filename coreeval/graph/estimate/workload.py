@@ -114,9 +114,9 @@ def _iter_samples(setup: Setup) -> Iterator[Sample]:
 def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
     if limit is None:
         raise DatasetError(
-            "an estimate downloads nothing, so the samples of a hub's dataset are not counted",
+            "an estimate downloads nothing, so samples of a hub dataset are not counted",
             where=setup.config.dataset.path,
-            hint="say how many there are: --limit N",
+            hint="give their number: --limit N",
         )
     train = max_train_items(setup.config, limit)
     return SampleCount(samples=limit, train=train, by_target={}, drawn=())

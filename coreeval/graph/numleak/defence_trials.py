@@ -30,7 +30,7 @@ UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 JUDGE_STAGE = "judge"
 JUDGE_DRAWS = 2
 """Most calls to a judge per score: one more if the first gave no valid score."""
-SILENCE_SCORE = UtilityScore(judge="", score=0, reason="it said nothing")
+SILENCE_SCORE = UtilityScore(judge="", score=0, reason="it gave no answer")
 
 
 @dataclass(frozen=True, kw_only=True)

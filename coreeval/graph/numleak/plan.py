@@ -100,9 +100,9 @@ def _refuse_twice(ids: list[str]) -> None:
     twice = sorted({one for one in ids if ids.count(one) > 1})
     if twice:
         raise ConfigError(
-            f"the series {twice[0]!r} is there twice",
+            f"the series {twice[0]!r} occurs twice",
             where="detect.numleak.series",
-            hint="what is answered is kept by the id of a series: give one of them another",
+            hint="answers are stored by series id: rename one of them",
         )
 
 
@@ -110,7 +110,7 @@ def _refuse_strange(files: Iterable[str], asked: list[str]) -> None:
     strange = [name for name in files if name not in asked]
     if strange:
         raise ConfigError(
-            f"a file is given for {strange[0]!r}, which is not asked about",
+            f"a file was given for {strange[0]!r}, which is not among the series",
             where="detect.numleak.files",
             hint=f"asked about: {', '.join(dict.fromkeys(asked))}",
         )
@@ -189,7 +189,7 @@ class NumleakPlan:
     def notes(self) -> Iterator[str]:
         """Yield one note per question or setting that was left out or could not be applied."""
         for name in self.passed_over:
-            yield f"{name} labels texts and has no words for numbers: it is not asked"
+            yield f"{name} only labels texts and cannot answer with numbers, so it is not asked"
         yield from iter_notes(self.universe, self.audits)
 
 
@@ -347,7 +347,7 @@ def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
         found.append(target)
     if not found:
         raise ConfigError(
-            "no target has words for numbers: embedded classifiers label texts",
+            "no target can answer with numbers: embedded classifiers only label texts",
             where="models.targets",
             hint="name a model, or a persona such as offline:memorizing",
         )

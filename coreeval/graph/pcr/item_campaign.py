@@ -136,7 +136,7 @@ def resolve_settings(config: ItemConfig, settings: PcrSettings) -> PcrSettings:
         raise ConfigError(
             f"both splits are {train!r}",
             where="detect.pcr",
-            hint="name two: train_split, test_split",
+            hint="set two different ones: train_split, test_split",
         )
     alpha = said.alpha if said.alpha is not None else usual.alpha if usual else settings.form.alpha
     usual_threshold = usual.threshold if usual else THRESHOLD
@@ -170,13 +170,13 @@ def _choose_modification(config: ItemConfig) -> str:
     name = said.modification or (usual.modification if usual else None)
     if name is None:
         raise ConfigError(
-            "nothing says how items are modified",
+            "the modification of items is not set",
             where="detect.pcr",
             hint="modification: option_shuffle, year_shift or paraphrase; or modified: FOLDER",
         )
     if name == PARAPHRASE and config.models.rewriter is None:
         raise ConfigError(
-            "a paraphrase needs a model that writes it",
+            "paraphrases need a model to write them",
             where="models.rewriter",
             hint='rewriter: "provider:name"; or take another detect.pcr.modification',
         )
@@ -189,7 +189,7 @@ def _draw_items(config: ItemConfig, split: str) -> ItemSample:
         raise DatasetError(
             "there is no such folder",
             where=config.dataset.path,
-            hint="dataset.path is the folder that has a file for each split",
+            hint="dataset.path must be the folder with one file per split",
         )
     if split not in (known := list_item_splits(benchmark, folder)) and known:
         raise DatasetError(
@@ -211,7 +211,7 @@ def _modify_items(config: ItemConfig, modification: str, drawn: ItemSample) -> T
         raise DatasetError(
             f"not one of {len(drawn.items)} items of {drawn.split!r} has a modified text there",
             where=said.modified,
-            hint="modified items have their item's id, or its place in the file",
+            hint="modified items must have their item's id or position in the file",
         )
     return twins
 

@@ -151,7 +151,7 @@ def align_with_run(lab: PromptLab, run: Path) -> tuple[PromptLab, Path]:
     manifest = read_manifest(RunFiles(run.resolve()).manifest)
     if manifest.task != lab.setup.task.name:
         raise UsageError(
-            f"the run is of the task {manifest.task}, the config of {lab.setup.task.name}",
+            f"the run uses the task {manifest.task}, but the config uses {lab.setup.task.name}",
             where=str(run),
         )
     setup = replace(lab.setup, window=manifest.window)
@@ -210,7 +210,7 @@ async def _collect_inputs(
 def _no_inputs_error(missed: Sequence[SkippedSample], *, asked_for: bool) -> UsageError:
     first = f": {missed[0].sample_id}: {missed[0].reason}" if missed else ""
     return UsageError(
-        f"the role is asked on none of {len(missed)} samples{first}",
+        f"the role is not asked for any of {len(missed)} samples{first}",
         hint="leave --sample out, or take the inputs from a run with --run"
         if asked_for
         else "name samples with --sample, or take the inputs from a run with --run",

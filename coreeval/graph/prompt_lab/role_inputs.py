@@ -199,7 +199,7 @@ async def render_request(situation: RoleInput, prompts: PromptSet) -> RoleReques
     except _RequestCaught as asked:
         return asked.shown
     raise UsageError(
-        f"the {situation.role} asks no model here: there is nothing to ask about",
+        f"the {situation.role} calls no model here, so there is nothing to test",
         where=situation.sample.id,
     )
 
@@ -296,7 +296,7 @@ class RecordedInputs:
         except KeyError as error:
             raise RunStateError(
                 f"the record of {step.sample_id} lacks {error} before the step {step.node}",
-                hint="it was written by another version; refresh again, or leave --run out",
+                hint="it was written by another version; refresh again, or omit --run",
             ) from None
         return None
 
@@ -375,7 +375,9 @@ class DryRun:
                 given=reached.given,
                 player=llm_roles(self._setup.config.run, task)[self._role],
             )
-        why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
+        why = (
+            f"with rules, the sample ends earlier as {ended['outcome']}: {ended.get('reason', '')}"
+        )
         return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))
 
     def _open_job(self, config: Path, workspace: Workspace) -> RunContext:

@@ -263,7 +263,7 @@ def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
             return ModelConfig.model_validate(raw)
     except (YamlError, ValidationError) as error:
         raise UsageError(
-            f"this is no model: {hide_credentials(_shorten_error(error))}",
+            f"this is not a model: {hide_credentials(_shorten_error(error))}",
             where=f"--model {hide_credentials(text)}",
             hint='for example \'{model: "openai:qwen3", base_url: "http://127.0.0.1:8000/v1"}\'',
         ) from None
@@ -277,7 +277,9 @@ def check_judges(lab: PromptLab, role: RoleName) -> None:
         UsageError: the role on trial is not the composer, or a judge is played by rules.
     """
     if role != "composer":
-        raise UsageError(f"--judge is for the composer: the {role} writes nothing to be judged")
+        raise UsageError(
+            f"--judge applies only to the composer: the {role} writes nothing to judge"
+        )
     for judge in ("fact_judge", "label_judge"):
         _check_model(lab, lab.setup.config.models.for_role(judge), judge)
 
@@ -286,7 +288,7 @@ def _check_model(lab: PromptLab, model: ModelConfig, role: RoleName, *, how: str
     """Check that a model can be asked, as far as this is possible without cost."""
     if model.is_rule_based:
         raise UsageError(
-            f"the {role} is played by rules here ({model.model}), and rules have no prompt",
+            f"the {role} is played by rules here ({model.model}), which have no prompt",
             where=f"models.{role}",
             hint=f"name a model for it in the config{how}",
         )

@@ -89,7 +89,7 @@ class RecordedManifest(Manifest):
         }
         for what, is_there in stated.items():
             if is_there:
-                raise ValueError(f"it states {what}, which no recording does")
+                raise ValueError(f"it states {what}, which a recording never contains")
         return self
 
 

@@ -112,9 +112,9 @@ def _head_line(path: Path, packed: BinaryIO) -> bytes:
     try:
         line = packed.readline(MOST_HEAD_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise _not_a_cassette(path, "it is not packed with gzip, or damaged") from None
+        raise _not_a_cassette(path, "it is not a gzip file, or is damaged") from None
     if not line.endswith(b"\n") or len(line) > MOST_HEAD_BYTES:
-        raise _not_a_cassette(path, "it has no head")
+        raise _not_a_cassette(path, "it has no header")
     return line
 
 
@@ -122,11 +122,11 @@ def _head(path: Path, line: bytes) -> CassetteHead:
     try:
         said = _parse_json(line)
     except _HalfCharacter as error:
-        raise _altered(path, f"its head is malformed: {error}") from None
+        raise _altered(path, f"its header is malformed: {error}") from None
     except (ValueError, RecursionError):
-        raise _not_a_cassette(path, "its head is no JSON") from None
+        raise _not_a_cassette(path, "its header is not JSON") from None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise _not_a_cassette(path, "its first line is no head of one")
+        raise _not_a_cassette(path, "its first line is not a cassette header")
     if said.get("version") != VERSION:
         made = said.get("made_with")
         version = str(made.get("coreeval")) if isinstance(made, dict) else ""
@@ -141,7 +141,7 @@ def _head(path: Path, line: bytes) -> CassetteHead:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise _altered(path, f"its head is malformed: {place}: {first['msg']}") from None
+        raise _altered(path, f"its header is malformed: {place}: {first['msg']}") from None
 
 
 class _HalfCharacter(ValueError):
@@ -152,21 +152,21 @@ def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by wh
     """Parse the JSON of a line.
 
     Raises:
-        _HalfCharacter: a string holds half a character (a lone surrogate).
+        _HalfCharacter: a string contains an incomplete character (a lone surrogate).
         ValueError: the line is not valid JSON.
     """
     said = json.loads(line)
     try:
         json.dumps(said, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _HalfCharacter("a text holds half a character") from None
+        raise _HalfCharacter("a text contains an incomplete character") from None
     return said
 
 
 def install_hint(version: str) -> str:
     """Return how to install the version that made a cassette, as the cassette states it."""
     known = version if re.fullmatch(r"[\w.+-]{1,40}", version) else "VERSION"
-    return f"repeat it with the version that made it: pip install coreeval=={known}"
+    return f"replay it with the version that made it: pip install coreeval=={known}"
 
 
 def _refuse_bomb(path: Path, head: CassetteHead) -> None:
@@ -181,13 +181,13 @@ def _check_body(path: Path, packed: BinaryIO, head: CassetteHead) -> None:
     while line := packed.readline(MOST_LINE_BYTES + 1):
         size += len(line)
         if len(line) > MOST_LINE_BYTES or size > head.bytes:
-            raise _altered(path, "there is more in it than its head says")
+            raise _altered(path, "it contains more than its header says")
         digest.update(line)
         counts[_kind_of(line)] += 1
     if size != head.bytes or digest.hexdigest() != head.sha256:
-        raise _altered(path, "its digest is another one than its head says")
+        raise _altered(path, "its digest does not match its header")
     if dict(counts) != {kind: count for kind, count in head.lines.items() if count}:
-        raise _altered(path, "it has other lines than its head says")
+        raise _altered(path, "its lines do not match its header")
 
 
 def _kind_of(line: bytes) -> str:
@@ -200,7 +200,7 @@ def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
         while line := packed.readline(MOST_LINE_BYTES + 1):
             yield line
     except (OSError, EOFError, zlib.error):
-        raise _altered(path, "it has changed while it was read") from None
+        raise _altered(path, "it changed while being read") from None
 
 
 def _parse_line(path: Path, number: int, line: bytes) -> CassetteLine:
@@ -217,21 +217,21 @@ def _parse_line(path: Path, number: int, line: bytes) -> CassetteLine:
 
 def _not_a_cassette(path: Path, why: str) -> CassetteError:
     return CassetteError(
-        f"this is no cassette: {why}",
+        f"this is not a cassette: {why}",
         where=str(path),
         hint="give the file that `coreeval cassette export` wrote",
     )
 
 
 def _unreadable(path: Path, error: OSError) -> CassetteError:
-    return CassetteError(f"the cassette cannot be read: {error.strerror}", where=str(path))
+    return CassetteError(f"cannot read the cassette: {error.strerror}", where=str(path))
 
 
 def _altered(path: Path, why: str) -> CassetteError:
     return CassetteError(
-        f"the cassette is not as it was made: {why}",
+        f"the cassette has changed since it was made: {why}",
         where=str(path),
-        hint="fetch it again, and compare its digest with the one that was published",
+        hint="download it again, and compare its digest with the published one",
     )
 
 
@@ -274,7 +274,7 @@ class FileComparison:
     sha256: str
     """The recorded sha256; empty if the file was not there."""
     found: str
-    """The sha256 now; empty if the file is not there."""
+    """The sha256 now; empty if the file is missing."""
     rows: int
     difference: RowDifference | None
     """The first difference; None also if the bytes differ and the rows do not."""
@@ -349,7 +349,7 @@ def _first_difference(
 ) -> RowDifference | None:
     if recorded.columns != there.columns:
         other = tuple(sorted({*recorded.columns} ^ {*there.columns}))
-        return RowDifference(row=0, id="", columns=other, why="the columns are others")
+        return RowDifference(row=0, id="", columns=other, why="the columns differ")
     before = (line for line in cassette.lines(RowLine) if line.file == recorded.name)
     pairs = zip_longest(before, hash_rows(dataset, there))
     for number, (old, new) in enumerate(pairs, start=1):

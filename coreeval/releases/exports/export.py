@@ -28,7 +28,7 @@ def write_hf(material: Material, out: Path) -> dict[str, int]:
     tables = sorted(material.folder.glob(f"*/{shard}"))
     card = material.folder / CARD_FILE
     if not tables or not card.exists():
-        raise RunStateError("the dataset's files are gone", where=str(material.folder))
+        raise RunStateError("the dataset's files are missing", where=str(material.folder))
     files = tables if material.kind == "run" else _release_files(material.folder)
     for file in (*files, card):
         _refuse_special_file(material.folder, file)
@@ -44,9 +44,9 @@ def write_hf(material: Material, out: Path) -> dict[str, int]:
 def _refuse_special_file(folder: Path, file: Path) -> None:
     if kind := special_kind_on_way(folder, file.relative_to(folder).as_posix()):
         raise RunStateError(
-            f"a file of the dataset is {kind}, which is not read",
+            f"a file of the dataset is {kind}, which is not supported",
             where=str(file),
-            hint="put the file itself there",
+            hint="replace it by the file itself",
         )
 
 
@@ -93,7 +93,7 @@ def export(source: Path, *, to: str, out: Path) -> ExportResult:
         RunError: it cannot be written.
     """
     if to not in FORMATS:
-        raise UsageError(f"there is no format {to!r}", hint=f"known: {', '.join(FORMATS)}")
+        raise UsageError(f"{to!r} is not a format", hint=f"known: {', '.join(FORMATS)}")
     material = open_material(source)
     with create_export_folder(out) as draft:
         rows = FORMATS[to](material, draft)

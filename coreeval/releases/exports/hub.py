@@ -64,10 +64,10 @@ class _HubLimits:
         if request.method != "GET":
             self._reading_ends = math.inf  # from here on our files say how much there is to ask
         if next(self._requests) > _MOST_REQUESTS:
-            told = f"it was asked {_MOST_REQUESTS:,} times and has not come to an end"
+            told = f"its listing did not end after {_MOST_REQUESTS:,} requests"
             raise HubEndless(told, request=request)
         if time.monotonic() > self._reading_ends:
-            told = f"it has not told what it has in {_LONGEST_READING_S:g} s"
+            told = f"it did not list its files within {_LONGEST_READING_S:g} s"
             raise HubEndless(told, request=request)
 
     def check_pause(self, response: httpx2.Response) -> None:
@@ -81,7 +81,7 @@ class _HubLimits:
             pause = parse_retry_after(response.headers.get("retry-after")) or 0
         self._paused_s += min(pause, 2 * _LONGEST_PAUSES_S)  # a float ends where an int does not
         if self._paused_s > _LONGEST_PAUSES_S:
-            told = f"it asks for pauses of more than {_LONGEST_PAUSES_S:g} s"
+            told = f"it requests pauses longer than {_LONGEST_PAUSES_S:g} s"
             raise HubEndless(told, request=response.request)
 
 
@@ -150,7 +150,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
     """
     named = _REPOSITORY.fullmatch(to)
     if not named:
-        raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
+        raise UsageError(f"{to!r} does not name a repository", hint="--to OWNER/NAME")
     made = require_whole(release)
     disable_progress_bars()
     api = HfApi(endpoint=os.environ.get(HUB_VARIABLE))
@@ -178,7 +178,7 @@ class _Push:
         lacking = self._missing_files(there)
         if tagged and lacking:
             raise ReleaseError(
-                f"the hub has another {self._version}: {lacking[0]} differs",
+                f"the hub has a different {self._version}: {lacking[0]} differs",
                 where=self._repository,
                 hint="a version never changes: release this under a new one",
             )
@@ -298,17 +298,17 @@ def _convert_error(error: Exception, repository: str) -> CoreEvalError:
     status = answer.response.status_code if isinstance(answer, HfHubHTTPError) else None
     if status == 401 or isinstance(error, LocalTokenNotFoundError):
         return CredentialError(
-            "the hub wants a token that may write there, and refuses the one it got or got none",
+            "the hub requires a token with write access, and got none or an invalid one",
             where=repository,
-            hint="export HF_TOKEN or put it into .env; make one at /settings/tokens of the hub",
+            hint="export HF_TOKEN or put it in .env; create a token at /settings/tokens of the hub",
         )
     reason = " ".join(_first_line(each) for each in (error, cause) if each)
     if status == 412:
-        reason = "somebody changed the repository meanwhile"
+        reason = "someone changed the repository in the meantime"
     return RunError(
-        f"the hub did not take the release: {reason}",
+        f"the hub rejected the release: {reason}",
         where=repository,
-        hint="give the same command again: changes are one commit, and no file is sent twice",
+        hint="run the same command again: changes are one commit, and no file is sent twice",
     )
 
 

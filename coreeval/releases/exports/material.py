@@ -101,9 +101,9 @@ class Material:
             return adapt_task(self.task, fields)
         if self.kind == "release" and self.config.task not in BUILT_IN:
             raise ReleaseError(
-                "a release with several targets does not hold the task file with their names",
+                "a release with several targets does not contain the task file with their names",
                 where=str(self.path),
-                hint="export the run that it was made from",
+                hint="export the run it was made from",
             )
         return load_task(self.config.task, find_target(sample_id), self.config.dataset.language)
 
@@ -124,7 +124,7 @@ def open_material(path: Path) -> Material:
     raise ReleaseError(
         f"this is neither a run nor a release: it has no manifest.json and no {MANIFEST}",
         where=str(path),
-        hint="give the directory that `coreeval refresh` or `coreeval release` printed",
+        hint="give the directory printed by `coreeval refresh` or `coreeval release",
     )
 
 
@@ -148,7 +148,7 @@ def _open_run(files: RunFiles) -> Material:
     manifest = read_manifest(files.manifest)
     if manifest.status != "complete":
         raise RunStateError(
-            f"the run has not come to its end ({manifest.status}): its arms are not complete",
+            f"the run is unfinished ({manifest.status}): its arms are not complete",
             where=str(files.root),
             hint=f"first: {command('resume', files.root)}",
         )

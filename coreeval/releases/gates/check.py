@@ -37,7 +37,7 @@ Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
 V = TypeVar("V", GateValue, VerdictValue)
 _NO_INTERVAL = MissingValue(
-    "one sample gives no interval", "leave `by` out, or measure more samples"
+    "one sample is not enough for an interval", "leave `by` out, or measure more samples"
 )
 _EXACT = 1e-9
 """Values this near to a limit meet it: sums of floats differ in the last bits."""
@@ -84,7 +84,7 @@ def check_gates(subject: GateSubject, gates: Gates) -> tuple[GateFinding, ...]:
 def _check_gate(subject: GateSubject, name: str, gate: Gate) -> GateFinding:
     if isinstance(gate, Limit):
         return _check_numbers(subject, name, gate)
-    assert isinstance(gate, ForbiddenVerdicts), "these are all kinds of gates"
+    assert isinstance(gate, ForbiddenVerdicts), "these are all the gates"
     said, absent = _split_values(read_verdicts(subject, name))
     limit = "not " + " or ".join(gate.forbid)
     bad = [each for each in said if each.verdict in gate.forbid]
@@ -238,7 +238,7 @@ def require_gates(release: Release, gates: Gates) -> None:
     """
     manifest = release.manifest
     where = f"{manifest.name} {manifest.version}, of {manifest.run}"
-    hint = "no release was made; coreeval docs gates says what each gate looks at"
+    hint = "no release was made; coreeval docs gates explains each gate"
     _require(manifest, gates, where, hint)
 
 
@@ -252,8 +252,8 @@ def require_gates_of_release(path: Path, gates: Gates) -> None:
     """
     _refuse_altered(path, chain=False)
     hint = (
-        "remove it to have it made anew, which these gates refuse as long as it is beyond them, or "
-        "change them (coreeval docs gates)"
+        "remove it to make it again (the gates will refuse it until it meets them), or change "
+        "the gates (coreeval docs gates)"
     )
     _require(read_release(path).manifest, gates, str(path), hint)
 
@@ -273,9 +273,10 @@ def _refuse_altered(path: Path, chain: bool) -> None:
     first, more = found.problems[0], len(found.problems) - 1
     others = f", and {more} more" if more else ""
     raise RunError(
-        f"the release is not what was made: {first.kind} {first.file}: {first.message}{others}",
+        f"the release has changed since it was made: {first.kind} {first.file}: "
+        f"{first.message}{others}",
         where=str(path),
-        hint=f"see all of it: {command('verify', path)}; no gate was looked at",
+        hint=f"see all of it: {command('verify', path)}; no gate was checked",
     )
 
 
@@ -283,13 +284,13 @@ def _read_findings(report: Path, release: ReleaseManifest) -> Findings:
     said = load_report(report, hint="give the report.json of the release's run")
     if said is None:
         raise RunStateError(
-            "there is no such report", where=str(report), hint="give RUN/report.json of its run"
+            "report not found", where=str(report), hint="give RUN/report.json of its run"
         )
     if (said.get("run"), said.get("now")) != (release.run, release.now):
         raise RunStateError(
-            f"the report is of the run {said.get('run')}, the release of {release.run}",
+            f"the report is from run {said.get('run')}, but the release from run {release.run}",
             where=str(report),
-            hint="give the report of the run that was released",
+            hint="give the report of the released run",
         )
     return read_findings(said, where=report)
 

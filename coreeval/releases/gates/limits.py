@@ -51,12 +51,14 @@ class Limit(Gate):
     def _says_something(self) -> Self:
         given = [each for each in (self.min, self.max) if each is not None]
         if not given:
-            raise ValueError("it says neither min nor max")
+            raise ValueError("it has neither min nor max")
         for each in given:
             if not self.lowest <= each <= self.highest:
                 raise ValueError(f"{each:g} cannot be: {self._range()}")
         if len(given) == 2 and given[0] > given[1]:
-            raise ValueError(f"min {given[0]:g} is more than max {given[1]:g}: nothing is between")
+            raise ValueError(
+                f"min {given[0]:g} is more than max {given[1]:g}: no value satisfies both"
+            )
         return self
 
     def _range(self) -> str:
@@ -135,7 +137,7 @@ class ForbiddenVerdicts(Gate):
         for verdict in forbid:
             if verdict not in cls.known:
                 known = ", ".join(map(repr, sorted(cls.known)))
-                raise ValueError(f"{verdict!r} is none of its verdicts: {known}")
+                raise ValueError(f"{verdict!r} is not one of its verdicts: {known}")
         return forbid
 
 
@@ -179,12 +181,12 @@ class NumberGates(Value):
     @classmethod
     def _names_gates(cls, value: object) -> object:
         if not value:
-            raise ValueError("there is no gate in it")
+            raise ValueError("it contains no gates")
         if not isinstance(value, dict):
-            raise ValueError("it is a mapping of gates to limits")
+            raise ValueError("it must be a mapping of gates to limits")
         for name, said in value.items():
             if said is None:
-                raise ValueError(f"{name} says nothing; leave it out, or give it a limit")
+                raise ValueError(f"{name} is empty; remove it, or give it a limit")
         return value
 
 

@@ -79,7 +79,7 @@ def _embedded_targets(target: str) -> bool:
     return target.startswith("offline:")
 
 
-JUDGE_HINT = "it is measured when a model or the rules judge labels: see models.label_judge"
+JUDGE_HINT = "it is measured only if a model or the rules judge labels: see models.label_judge"
 RELEASE_HINT = "release the run again with this version of CoreEval"
 EVALUATE_HINT = "ask targets: coreeval evaluate RUN; then release it again, or give --report FILE"
 
@@ -191,13 +191,13 @@ def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
         if each.after + each.before
     ]
     hint = (
-        "give models.targets a cutoff, or knowledge.cutoffs a table, and refresh anew: "
+        "set a cutoff in models.targets or a table in knowledge.cutoffs, and refresh again: "
         "coreeval docs cutoffs"
     )
     if not known:
-        return MissingValue("no target has a cutoff that is known", hint)
+        return MissingValue("no target has a known cutoff", hint)
     missing = _missing_targets(known, subject.expected.models)
-    return [*known, *_missing_values(missing, "no cutoff is known of", hint)]
+    return [*known, *_missing_values(missing, "no cutoff is known for", hint)]
 
 
 def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
@@ -205,7 +205,9 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
     manifest = subject.manifest
     if manifest.still_stale is None:
         hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
-        return MissingValue("the run followed no release, so nothing was to be renewed", hint)
+        return MissingValue(
+            "the run is not based on a release, so there was nothing to renew", hint
+        )
     accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
     if accepted < 1:
         return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
@@ -215,8 +217,8 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
 def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
     usd = _usd(subject.manifest)
     if usd is None:
-        hint = "price it: `price` beside the model, or run.prices (coreeval docs cost)"
-        return MissingValue("a model that was paid has no known price", hint)
+        hint = "set its price: `price` of the model, or run.prices (coreeval docs cost)"
+        return MissingValue("a paid model has no known price", hint)
     return [_exact_value(usd)]
 
 
@@ -227,7 +229,7 @@ def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
     if isinstance(cost, MissingValue):
         return cost
     if made < 1:
-        return MissingValue("the run accepted no sample of its own", "see why: coreeval status RUN")
+        return MissingValue("the run accepted no new samples", "see why: coreeval status RUN")
     return [_exact_value((cost[0].score.estimate or 0.0) / made)]
 
 
@@ -248,7 +250,7 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
             for each in _targets(subject)
             if each.original.estimate is not None and each.updated.estimate is not None
         ]
-        why = f"an order needs {FEWEST} targets with scores on both arms; there are {len(scored)}"
+        why = f"a ranking needs {FEWEST} targets with scores on both arms; there are {len(scored)}"
         return MissingValue(why, EVALUATE_HINT)
     score = found.kendall if limit.method == "kendall" else found.spearman
     if score.estimate is None:
@@ -259,7 +261,7 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
 
 
 COMPARE_HINT = (
-    "write the report anew (of a run with targets: coreeval evaluate RUN), then release it again"
+    "write the report again (for a run with targets: coreeval evaluate RUN), then release again"
 )
 _NOT_COMPARED = MissingValue(
     "the report does not say whether the arms are comparable", COMPARE_HINT

@@ -71,7 +71,7 @@ class DecisionLog:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         busy = RunLocked(
-            "another process records decisions", where=str(self.path), hint="try again"
+            "another process is recording decisions", where=str(self.path), hint="try again"
         )
         lines = [json.dumps(decision.model_dump()) for decision in decisions]
         with hold_lock(self.path.with_suffix(".lock"), busy):
@@ -83,9 +83,9 @@ class DecisionLog:
             return Decision.model_validate_json(line)
         except ValidationError:
             raise RunCorrupt(
-                f"line {number} is no decision of a person",
+                f"line {number} is not a valid decision",
                 where=str(self.path),
-                hint="restore the file from a copy, or take this line out and decide again",
+                hint="restore the file from a backup, or delete this line and decide again",
             ) from None
 
 

@@ -29,7 +29,7 @@ MANY_ATTEMPTS = 3
 """Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
 first or second attempt, pilot §8)."""
 _BATCH = 500
-_BY_NAME = {"plan": "", "original": "", "news": ", by GDELT's list", "mention": ""}
+_BY_NAME = {"plan": "", "original": "", "news": ", according to GDELT", "mention": ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ def _person_reasons(case: _Case, names: list[PersonMention]) -> Iterator[Listing
             yield ListingReason(reason="negative", detail=f"{person.name} comes off badly")
     subjects = (person.name for person in case.noted.persons if person.role == "subject")
     if absent := find_unnamed(subjects, names):
-        told = f"it is about {', '.join(absent)} without the name"
+        told = f"it is about {', '.join(absent)} without naming them"
         yield ListingReason(reason="unnamed", detail=told)
     if names:
         told = ", ".join(f"{each.name}{_describe_source(each)}" for each in names)
@@ -192,11 +192,11 @@ def _screen_reasons(case: _Case) -> Iterator[ListingReason]:
         yield ListingReason(reason="flag", detail=f"{about.policy}, because of {flags}")
     if any(item.instruction_like for item in case.sources):
         yield ListingReason(
-            reason="instruction", detail="its evidence reads like an order to a model"
+            reason="instruction", detail="its evidence reads like an instruction to a model"
         )
     if release := case.ended.result.kept_from:
         yield ListingReason(
-            reason="kept", detail=f"kept from {release}, which nobody here reviewed"
+            reason="kept", detail=f"kept from {release}, which was not reviewed here"
         )
 
 
@@ -206,13 +206,13 @@ def _work_reasons(case: _Case) -> Iterator[ListingReason]:
         yield ListingReason(reason="translated", detail="it rests on news in another language")
     if about.unsure:
         yield ListingReason(
-            reason="label", detail=f"it reads as {about.unsure}, the original more surely"
+            reason="label", detail=f"it reads as {about.unsure} less clearly than the original"
         )
     if attempts >= MANY_ATTEMPTS:
         yield ListingReason(reason="attempts", detail=f"it took {attempts} attempts")
     if any(item.published_precision == "crawl" for item in case.sources):
         yield ListingReason(
-            reason="precision", detail="its evidence is dated by GDELT's visit only"
+            reason="precision", detail="its evidence is dated only by GDELT's crawl"
         )
 
 

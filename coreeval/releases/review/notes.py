@@ -96,7 +96,7 @@ class NoteLog:
             RunLocked: another process is adding notes.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        busy = RunLocked("another process keeps a note", where=str(self.path), hint="try again")
+        busy = RunLocked("another process is saving a note", where=str(self.path), hint="try again")
         with hold_lock(self.path.with_suffix(".notes-lock"), busy, wait_s=2):
             append_lines(self.path, [json.dumps(line.model_dump())])
 
@@ -116,9 +116,9 @@ class NoteLog:
             return SampleNote.model_validate_json(line)
         except ValidationError:
             raise RunCorrupt(
-                f"line {number} is not a note of a person",
+                f"line {number} is not a valid note",
                 where=str(self.path),
-                hint="restore the file from a copy, or take this line out",
+                hint="restore the file from a backup, or delete this line",
             ) from None
 
 
@@ -142,7 +142,7 @@ def add_note(
 
     Raises:
         UsageError: the run has no such sample, a value is too long, a word is not a tag, the name
-            is empty, or there is nothing to keep.
+            is empty, or there is nothing to save.
         RunStateError: there is no run.
     """
     files = RunFiles(run)
@@ -158,18 +158,18 @@ def add_note(
     _require_sample(files, sample)
     log = open_notes(manifest)
     if not line.note and line.tags == log.find(sample).tags:
-        raise UsageError("there is nothing to keep", hint="write a note, or change the tags")
+        raise UsageError("there is nothing to save", hint="write a note, or change the tags")
     log.append(line)
 
 
 def _refuse_no_name() -> str:
-    raise UsageError("a note needs a name", hint="say who writes it")
+    raise UsageError("a note needs a name", hint="give the author's name")
 
 
 def _check_length(what: str, text: str, most: int) -> str:
     if len(text) > most:
         raise UsageError(
-            f"{what} has {len(text):,} characters", hint=f"{most:,} at most: shorten it"
+            f"{what} has {len(text):,} characters", hint=f"at most {most:,} characters: shorten it"
         )
     return text
 

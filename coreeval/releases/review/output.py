@@ -135,14 +135,14 @@ def _read_choice(
 ) -> Choice | None:
     where = f"{path}, line {line}"
     if len(cells) <= max(places.values()):
-        raise UsageError("a row is cut short", where=where, hint="write the sheet again")
+        raise UsageError("a row is incomplete", where=where, hint="write the sheet again")
     said = {name: unescape_formula(cells[place]) for name, place in places.items()}
     decision = said["decision"].strip().casefold()
     if not decision:
         return None
     if decision not in _VERDICT_WORDS:
         raise UsageError(
-            f"{said['decision']!r} is no decision",
+            f"{said['decision']!r} is not a decision",
             where=where,
             hint="write approve or reject, or leave it empty",
         )

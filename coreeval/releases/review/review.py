@@ -67,7 +67,7 @@ class Review:
         """
         if waiting := len(self.open):
             raise ReviewOpen(
-                f"{waiting} of {len(self.samples)} listed samples wait for a person's decision",
+                f"{waiting} of {len(self.samples)} listed samples await a person's decision",
                 where=str(self.run),
                 hint=f"list them: {command('review', self.run)}",
             )
@@ -177,7 +177,7 @@ def record_choices(
         RunStateError: there is no run.
     """
     if not by.strip():
-        raise UsageError("a decision needs a name", where="--by", hint="say who decides: --by NAME")
+        raise UsageError("a decision needs a name", where="--by", hint="give your name: --by NAME")
     _refuse_contradictions(choices)
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
@@ -232,21 +232,21 @@ def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
     """Refuse a choice about a text that the run does not have."""
     if choice.sample not in texts:
         raise UsageError(
-            f"the run has no new text of a sample {choice.sample!r}",
+            f"the run has no new text for a sample {choice.sample!r}",
             where=choice.where or str(run),
             hint=_nearest_ids(choice.sample, texts),
         )
     if choice.digest not in ("", texts[choice.sample]):
         raise UsageError(
-            f"the text of {choice.sample!r} is another one than the one that was decided about",
+            f"the text of {choice.sample!r} has changed since the decision",
             where=choice.where,
-            hint="write the sheet again, and look at the new text",
+            hint="write the sheet again, and review the new text",
         )
 
 
 def _nearest_ids(sample: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(sample, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else "the ids are those of the list"
+    return f"did you mean {near[0]!r}?" if near else "use the ids in the list"
 
 
 def resolve_run(place: Path) -> Path:
@@ -262,7 +262,7 @@ def resolve_run(place: Path) -> Path:
         raise UsageError(
             "this is neither a run nor a release",
             where=str(place),
-            hint="give the directory that `coreeval refresh` or `coreeval release` printed",
+            hint="give the directory printed by `coreeval refresh` or `coreeval release",
         )
     return _run_of_release(read_release(place))
 
@@ -274,9 +274,10 @@ def _run_of_release(release: Release) -> Path:
     run = workspace.runs / release.manifest.run
     if not _is_same_run(run, release):
         raise UsageError(
-            f"the run {release.manifest.run} that this release was made of is not in its workspace",
+            f"the run {release.manifest.run} that this release was made from is not in its "
+            "workspace",
             where=str(workspace.root),
-            hint="give the run's directory: decisions are about its texts",
+            hint="give the run's directory, because decisions are about its texts",
         )
     return run
 

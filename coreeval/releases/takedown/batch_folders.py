@@ -48,9 +48,9 @@ def find_batch_files(calls: Path) -> BatchFiles:
 
 
 def report_missing(folder: Path) -> TextMatches:
-    """Return the report about a folder of batches that is not there."""
+    """Return the report about a folder of batches that is missing."""
     to_do = (
-        "files of batches are in this folder, which is not there: mount it or move it back, then "
+        "files of batches are in this folder, which is missing: mount it or move it back, then "
         "give this command again"
     )
     return TextMatches(kind=UNREADABLE_FILE, path=folder, count=1, action="reported", to_do=to_do)

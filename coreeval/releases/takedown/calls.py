@@ -52,11 +52,11 @@ class TextMatches:
     """What the user still has to do; empty if nothing."""
 
 
-RETRY_HINT = "see to the disk, then give the same command again: it goes on"
+RETRY_HINT = "check the disk, then run the same command again to continue"
 _PATIENCE_S = 10.0
 _DAMAGED = (
-    "what it holds of the name cannot be deleted alone: delete the file, or restore it from a copy "
-    "and give the command again"
+    "entries with the name cannot be deleted separately: delete the file, or restore it from a "
+    "backup and run the command again"
 )
 SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -117,7 +117,9 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise _convert_error(error, path) from None
     except TooLarge as error:
         raise RunCorrupt(
-            f"a value of a database is none of CoreEval's: {error}", where=str(path), hint=_DAMAGED
+            f"a database contains a value that CoreEval did not write: {error}",
+            where=str(path),
+            hint=_DAMAGED,
         ) from None
 
 
@@ -149,7 +151,7 @@ def _convert_error(error: sqlite3.DatabaseError, path: Path) -> RunError:
         return RunLocked(
             "another process uses this database",
             where=str(path),
-            hint="wait until it has ended; --dry-run only looks",
+            hint="wait until it ends; --dry-run only reads",
         )
     return RunError(f"a database cannot be used: {error}", where=str(path), hint=RETRY_HINT)
 
@@ -170,13 +172,13 @@ CACHE_DATABASE = "cache.db"
 ARTICLE_CACHE = "articles"
 """The name of the cache of article texts (tools/articles/sources.py)."""
 _FOREIGN = (
-    "its list names files outside of its folder, which CoreEval never writes: those files were "
-    "neither read nor deleted. Delete the cache: what is in it is asked again"
+    "its list names files outside its folder, which CoreEval never writes; they were neither "
+    "read nor deleted. Delete the cache: its entries will be fetched again"
 )
 
 _TOO_LARGE = (
     f"entries of more than {MOST_UNPACKED >> 20} MiB, which CoreEval never writes, were not read: "
-    "delete the cache, what is in it is asked again"
+    "delete the cache; its entries will be fetched again"
 )
 
 
@@ -306,17 +308,18 @@ _KEPT_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
 """For each kind of name that the user chose, where it is kept."""
 _KEPT_NOTES = {
     "payers": (
-        "a payer is the name of a config, which is yours, and stays, so that sums stay what they "
-        "were: give the config another name, delete its runs and its answers "
-        f"({', '.join(ASKED_FOLDERS)}), then coreeval calls gc"
+        "a payer is the name of your config and is kept so that totals stay correct: rename the "
+        f"config, delete its runs and its answers ({', '.join(ASKED_FOLDERS)}), then coreeval "
+        "calls gc"
     ),
-    "models": "the name of a model is yours and stays: delete the file if it must go",
+    "models": "the name of a model is your choice and is kept: delete the file to remove it",
 }
 
 
 _AT_PROVIDER = (
-    "what was sent in a batch is with its provider until the batch ends and its files are deleted: "
-    "coreeval resume RUN does that, resume RUN --live cancels it before (coreeval docs batches)"
+    "requests in a batch stay with the provider until the batch ends and its files are deleted: "
+    "coreeval resume RUN does that; resume RUN --live cancels the batch first (coreeval docs "
+    "batches)"
 )
 _SENT = """
     SELECT id FROM batches WHERE folder = '' AND (state IN ('sending', 'sent') OR files <> '')

@@ -82,7 +82,7 @@ def count_matches(path: Path, finder: NameFinder) -> int:
         UNREADABLE: the file cannot be read, or unpacks to more than the search limit.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is no plain file")
+        raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         start = file.read(16)
     if start.startswith(_PARQUET):
@@ -92,7 +92,7 @@ def count_matches(path: Path, finder: NameFinder) -> int:
     if start.startswith(_ZIP):
         return _count_zip(path, finder)
     if start.startswith(_NOT_UNPACKED):
-        raise ValueError("it is packed in a form that is not looked into")
+        raise ValueError("it is packed in an unsupported format")
     with _open_text(path) as lines:
         return _count_lines(lines, finder)
 
@@ -104,7 +104,7 @@ def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[
     except UNREADABLE as error:
         yield report_unreadable(path, error)
     if finder.finds(path.name) and path.exists():
-        to_do = "give it another name, or delete it"
+        to_do = "rename it, or delete it"
         yield TextMatches(kind="name of a file", path=path, count=1, action="reported", to_do=to_do)
 
 
@@ -116,7 +116,7 @@ def report_unreadable(path: Path, error: Exception) -> TextMatches:
         path=path,
         count=1,
         action="reported",
-        to_do=f"look into it yourself ({reason}), and delete it if it names them",
+        to_do=f"check it yourself ({reason}), and delete it if it names them",
     )
 
 
@@ -141,9 +141,9 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches
         )
         count = 0 if dry else count_matches(path, finder)
     if count:
-        where = "it names them across values, or where nothing is blanked"
-        problem = where if change else "it is not of a form that can be cleaned"
-        to_do = f"see to it yourself: {problem}"
+        where = "it names them across values, or in a place that cannot be blanked"
+        problem = where if change else "it is not in a format that can be cleaned"
+        to_do = f"edit it yourself: {problem}"
         yield TextMatches(kind="file", path=path, count=count, action="reported", to_do=to_do)
 
 
@@ -299,7 +299,7 @@ def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
 def _check_finite(digits: str) -> float:
     """Return a number; raise ValueError if it exceeds a double, which JSON could not hold."""
     if math.isinf(value := float(digits)):
-        raise ValueError(f"it has the number {digits[:40]}, which cannot be written again")
+        raise ValueError(f"it has the number {digits[:40]}, which cannot be rewritten exactly")
     return value
 
 

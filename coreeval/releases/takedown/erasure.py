@@ -41,7 +41,7 @@ from coreeval.tools.workspace import RunFiles, Workspace
 _CALL_DATABASE = "calls.db"
 _CALL_MARKER = marker_of(Path(_CALL_DATABASE)).name
 _RUN_STORES = ("run.db", marker_of(Path("run.db")).name)
-SCORES = "files of text scores, whoever they are of"
+SCORES = "files of text scores, whoever they are about"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
 """Files that define a run: names in them are only reported, because a change would break the
@@ -110,7 +110,9 @@ def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Pl
         seen.add(workspace.scores.resolve())
     for path in given:
         if not path.exists():
-            raise UsageError("there is nothing here", where=str(path), hint="name what is there")
+            raise UsageError(
+                "nothing found here", where=str(path), hint="name an existing file or folder"
+            )
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
@@ -187,19 +189,18 @@ def _databases(files: RunFiles) -> Iterator[Path]:
 
 
 _RELEASE_NOTE = (
-    "it is published and stays as it is: resume its run, make a new version with coreeval release, "
-    "then withdraw this one wherever it is"
+    "it is published and left unchanged: resume its run, make a new version with coreeval "
+    "release, then withdraw this one everywhere"
 )
-_BENCHMARK_NOTE = "it is yours and stays as it is: while it names them, new runs read it again"
+_BENCHMARK_NOTE = "it is your file and left unchanged: while it names them, new runs read it again"
 LATE = "made meanwhile"
 """The kind for a run or release that appeared while names were erased."""
-_LATE_NOTE = "it was not looked into: when its command has ended, give this one again"
-_ARTICLES_NOTE = "it is yours and stays as it is: texts that name somebody on the list are not used"
-_NAME_NOTE = (
-    "its name is yours, or that of a config of yours: give it and the config another name, or "
-    "delete it"
+_LATE_NOTE = "it was not checked: run this command again once the other command has ended"
+_ARTICLES_NOTE = (
+    "it is your file and left unchanged: texts that name someone on the list are not used"
 )
-_FILE_NOTE = "it decides what the run is: delete the run if the name must go"
+_NAME_NOTE = "its name is yours or that of your config: rename both, or delete it"
+_FILE_NOTE = "it defines the run: delete the run to remove the name"
 _MOST_BYTES = 1 << 40
 """Bytes that no benchmark file reaches: a special file of the system may have no end."""
 _DAMAGED = (*MALFORMED, RunCorrupt, UsageError)

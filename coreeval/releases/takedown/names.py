@@ -13,7 +13,7 @@ from coreeval.agents.safety import (
 from coreeval.errors import RunLocked, UsageError
 from coreeval.tools.files import write_text
 
-_HEAD = "# Names that nothing of this workspace may rest on, one a line: coreeval docs safety\n"
+_HEAD = "# Names that nothing in this workspace may use, one per line: coreeval docs safety\n"
 _PATIENCE_S = 60.0
 
 
@@ -27,9 +27,9 @@ def check_names(names: Sequence[str]) -> list[str]:
     for name in plain:
         if not is_long_enough(name) or "#" in name or build_takedown([name]).ids:
             raise UsageError(
-                f"{name!r} is no name that a takedown list can hold",
+                f"{name!r} is not a valid name for a takedown list",
                 where="coreeval takedown",
-                hint="a name has at least three letters and no #; quote one of several words",
+                hint="a name has at least three letters and no #; put several words in quotes",
             )
     return list({fold_name(name): name for name in reversed(plain)}.values())[::-1]
 
@@ -63,7 +63,7 @@ def add_names(path: Path, names: Sequence[str]) -> None:
             _append_names(path, names)
     except Timeout:
         raise RunLocked(
-            "another process writes this list", where=str(path), hint="wait until it has ended"
+            "another process is writing this list", where=str(path), hint="wait until it has ended"
         ) from None
 
 

@@ -51,7 +51,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
         return
     layout = StoreLayout(root)
     taken = RunLocked(
-        "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
+        "a sync of this news store is running", where=str(root), hint="wait until it has ended"
     )
     with sqlite_errors(layout.ledger), hold_lock(layout.lock, taken):
         with open_catalog(root) as database:

@@ -31,7 +31,7 @@ from coreeval.tools.stores.run_tables import TARGET_SUBJECT
 from coreeval.tools.stores.run_triggers import PURGE_INDEX, SEARCH_INDEX
 from coreeval.tools.workspace import RunFiles, command
 
-REASON = "taken down: it names somebody who asked to be forgotten"
+REASON = "taken down: it names someone who asked to be forgotten"
 """The reason of the bad row for a sample that was removed from the run."""
 _TEXT_TABLES = {
     "results": (("sample_id",), ("reason", "cause")),
@@ -60,8 +60,8 @@ _KEPT_COLUMNS = {
 }
 """Names that the user chose, without which the run could not be resumed."""
 _KEPT_NOTE = (
-    "names of labels, splits, models, files, releases and machines are yours and stay as they are: "
-    "delete the run if they must go"
+    "names of labels, splits, models, files, releases and machines are yours and left unchanged: "
+    "delete the run to remove them"
 )
 _ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
             "origin": ""}  # fmt: skip
@@ -380,7 +380,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
 
 
 _REPEATED_NOTE = (
-    "the run repeats a cassette, which names them too and would bring them back: delete both"
+    "the run replays a cassette, which also names them and would restore them: delete both"
 )
 
 

@@ -179,9 +179,9 @@ def read_bounded_text(values: Values, name: str) -> str:
     most = LONGEST_QUESTION if name == QUESTION else LONGEST_TEXT
     if len(text) > most:
         advice = (
-            "a passage belongs into a field of its own, such as fields: [context, question]"
+            "a passage needs its own field, such as fields: [context, question]"
             if name == QUESTION
-            else "shorten it, or leave the row out"
+            else "shorten it, or remove the row"
         )
         raise ItemDefect(
             f"the field {name} has {len(text):,} characters, more than {most:,}; {advice}"
@@ -199,7 +199,7 @@ def read_text(values: Values, name: str) -> str:
     if text is None:
         raise ItemDefect(f"the field {name} is missing")
     if not isinstance(text, str):
-        raise ItemDefect(f"the field {name} is no text but {type(text).__name__}")
+        raise ItemDefect(f"the field {name} must be a text, not {type(text).__name__}")
     if not text.strip():
         raise ItemDefect(f"the field {name} is empty")
     return check_encodable(name, text.strip(BLANK))
@@ -208,7 +208,7 @@ def read_text(values: Values, name: str) -> str:
 def check_encodable(name: str, text: str) -> str:
     """Return a text; raise ItemDefect if it has half a character (a lone surrogate)."""
     if not is_encodable(text):
-        raise ItemDefect(f"the field {name} holds half a character (a lone surrogate)")
+        raise ItemDefect(f"the field {name} contains an incomplete character (a lone surrogate)")
     return text
 
 
@@ -241,7 +241,7 @@ def _write_value(value: object, name: str) -> str:
     if isinstance(value, Mapping) and "text" in value:  # with its letter, or where it starts
         value = value["text"]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ItemDefect(f"{name} must be a list of texts, and has {type(value).__name__}")
+        raise ItemDefect(f"{name} must be a list of texts, but contains {type(value).__name__}")
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ItemDefect(f"{name} has a number that is not finite")

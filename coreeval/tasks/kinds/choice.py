@@ -110,7 +110,7 @@ def _check_options(options: Sequence[str], task: Task) -> None:
     if len(options) > task.options:
         hint = f"options: {min(len(options), MOST_OPTIONS)}"
         raise ItemDefect(
-            f"it has {len(options)} options, and the task has at most {task.options} ({hint})"
+            f"it has {len(options)} options, but the task allows at most {task.options} ({hint})"
         )
     seen = dict[str, str]()
     for letter, text in zip(LETTERS, options, strict=False):
@@ -142,7 +142,7 @@ def _find_right_option(values: Values, options: Sequence[str], names: Sequence[s
     if by_text is None and len(meant) > 1:
         raise ItemDefect(
             f"the answer {given!r} may be option {LETTERS[meant[0]]} or the text of option "
-            f"{LETTERS[meant[1]]}; say which in a column answer_text"
+            f"{LETTERS[meant[1]]}; specify which in a column answer_text"
         )
     return meant[0] if by_text is None else by_text
 
@@ -154,7 +154,7 @@ def _read_single(given: object) -> float | str:
             raise ItemDefect(f"it has {len(given)} right options; a choice has one")
         given = given[0]
     if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise ItemDefect(f"the answer {given!r} is no index, letter or text of an option")
+        raise ItemDefect(f"the answer {given!r} is not the index, letter or text of an option")
     return given
 
 
@@ -192,15 +192,15 @@ def _describe_answer_defect(said: str, names: Sequence[str]) -> str:
         return f"the answer {said[:100]!r} names several right options; a choice has one"
     if said.removesuffix(".0").isdecimal() and _are_letters(names):
         last = len(names) - 1
-        return f"the answer {said[:100]} is no index of an option: they are 0 to {last}"
-    return f"the answer {said[:100]!r} is none of the options {', '.join(names)}"
+        return f"the answer {said[:100]} is not the index of an option: they are 0 to {last}"
+    return f"the answer {said[:100]!r} is not one of the options {', '.join(names)}"
 
 
 def _find_option_text(said: str, options: Sequence[str]) -> int:
     found = _find_texts(said, options)
     if len(found) != 1:
         letters = ", ".join(LETTERS[: len(options)])
-        raise ItemDefect(f"the answer {said[:100]!r} is none of the options {letters}")
+        raise ItemDefect(f"the answer {said[:100]!r} is not one of the options {letters}")
     return found[0]
 
 
@@ -248,9 +248,9 @@ def _restore(values: Values) -> PublishedItem:
     if not isinstance(options, list) or not isinstance(right, int):
         raise ItemDefect("choices must be a list, and answer an index")
     if not 0 <= right < len(options) <= MOST_OPTIONS:
-        raise ItemDefect(f"answer {right} is no index of the {len(options)} choices")
+        raise ItemDefect(f"answer {right} is not an index of the {len(options)} choices")
     if values.get("answer_text") != options[right]:
-        raise ItemDefect("answer_text is another one than the option that answer names")
+        raise ItemDefect("answer_text differs from the option that answer names")
     texts = {name: text for name, text in values.items() if name not in own}
     named = dict(zip(LETTERS, options, strict=False))
     return PublishedItem(texts | named, right, LETTERS[right])

@@ -35,7 +35,7 @@ def _describe_label_defect(value: object, task: Task) -> str:
     if value is None or value == "":
         return "the label is missing"
     names = ", ".join(f"{label.id} {label.name}" for label in task.labels)
-    return f"the label {value!r} is none of the task {task.name} ({names})"
+    return f"the label {value!r} is not in the task {task.name} ({names})"
 
 
 def _columns(task: Task) -> dict[str, ColumnType]:

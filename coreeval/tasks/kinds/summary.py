@@ -30,7 +30,7 @@ _LABEL = Label(id=0, name=SUMMARY, meaning="the summary says what matters in the
 def _read(task: Task, values: Values) -> ItemParts:
     fields = read_texts(task, values) | {SUMMARY: read_bounded_text(values, SUMMARY)}
     if len(fields[SUMMARY]) > sum(len(fields[name]) for name in task.fields):
-        raise ItemDefect("the summary is longer than the document; are the columns exchanged?")
+        raise ItemDefect("the summary is longer than the document; are the columns swapped?")
     return ItemParts(fields=fields, label=_LABEL)
 
 

@@ -107,7 +107,7 @@ def _ban(found: FoundText) -> Iterator[tuple[WhyNoText, str]]:
     if _FORBIDDING.search(found.licence):
         yield "licence", found.licence[:100]
     if found.paywalled:
-        yield "wall", "the page says that it is not free"
+        yield "wall", "the page declares that it is not free"
     wall = _find_wall(found)
     if wall:
         yield "wall", wall

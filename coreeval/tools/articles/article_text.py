@@ -24,15 +24,15 @@ WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
     {
         "not_wanted": "knowledge.text asks for no articles",
         "not_found": "no file holds the article, and the page was not fetched",
-        "taken_down": "the text names somebody on the takedown list",
+        "taken_down": "the text names someone on the takedown list",
         "licence": "the licence of the text forbids its use in other works",
         "forbidden": "robots.txt forbids the page",
-        "robots_unknown": "robots.txt could not be read, which counts as a ban",
+        "robots_unknown": "robots.txt could not be read, which counts as a prohibition",
         "opted_out": "the publisher does not allow text mining",
-        "address": "the address is not one of a public web page",
+        "address": "the address is not a public web page",
         "host_busy": "the host asks for a longer pause",
-        "daily_cap": "the host was asked for as many pages as a day may have",
-        "out_of_time": "there was no time left",
+        "daily_cap": "the daily page limit of the host is reached",
+        "out_of_time": "the time limit was reached",
         "unreachable": "the host did not answer",
         "refused": "the host refused the page",
         "gone": "the host has no such page",
@@ -44,7 +44,7 @@ WHY_NO_TEXT: Final[Mapping[WhyNoText, str]] = MappingProxyType(
         "wall": "it is a paywall, a captcha or a block page",
         "other_title": "the text does not share enough words with its title",
         "other_language": "the text is in another language",
-        "other_date": "the page has another date than the feed",
+        "other_date": "the page's date differs from the feed's",
     }
 )
 LASTING: Final[frozenset[WhyNoText]] = frozenset(get_args(WhyNoText)) - {

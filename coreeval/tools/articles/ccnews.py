@@ -62,9 +62,9 @@ def scan_records(path: Path, tally: FileTally) -> Iterator[Entry]:
             tally.damage = str(error)
     if last is None:
         raise KnowledgeError(
-            "this file holds no pages of a web archive",
+            "this file contains no web archive pages",
             where=str(path),
-            hint="knowledge.articles.ccnews names WARC files, as those of CC-NEWS",
+            hint="knowledge.articles.ccnews must name WARC files, such as those of CC-NEWS",
         )
     if not tally.damage and _is_cut_off(path, last):
         tally.damage = _CUT_OFF

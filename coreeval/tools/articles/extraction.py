@@ -88,9 +88,9 @@ class PageReaders:
             )  # fmt: skip
         except OSError as error:
             raise RunError(
-                f"no process can be started to read pages: {error.strerror or error}",
+                f"cannot start a process to read pages: {error.strerror or error}",
                 where=sys.executable,
-                hint="let this user have more processes or memory, then give the command again",
+                hint="raise this user's limits on processes or memory, then run the command again",
             ) from None
 
     async def close(self) -> None:

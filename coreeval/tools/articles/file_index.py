@@ -113,7 +113,7 @@ class FileIndex:
         return KnowledgeError(
             f"the index of articles cannot be used: {error}",
             where=str(self.path),
-            hint="delete it: it is made again from the files",
+            hint="delete it: it will be rebuilt from the files",
         )
 
     def _known(self, database: sqlite3.Connection, file: Path) -> FileTally | None:
@@ -163,7 +163,7 @@ def _state(file: Path) -> str:
 def unreadable(file: Path, error: OSError) -> KnowledgeError:
     """Return the error for a file of articles that cannot be read."""
     return KnowledgeError(
-        f"a file of articles cannot be read: {error.strerror or error}",
+        f"cannot read a file of articles: {error.strerror or error}",
         where=str(file),
-        hint="name a file or folder that is there and may be read, under knowledge.articles",
+        hint="name an existing, readable file or folder under knowledge.articles",
     )

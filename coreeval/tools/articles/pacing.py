@@ -116,9 +116,9 @@ class HostPaces:
                 yield file
         except (OSError, Timeout) as error:
             raise KnowledgeError(
-                f"the time of the last request to a host cannot be kept: {error}",
+                f"the time of the last request to a host cannot be stored: {error}",
                 where=str(self.folder),
-                hint="make this folder writable; processes agree there on when to ask",
+                hint="make this folder writable; processes use it to coordinate requests",
             ) from error
 
     def _read(self, file: Path) -> HostRecord:

@@ -54,8 +54,8 @@ REASON_LIFE_S: Final = 24 * 3600.0
 """The seconds for which a page without a usable text is not fetched again (own choice)."""
 PACKAGES: Final = ("trafilatura", "htmldate", "fastwarc", "protego", "py3langid")
 _PROXY_NOTE: Final = (
-    "Pages are fetched without the proxy that the environment names, because the address of a "
-    "host cannot be checked behind one."
+    "Pages are fetched without the environment's proxy, because a host's address cannot be "
+    "checked behind a proxy."
 )
 _PROXIES: Final = frozenset({"http", "https", "all"})
 _OUTCOME: Final = TypeAdapter[ArticleText | NoText](ArticleText | NoText)

@@ -69,9 +69,9 @@ def scan_rows(path: Path, tally: FileTally) -> Iterator[Entry]:
     if not tally.rows:
         problem = f"; it is damaged: {tally.damage}" if tally.damage else ""
         raise KnowledgeError(
-            f"this file holds no articles{problem}",
+            f"this file contains no articles{problem}",
             where=str(path),
-            hint=f"knowledge.articles.files names JSON lines of this form: {FORM}",
+            hint=f"knowledge.articles.files must name JSON Lines of this form: {FORM}",
         )
 
 

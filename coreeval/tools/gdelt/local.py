@@ -331,8 +331,8 @@ def _no_language_error(language: str, offered: Sequence[str], news: str) -> Know
     return KnowledgeError(
         f"the news store offers no {LANGUAGES[language]} news, only {known}",
         where=news,
-        hint=f"give the sync again with --languages {codes}; the feeds gal and gkg_translated have "
-        "other languages than English",
+        hint=f"run the sync again with --languages {codes}; the feeds gal and gkg_translated "
+        "include languages other than English",
     )
 
 

@@ -22,11 +22,11 @@ def refuse_special_files(store: Path) -> None:
     """
     for path in special_files_among(store, ENTRIES):
         raise KnowledgeError(
-            f"this news store holds {special_kind(path)}, and CoreEval makes none: nothing "
+            f"this news store holds {special_kind(path)}, which CoreEval never creates; nothing "
             "was read or written",
             where=str(path),
-            hint="delete it, or put a file in its place; if you do not know where this store "
-            "comes from, use another one",
+            hint="delete it, or replace it with a file; if you do not know the origin of this "
+            "store, use another one",
         )
 
 
@@ -40,9 +40,9 @@ def own_paths(store: Path, listed: Iterable[str]) -> list[str]:
     for path in paths:
         if not is_inside(str(path)) or str(path).partition("/")[0] not in _DATA:
             raise KnowledgeError(
-                f"this news store lists a data file outside of its folders: {path!r}",
+                f"this news store lists a data file outside its folders: {path!r}",
                 where=str(store),
-                hint="CoreEval writes no such list, and nothing was read or deleted: use another "
-                "store, or make this one again from its files",
+                hint="CoreEval never writes such a list; nothing was read or deleted: use "
+                "another store, or rebuild this one from its files",
             )
     return paths

@@ -226,7 +226,7 @@ class BatchWriter:
                 _flush_file(log)
             except OSError as error:
                 self._unflushed = RunError(
-                    f"the disk does not take what was written: {error.strerror or error}",
+                    f"writing to the disk failed: {error.strerror or error}",
                     where=str(log),
                     hint=RESUME,
                 )

@@ -238,7 +238,7 @@ def _lock_file(connection: Connection, path: Path) -> None:
         raise RunLocked(
             "another process uses the call store",
             where=str(path),
-            hint="wait until the run or the trial has ended; --dry-run only looks",
+            hint="wait until the run or trial ends; --dry-run only reads",
         ) from None
 
 

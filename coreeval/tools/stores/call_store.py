@@ -90,7 +90,7 @@ def describe_damage(rows: int) -> str:
     Args:
         rows: The number of damaged rows, as in `CallStore.corrupt_rows`.
     """
-    told = f"damaged rows in the call store: {rows}; what they held is asked again when needed"
+    told = f"damaged rows in the call store: {rows}; their calls are sent again when needed"
     return f"{told} (coreeval calls gc removes them)" if rows else ""
 
 

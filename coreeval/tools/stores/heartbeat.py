@@ -142,14 +142,14 @@ def _to_waits(rows: Iterable[Mapping[str, Any]]) -> tuple[Wait, ...]:
 
 
 REPAIR = (
-    "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
+    "nothing was overwritten; restore the file from a backup, or move it away and start a new run"
 )
-RESUME = "see to the disk, then resume the run"
-BUSY = "another process is at work on it, such as coreeval calls gc: try again when it has ended"
-OPENING = "is the folder there, may it be written, is the disk full?"
+RESUME = "check the disk, then resume the run"
+BUSY = "another process, such as coreeval calls gc, is using it: try again when it has ended"
+OPENING = "check that the folder exists and is writable, and that the disk is not full"
 COPYING = (
-    "it may not be written here, and was not closed before: copy its folder, with the files that "
-    "end in -wal and -shm, to where you may write"
+    "it is read-only here and was not closed properly: copy its folder, with the files that end "
+    "in -wal and -shm, to a writable place"
 )
 _PATIENCE_S = 10.0
 _NEWEST = "SELECT coalesce(max(rowid), 0) FROM calls"
@@ -234,9 +234,9 @@ def refuse_special_file(path: Path) -> None:
     """
     if kind := special_kind(path):
         raise RunCorrupt(
-            f"{path.name} is {kind}, and CoreEval makes none: nothing was read or written",
+            f"{path.name} is {kind}, which CoreEval never creates; nothing was read or written",
             where=str(path),
-            hint="delete it, or put a file in its place",
+            hint="delete it, or replace it with a file",
         )
 
 

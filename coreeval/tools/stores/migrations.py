@@ -55,9 +55,9 @@ def refuse_version(
     if isinstance(found, int) and not newer and set(range(found, wanted)) <= steps.keys():
         return
     raise RunCorrupt(
-        f"{what} has schema version {found}; this CoreEval knows {wanted} only",
+        f"{what} has schema version {found}; this version of CoreEval supports only {wanted}",
         where=where,
         hint="install a newer CoreEval"
         if newer
-        else "a CoreEval before the first release made it: move it away and start anew",
+        else "a pre-release version of CoreEval made it: move it away and start again",
     )

@@ -57,9 +57,9 @@ def find_schema(path: Path) -> str | None:
         return None
     if kind := special_kind(marker):
         raise RunCorrupt(
-            f"{marker.name} is {kind}, and CoreEval makes none: nothing was read or written",
+            f"{marker.name} is {kind}, which CoreEval never creates; nothing was read or written",
             where=str(marker),
-            hint="delete it, or put a file in its place",
+            hint="delete it, or replace it with a file",
         )
     schema = read_marker(marker)
     if path.exists():

@@ -41,7 +41,7 @@ _SETTINGS: Mapping[str, object] = {
 }
 """Settings of connections; what the address says goes before them."""
 _MOST_CHARS = 300
-RESUME: Final = "then resume the run: what was answered is kept"
+RESUME: Final = "then resume the run: answers are kept"
 
 
 class StoreUnreachable(RunError):

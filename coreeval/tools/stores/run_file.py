@@ -76,7 +76,7 @@ class RunFile:
         """Keep other processes from working on the run, if it is in PostgreSQL.
 
         Raises:
-            RunLocked: another process works on it.
+            RunLocked: another process is using it.
             RunStateError: the run is known here by a copy of its folder.
             RunError: the database cannot be used.
         """

@@ -318,13 +318,13 @@ def test_one_rater_has_means_and_no_agreement() -> None:
     assert fluency.arms["updated"].estimate == 3
     assert fluency.reliability.agreement.estimate is None
     assert fluency.reliability.kappa.estimate is None
-    assert fluency.notes == ("one rater: there is a mean, and no agreement",)
+    assert fluency.notes == ("only one rater: a mean is available, but not agreement",)
 
 
 def test_raters_of_different_texts_have_no_agreement() -> None:
     rows = [row("i1", "ann", *GOOD), row("i2", "bo", *GOOD)]
     notes = by(scored(collect_ratings(rows, ITEMS)), "fluency").notes
-    assert notes == ("no text was rated by two raters: there is no agreement",)
+    assert notes == ("no text was rated by two raters, so agreement cannot be measured",)
 
 
 def test_what_prevails_is_told_beside_kappa() -> None:

@@ -180,8 +180,12 @@ def _other(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "make", "told"),
     [
-        ("a.ods", lambda path: path.write_text(""), "a file that ends in '.ods' is no sheet"),
-        ("a", lambda path: path.write_text(""), "this is no sheet"),
+        (
+            "a.ods",
+            lambda path: path.write_text(""),
+            "a file that ends in '.ods' is not a rating sheet",
+        ),
+        ("a", lambda path: path.write_text(""), "this is not a rating sheet"),
         ("a.csv", lambda path: path.write_text(""), "not one column 'item'"),
         ("a.csv", lambda path: path.write_text("item,rater,fluency\n"), "column 'coherence'"),
         ("a.csv", lambda path: path.write_bytes("item,é".encode("cp1252")), "not UTF-8"),

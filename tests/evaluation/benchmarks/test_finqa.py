@@ -98,13 +98,13 @@ def test_other_answers(
 
 def test_what_is_no_record_says_why(tmp_path: Path) -> None:
     bad: list[tuple[object, str]] = [
-        ("text", "the entry is no object with qa"),
-        ({"pre_text": []}, "the entry is no object with qa"),
-        (record(pre_text="text"), "pre_text, post_text or table is no list"),
-        (record(table=["row"]), "pre_text, post_text or table is no list"),
+        ("text", "the entry is not an object with qa"),
+        ({"pre_text": []}, "the entry is not an object with qa"),
+        (record(pre_text="text"), "pre_text, post_text or table is not a list"),
+        (record(table=["row"]), "pre_text, post_text or table is not a list"),
         (record(answer="", exe_ans=None), "qa has neither answer nor exe_ans"),
-        (record(exe_ans=float("nan")), "exe_ans is no number below 1e+15"),
-        (record(exe_ans=10**400), "exe_ans is no number below 1e+15"),
+        (record(exe_ans=float("nan")), "exe_ans is not a number below 1e+15"),
+        (record(exe_ans=10**400), "exe_ans is not a number below 1e+15"),
         (record(question=None, id="2"), "the field question is missing"),
         (record(pre_text=[], table=[], post_text=[], id="3"), "the field context is empty"),
     ]

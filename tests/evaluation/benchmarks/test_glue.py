@@ -62,8 +62,8 @@ def test_bad_pairs(tmp_path: Path) -> None:
     found = read("mrpc", tmp_path, MRPC)
     assert len(found.samples) == 1
     assert reasons(found.bad_rows) == [
-        (3, "the id '1-2' is there twice"),
-        (4, "4 columns where the header has 5"),
+        (3, "the id '1-2' occurs twice"),
+        (4, "4 columns, but the header has 5"),
         (6, "the label '2' is none of the task mrpc (0 not_equivalent, 1 equivalent)"),
         (7, "the id is empty"),
         (8, "the field sentence1 is empty"),

@@ -48,7 +48,7 @@ def test_fineval_has_its_options(tmp_path: Path) -> None:
     assert (item.id, item.split, item.output) == ("fineval/dev/1", "dev", "C")
     assert item.options == OPTIONS
     assert [row.line for row in found.bad_rows] == [2, 3]
-    assert "is none of the options A, B, C, D" in found.bad_rows[1].reason
+    assert "is not one of the options A, B, C, D" in found.bad_rows[1].reason
 
 
 def test_a_compressed_file_and_the_splits_there(tmp_path: Path) -> None:
@@ -131,20 +131,32 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
     [
         ({"output": "x"}, "input is missing"),
         ({"input": "x"}, "output is missing"),
-        ({"input": "x \ud83d", "output": "x"}, "input holds half a character"),
-        ({"input": 3, "output": "x"}, "input is no text but int"),
+        (
+            {"input": "x \ud83d", "output": "x"},
+            "input contains an incomplete character (a lone surrogate)",
+        ),
+        ({"input": 3, "output": "x"}, "input must be a text, not int"),
         ({"input": " ", "output": "x"}, "input is empty"),
         ({"id": "", "input": "q", "output": "x"}, "the id is empty"),
-        ({"id": "\ud800", "input": "q", "output": "x"}, "the id holds half a character"),
+        (
+            {"id": "\ud800", "input": "q", "output": "x"},
+            "the id contains an incomplete character (a lone surrogate)",
+        ),
         ({"id": "x" * 1_001, "input": "q", "output": "x"}, "the id has more than 1,000"),
-        ({"id": "1", "input": "q", "output": "x"}, "the id '1' is there twice"),
+        ({"id": "1", "input": "q", "output": "x"}, "the id '1' occurs twice"),
         ({"input": "q", "output": "C", "options": ["a", "b"]}, "the output 'C' is none of"),
-        ({"input": "q", "output": "A", "options": ["a"]}, "options needs two texts"),
-        ({"input": "q", "output": "A", "options": ["a", " "]}, "options needs two texts"),
+        (
+            {"input": "q", "output": "A", "options": ["a"]},
+            "options needs at least two non-blank texts",
+        ),
+        (
+            {"input": "q", "output": "A", "options": ["a", " "]},
+            "options needs at least two non-blank texts",
+        ),
         ({"input": "q", "output": "A", "options": ["a"] * 27}, "options is no list of at most 26"),
         ({"input": "q", "output": "A", "options": "a, b"}, "options is no list"),
         ({"input": "q", "output": "a", "options": {"a": "x", "b": "y"}}, "single capital letters"),
-        (["x"], "JSON, but no object"),
+        (["x"], "JSON, but not an object"),
     ],
 )
 def test_a_line_that_is_no_item(tmp_path: Path, entry: object, reason: str) -> None:

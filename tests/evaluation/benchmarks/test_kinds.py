@@ -81,19 +81,19 @@ def test_the_rows_that_are_no_question(tmp_path: Path) -> None:
         ({"answers": []}, "the field answers is empty"),
         ({"answers": ["", " "]}, "the field answers is empty"),
         ({"answers": None}, "the field answers is missing"),
-        ({"answers": [["1932"]]}, "answers must be a list of texts, and has list"),
+        ({"answers": [["1932"]]}, "answers must be a list of texts, but contains list"),
         ({"answers": [float("nan")]}, "answers has a number that is not finite"),
         ({"answers": ["x" * 2_001]}, "an answer has more than 2,000 characters"),
         ({"answers": "[1932"}, "answers must be a list, and is str"),
         ({"context": ""}, "the field context is empty"),
         ({"context": None}, "the field context is missing"),
         ({"context": "x " * 200_001}, "the field context has 400,001 characters, more than"),
-        ({"question": "why " * 10_000}, "a passage belongs into a field of its own"),
+        ({"question": "why " * 10_000}, "a passage needs its own field, such as"),
         ({"answers": ["мост"]}, "'мост' is in another script than its passage"),
         ({"answers": ["5 %", "$ 5"]}, "the accepted answers have different units (% and $)"),
         ({"answers": ["5 percent"], "unit": "$"}, "different units (% and $)"),
-        ({"unit": ["m"]}, "the unit is neither text nor number but list"),
-        ({"tolerance": True}, "the tolerance is neither text nor number but bool"),
+        ({"unit": ["m"]}, "the unit must be text or a number, not list"),
+        ({"tolerance": True}, "the tolerance must be text or a number, not bool"),
         ({"choices": ["1932", "1933"]}, "it has choices, and the task has kind: answer"),
     ]
     rows = [ROW, *(ROW | change for change, _ in bad)]
@@ -163,7 +163,7 @@ def test_a_summary_is_no_longer_than_its_document(tmp_path: Path) -> None:
     exchanged = {"document": STORY["summary"], "summary": STORY["document"]}
     found = read("jsonl", as_json(tmp_path / "test.jsonl", [STORY, exchanged]), SUMMARIES)
     assert len(found.samples) == 1
-    assert "are the columns exchanged?" in found.bad_rows[0].reason
+    assert "are the columns swapped?" in found.bad_rows[0].reason
 
 
 def test_tasks_with_labels_take_no_common_names(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_up_to_26_options(tmp_path: Path) -> None:
     assert len(options_of(found)) == 26 and found.label == 25
     with pytest.raises(DatasetError) as caught:
         read("mmlu", tmp_path / "test.csv", make_task("choice"))
-    assert "26 options, and the task has at most 4 (options: 26)" in caught.value.hint
+    assert "26 options, but the task allows at most 4 (options: 26)" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_the_rows_that_are_no_choice(tmp_path: Path) -> None:
         ({"answer": "A, C"}, "'A, C' names several right options; a choice has one"),
         ({"answer": ["A", "B"]}, "it has 2 right options; a choice has one"),
         ({"answer": None}, "the answer is missing: its index from 0, its letter or its text"),
-        ({"answer": "w"}, "the answer 'w' is none of the options A, B, C"),
-        ({"answer": "3"}, "the answer 3 is no index of an option: they are 0 to 2"),
-        ({"answer": True}, "the answer True is no index, letter or text of an option"),
+        ({"answer": "w"}, "the answer 'w' is not one of the options A, B, C"),
+        ({"answer": "3"}, "the answer 3 is not the index of an option: they are 0 to 2"),
+        ({"answer": True}, "the answer True is not the index, letter or text of an option"),
         ({"choices": ["x"]}, "a choice has at least 2 options, and this has 1"),
-        ({"choices": list(map(str, range(27)))}, "27 options, and the task has at most 26"),
+        ({"choices": list(map(str, range(27)))}, "27 options, but the task allows at most 26"),
         ({"choices": ["x", " x ", "y"]}, "the options A and B are the same: 'x'"),
         ({"choices": "x, y"}, 'in a table a list is written as JSON: ["one", "two"]'),
-        ({"choices": [["x"], "y"]}, "choices must be a list of texts, and has list"),
+        ({"choices": [["x"], "y"]}, "choices must be a list of texts, but contains list"),
         ({"choices": ["x", "y" * 5001]}, "the option B has more than 5,000 characters"),
         ({"choices": arc}, "2 choices have the labels 'A, A'"),
         (

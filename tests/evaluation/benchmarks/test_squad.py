@@ -54,8 +54,8 @@ def test_questions_with_their_passage_and_answers(tmp_path: Path) -> None:
     assert [row.reason.partition(";")[0] for row in found.bad_rows] == [
         "the passage does not answer the question (is_impossible)",
         "the question has no answers",
-        "answers is no list of objects with text",
-        "the paragraph Bridge/2 has a question that is no object",
+        "answers is not a list of objects with text",
+        "the paragraph Bridge/2 has a question that is not an object",
     ]
 
 
@@ -105,7 +105,7 @@ def test_a_task_of_another_kind_or_with_other_fields_is_refused(tmp_path: Path) 
 def test_ids_that_are_there_twice_are_bad_rows(tmp_path: Path) -> None:
     path = put(tmp_path / "dev.json", document([QUESTIONS[0], QUESTIONS[0]]))
     found = read("squad", path, READING)
-    assert reasons(found.bad_rows) == [(1, "the id 'q1' is there twice")]
+    assert reasons(found.bad_rows) == [(1, "the id 'q1' occurs twice")]
 
 
 def test_articles_are_read_one_after_the_other(tmp_path: Path) -> None:

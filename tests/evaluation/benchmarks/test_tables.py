@@ -123,7 +123,7 @@ def test_parts_are_numbered_through(tmp_path: Path) -> None:
             ("emotion/test/2", "p1"),
         ]
     (tmp_path / "test-00000-of-00002.csv").unlink()
-    with pytest.raises(DatasetError, match="do not make a whole: 1 of 2"):
+    with pytest.raises(DatasetError, match="are incomplete: 1 of 2"):
         read("csv", tmp_path)
 
 
@@ -150,15 +150,15 @@ def test_bad_json_lines(tmp_path: Path) -> None:
     told = [row.reason for row in found.bad_rows]
     assert told[0].startswith("not JSON") and told[9].startswith("not JSON")
     assert told[10:] == [
-        "the id holds half a character (a lone surrogate)",
+        "the id contains an incomplete character (a lone surrogate)",
         "the id has more than 1,000 characters",
     ]
     assert told[1:9] == [
-        "JSON, but no object",
-        "the field text is no text but int",
+        "JSON, but not an object",
+        "the field text must be a text, not int",
         "the field text is missing",
-        "the id '1' is there twice",
-        "the field text holds half a character (a lone surrogate)",
+        "the id '1' occurs twice",
+        "the field text contains an incomplete character (a lone surrogate)",
         "the line is not UTF-8",
         "the id is empty",
         "the label is missing",
@@ -181,7 +181,7 @@ def test_csv_reads_on_after_a_quotation_mark_that_is_never_closed(tmp_path: Path
         ("emotion/test/7", "last"),
     ]
     assert [row.line for row in found.bad_rows] == [4, 7, 8]
-    assert found.bad_rows[1].reason == "1 columns where the header has 2"
+    assert found.bad_rows[1].reason == "1 columns, but the header has 2"
 
 
 def test_csv_with_an_open_quotation_mark_to_the_end(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://[")
-    with pytest.raises(UsageError, match="the address of the hub is no http address"):
+    with pytest.raises(UsageError, match="the address of the hub is not an http address"):
         read("hf", Path("tweet_eval"))
 
 

@@ -42,7 +42,7 @@ def test_traits_of_questions(tmp_path: Path) -> None:
         "words per context: 13",
         "words per question: 1 to 3, median 1",
         "note: of 2 samples, accepted answers are different numbers, even within the tolerance",
-        "note: of 1 sample, the first answer does not stand in the context in these words",
+        "note: of 1 sample, the first answer does not occur verbatim in the context",
     ]
 
 

@@ -53,7 +53,7 @@ OTHERS = [{arm: share for arm in FACTS} for share in (0.5, 0.6, 0.7, 0.75, 0.85,
         (FACTS, "remembered", "memory of facts, +0."),
         (WORDING, "remembered", "memory of the words, +0."),
         (REWRITING, "not_shown", "knowledge"),
-        (CLEAN, "not_shown", "would be found in 80 % of such tests"),
+        (CLEAN, "not_shown", "would be detected in 80 % of such tests"),
     ],
 )
 def test_memory_is_a_loss_that_neither_rewriting_nor_others_explain(
@@ -132,14 +132,16 @@ def test_without_a_semantic_arm_words_and_facts_are_not_told_apart() -> None:
     marks = _marks(FACTS)
     found = decompose(coded({"original": marks["original"], "updated": marks["updated"]}))
     assert found.verdict == "too_few"
-    assert "no answers about a semantic arm" in found.reasons[0]
+    assert "no answers on the semantic arm" in found.reasons[0]
     assert "run.arms" in found.reasons[0]
 
 
 def test_fewer_than_twenty_shared_samples_give_no_verdict() -> None:
     found = decompose(coded({arm: first(10, 19) for arm in FACTS}))
     assert found.verdict == "too_few"
-    assert found.reasons == ("the arms share at most 19 samples; 20 are the least for a verdict",)
+    assert found.reasons == (
+        "the arms share at most 19 samples; at least 20 are needed for a verdict",
+    )
 
 
 def test_identical_arms_lose_nothing() -> None:

@@ -100,18 +100,26 @@ CUT_OFF = replace(
         (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
         (SILENT, "refusing", "It refused 38 of 40 questions"),
-        (SILENT, "refusing", "nothing for or against memory"),
+        (
+            SILENT,
+            "refusing",
+            "This is evidence neither for nor against memory",
+        ),
         (CUT_OFF, "inconclusive", "2 dates could be read (2 parsed, 8 refused, 30 truncated)"),
-        (FEW, "inconclusive", "20 are the least for a verdict: 5 more are needed"),
+        (FEW, "inconclusive", "); a verdict needs at least"),
         (with_exactness(0.1, 0.3), "fluent", "follow their dates: r is 0.60"),
-        (with_exactness(0.1, 0.3), "fluent", "not the dates' values: 10% (0% to 20%, n 40)"),
+        (with_exactness(0.1, 0.3), "fluent", "However, they are not the published values"),
         (with_exactness(0.1, -0.3), "inconclusive", "30% larger (20% to 40%)"),
         (with_exactness(0.3, 0.6, 0.9, 0.2), "inconclusive", "60% smaller (40% to 80%)"),
         (CHANCE, "no_recall", "no recall: r is 0.05 (-0.25 to 0.35, n 40), and the error is 35%"),
-        (CHANCE, "no_recall", "It answers only 0% (0% to 6%, n 60)"),
+        (CHANCE, "no_recall", "The model answers only"),
         (CONSTANT, "no_recall", "all of them are the same number"),
-        (replace(CHANCE, fictitious=NOT_ASKED), "no_recall", "fabricating is not excluded"),
-        (replace(CHANCE, fictitious=ANSWERED), "fabricating", "Yet it answers 98%"),
+        (
+            replace(CHANCE, fictitious=NOT_ASKED),
+            "no_recall",
+            "No fictitious series was asked about",
+        ),
+        (replace(CHANCE, fictitious=ANSWERED), "fabricating", "Yet the model answers"),
         (replace(CONSTANT, fictitious=ANSWERED), "fabricating", "the same number"),
         (replace(CHANCE, fictitious=metric(0.5, 0.3)), "inconclusive", "is open"),
         (
@@ -208,12 +216,15 @@ def test_exact_answers_are_recall_whatever_others_do_to_r() -> None:
     verdict, reasons = judge_memory(
         replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7, follows_p=0.7)
     )
-    assert verdict == "inconclusive" and any("Yet they are near: 90%" in each for each in reasons)
+    assert verdict == "inconclusive" and any("Yet they are close" in each for each in reasons)
 
 
 def test_nothing_asked_is_said() -> None:
     empty = replace(REMEMBERED, overall=signature(0, 0))
-    assert judge_memory(empty) == ("inconclusive", ("No date was asked for its value.",))
+    assert judge_memory(empty) == (
+        "inconclusive",
+        ("The model was not asked for the value on any date.",),
+    )
 
 
 PERIOD = Backtest(start="2015-01", end="2020-12")
@@ -224,11 +235,11 @@ PERIOD = Backtest(start="2015-01", end="2020-12")
     [
         ({"A": "memorized", "B": "no_recall"}, "no", "the published values of A (memorized),"),
         ({"A": "partly_memorized"}, "no", "part of the published values of A (partly memorized),"),
-        ({"A": "fluent"}, "no", "knows roughly the values at each date of A (fluent),"),
+        ({"A": "fluent"}, "no", "knows the approximate values at each date of A (fluent),"),
         (
             {"A": "memorized", "B": "refusing", "C": "fluent"},
             "no",
-            "A (memorized) and knows roughly the values at each date of C (fluent),",
+            "A (memorized) and knows the approximate values at each date of C (fluent),",
         ),
         ({"A": "refusing", "B": "no_recall"}, "unsettled", "its memory of A (refusing) could not"),
         ({"A": "inconclusive", "B": "fabricating"}, "unsettled", "of A (inconclusive) could not"),
@@ -462,8 +473,8 @@ CUTOFF = date(2018, 6, 30)
         (20, 0, ()),
         (20, 1, ("rests on the 20 dates", "1 later date does not count")),
         (30, 10, ("rests on the 30 dates", "10 later dates do not count")),
-        (1, 30, ("Only 1 date before the cutoff", "rests on all 31 dates")),
-        (0, 30, ("Only 0 dates before the cutoff", "rests on all 30 dates")),
+        (1, 30, ("Only 1 date before the cutoff", "had a readable answer: the verdict uses all")),
+        (0, 30, ("Only 0 dates before the cutoff", "had a readable answer: the verdict uses all")),
     ],
 )
 def test_it_says_which_dates_a_verdict_rests_on(

@@ -1,4 +1,4 @@
-"""Pictures and the page: whole, the same bytes each time, and safe with any name."""
+"""Pictures and the page: whole, identical bytes each time, and safe with any name."""
 
 import re
 from itertools import pairwise

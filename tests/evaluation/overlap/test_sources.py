@@ -81,7 +81,7 @@ def test_a_table_is_read_by_its_columns(tmp_path: Path, ending: str) -> None:
     ]
     assert [row.reason for row in found.bad_rows] == [
         "question is empty",
-        "the id 'x' is there twice",
+        "the id 'x' occurs twice",
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_path_may_have_an_at_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "how", "wrong"),
     [
-        ("rows.xlsx", ReadOptions(), "does not say its format"),
+        ("rows.xlsx", ReadOptions(), "the source has no format"),
         ("rows.csv", ReadOptions(), "--field COLUMN or --task TASK"),
         ("tweeteval:there", ReadOptions(), "give --task TASK"),
         ("none.jsonl", BOTH, "no such file"),

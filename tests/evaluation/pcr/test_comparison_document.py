@@ -1,4 +1,4 @@
-"""Pictures: whole, the same bytes each time, and safe with any name."""
+"""Pictures: whole, identical bytes each time, and safe with any name."""
 
 from dataclasses import replace
 from pathlib import Path

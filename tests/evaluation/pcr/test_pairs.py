@@ -69,23 +69,29 @@ def test_a_whole_record(path: Path) -> None:
         ({**RECORD, "id": None}, "id is missing"),
         ({**RECORD, "id": " "}, "id is empty"),
         ({**RECORD, "original_status": "failed"}, "original_status is none of answered, refused"),
-        ({**RECORD, "cluster": 7}, "cluster is no text but int"),
-        ({**RECORD, "id": True}, "id is no text but bool"),
-        ({**RECORD, "id": 1.5}, "id is no text but float"),
+        ({**RECORD, "cluster": 7}, "cluster must be a text, not int"),
+        ({**RECORD, "id": True}, "id must be a text, not bool"),
+        ({**RECORD, "id": 1.5}, "id must be a text, not float"),
         ({**RECORD, "split": ""}, "split is empty"),
-        ({**RECORD, "reference": 3}, "reference is no text but int"),
-        ({**RECORD, "reference": "\ud800"}, "reference holds half a character"),
-        ({**RECORD, "original_output": ["a"]}, "original_output is no text but list"),
-        ({**RECORD, "modified_output": None}, "one side: there is no modified_output"),
+        ({**RECORD, "reference": 3}, "reference must be a text, not int"),
+        (
+            {**RECORD, "reference": "\ud800"},
+            "reference contains an incomplete character (a lone surrogate)",
+        ),
+        ({**RECORD, "original_output": ["a"]}, "original_output must be a text, not list"),
+        ({**RECORD, "modified_output": None}, "an incomplete pair: it has no modified_output"),
         ({k: v for k, v in RECORD.items() if k != "original_output"}, "no original_output"),
         ({"split": "train", "id": "1", "reference": ""}, "original_output is missing"),
-        ({**RECORD, "original_choice": 1}, "original_choice is no text but int"),
-        ({**RECORD, "original_options": "A B"}, "neither an object of texts by letter nor a list"),
+        ({**RECORD, "original_choice": 1}, "original_choice must be a text, not int"),
+        (
+            {**RECORD, "original_options": "A B"},
+            "is neither an object that maps letters to texts nor a list of texts",
+        ),
         ({**RECORD, "modified_options": {"A": 1}}, "an option of modified_options is no text"),
-        ({**RECORD, "modified_options": ["x"] * 27}, "more options than there are letters"),
+        ({**RECORD, "modified_options": ["x"] * 27}, "has more options than letters"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ('["a", "b"]', "JSON, but no object"),
+        ('["a", "b"]', "JSON, but not an object"),
         (b'{"id": "\xff"}', "the line is not UTF-8"),
     ],
 )
@@ -112,7 +118,7 @@ def test_an_id_counts_once_in_a_split_and_again_in_another(path: Path) -> None:
         ("test", "yes"),
     ]
     assert [bad.reason for bad in found.bad] == [
-        "the id '1' is there twice in 'train', first in line 1"
+        "the id '1' occurs twice in 'train', first in line 1"
     ] * 2
 
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_compared() -> None:
     assert (missing.value.where, missing.value.hint) == ("it", "there are train, test")
     with pytest.raises(DatasetError) as empty:
         compared([])
-    assert empty.value.hint == "no line of it is a pair"
+    assert empty.value.hint == "no line contains a pair"
     with pytest.raises(UsageError, match="no metric 'f1'"):
         compared(CLEAN, replace(ASKED, metric="f1"))
     with pytest.raises(UsageError, match="no consistency 'same'"):

@@ -40,22 +40,26 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
     [
         (CLEAR, "fine_tuned", "p is 0.0010, at most 0.05: the model was trained on train"),
         (CLEAR, "fine_tuned", "performance changes by +10.0 (+4.0 to +16.0) points and PCR by"),
-        (CLEAR, "fine_tuned", "if the splits are random parts of one pool, as you vouch"),
+        (
+            CLEAR,
+            "fine_tuned",
+            "this assumes that the splits are random parts of one pool",
+        ),
         (
             replace(CLEAR, basis="references", references=5),
             "fine_tuned",
-            "beyond what 5 references lead one to expect; p is 0.0010, at most 0.05: the model "
-            "was trained on train (CAP, section 3.2); this holds if the references have not seen",
+            "beyond what 5 references predict; p is 0.0010, at most 0.05: the model was trained "
+            "on train (CAP, section 3.2); this assumes that the references have seen neither",
         ),
         (
             replace(CLEAR, basis="none"),
             "difficulty_or_memory",
-            "a gap in difficulty between the splits explains it as well",
+            "either training on one split or a difference in",
         ),
         (
             replace(CLEAR, basis="none", covariates="texts of train are longer"),
             "difficulty_or_memory",
-            "not taken for exchangeable, since texts of train are longer",
+            "the splits are not treated as exchangeable, because",
         ),
         (with_interval(-0.3, -0.1), "contaminated", "trained on test"),
         (replace(with_interval(-0.3, -0.1), basis="none"), "difficulty_or_memory", "p is 0.0010"),
@@ -67,7 +71,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (
             replace(CLEAR, points=Estimate(-1.0, -7.0, 5.0)),
             "inconclusive",
-            "such tests would find 10% of it (5.0 points) in 31%",
+            "such tests would detect 10% of it (5.0 points) in 31%",
         ),
         (
             with_interval(-0.02, 0.029, 0.9),

@@ -42,10 +42,10 @@ def test_each_stands_out_in_its_own_way_and_none_is_there_twice(store: RunStore)
     end(store, "none", "no_knowledge", attempts=0)
     found = {pick.sample: pick for pick in find_highlights(store, [])}
     assert list(found) == ["label", "facts", "tried", "loose", "none"]
-    assert found["label"].why.startswith("a blind judge read the original as anger, the benchmark")
+    assert found["label"].why.startswith("a blind judge labelled the original")
     assert found["facts"].why.endswith("after 2 attempts")
     assert (found["facts"].reason, found["facts"].shown) == ("no news says so", "")
-    assert found["tried"].why == "accepted only at attempt 3"
+    assert found["tried"].why == "accepted only on attempt 3"
     assert (found["tried"].shown, found["tried"].text, found["tried"].reason) == (
         "updated",
         "new",
@@ -90,7 +90,7 @@ def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> No
         )
     end(store, "after", "no_knowledge")
     whys = {pick.sample: pick.why for pick in find_highlights(store, [])}
-    assert whys["older"] == "it rests on the oldest evidence, of 2026-02-02"
+    assert whys["older"] == "it rests on the oldest evidence, from 2026-02-02"
     assert whys["dear"] == "the dearest sample: 0.7500 USD"
     assert "newer" not in whys
 

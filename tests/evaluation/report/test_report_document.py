@@ -56,7 +56,7 @@ def test_judges_of_defences_are_named_as_roles_are(tmp_path: Path) -> None:
     first, second = (one for one in document["roles"] if one["role"] == "utility_judge")
     assert (first["model"], first["by_rules"]) == ("openai:judge", False)
     assert first["parameters"] == ["at most 300 tokens"] and len(first["prompt"]) == 12
-    assert first["does"] == "scores how useful answers stay under a defence"
+    assert first["does"] == "scores how useful answers remain under a defence"
     assert (second["model"], second["by_rules"], second["prompt"]) == ("offline", True, None)
 
 
@@ -112,10 +112,14 @@ def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(
     [
         ("counts", {"failed": 1}, "1 sample failed"),
         ("counts", {"pending": 2}, "2 samples were unfinished"),
-        ("benchmark", {"limit": 20}, "Only the first 20 samples were taken"),
+        ("benchmark", {"limit": 20}, "samples were used (--limit); they may differ from the rest"),
         ("quality", {"balance_shift": 0.31}, "(shift 0.31)"),
         ("quality", {"label_noise": {"bound": None}}, "There is no bound on wrong labels"),
-        ("cost", {"billed_usd": None}, "what the run cost is not known"),
+        (
+            "cost",
+            {"billed_usd": None},
+            "Some calls have no known price",
+        ),
         ("cost", {"unknown_usd": 0.4}, "0.40 USD of requests that were cut off"),
         ("evidence", {"precision": {"crawl": 1}}, "For 1 of the 2 articles cited"),
     ],
@@ -128,14 +132,17 @@ def test_what_weakens_this_run_is_said(
 
 
 def test_few_samples_and_rules_are_said(plain: dict[str, Any]) -> None:
-    assert "3 samples were accepted, which are few" in limits(plain)
+    assert (
+        "3 samples were accepted, which is few: rely on the intervals, not on the estimates"
+        in limits(plain)
+    )
     many = plain["counts"] | {"accepted": 100}
     assert "which are few" not in limits(plain, counts=many)
     assert "Rules played these roles: label judge." in limits(plain, offline_roles=["label_judge"])
 
 
 def test_a_judge_of_its_own_texts_is_named(plain: dict[str, Any]) -> None:
-    assert "may pass its own mistakes" not in limits(plain)
+    assert "wrote the texts and judged their labels" not in limits(plain)
     roles = [role | {"model": "openai:writer"} for role in plain["roles"]]
     assert "The same model, openai:writer, wrote the texts" in limits(plain, roles=roles)
 

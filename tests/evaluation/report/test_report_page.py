@@ -1,4 +1,4 @@
-"""The report's page: what it says, what it says is not there, and words from outside."""
+"""The report's page: what it says, what it says is missing, and words from outside."""
 
 import hashlib
 import json
@@ -158,7 +158,7 @@ def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_
 ) -> None:
     alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
     assert "Not comparable:" not in alike and "as long, as hard" in told(alike)
-    sentences = ("18 samples are too few for: x; about 360 would tell.",)
+    sentences = ("18 samples are too few to decide on x; about 360 would tell.",)
     few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
     assert "Comparability: Whether the updated arm is comparable" in few
     assert few.count("about 360 would tell") == 3, "the head, the section and the limits"
@@ -194,7 +194,7 @@ def test_counts_and_shares_are_those_of_the_run(tmp_path: Path) -> None:
     html = told(written(tmp_path))
     assert "3 of 6 samples of emotion , split test, now rest on news from 2026-11-01" in html
     assert "accepted rewritten with recent facts, checked and judged 3" in html
-    assert "no knowledge no recent news fitted it 1" in html
+    assert "no knowledge no recent news matched 1" in html
     assert "50.0 % 18.8 % … 81.2 %" in html, "Wilson's interval of 3 of 6"
     assert "4 replaced facts of accepted samples cite 2 articles of 1 publishers" in html
     assert "composer writes the updated text offline rules" in html

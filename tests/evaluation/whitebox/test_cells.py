@@ -32,7 +32,7 @@ def result(cell: Cell) -> CellResult:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Results:
-    """Return a file that is not there yet."""
+    """Return a file that is missing yet."""
     return make_file(tmp_path / "finetune" / "abc.jsonl")
 
 

@@ -145,7 +145,7 @@ def test_twenty_samples_are_too_few_and_their_figures_are_shown() -> None:
     items = make_items(20, *ARMS)
     found = judge_membership(items, make_scores(items, {"original": 1.0}))
     assert found.verdict == "too_few"
-    assert found.reason == f"20 samples have both texts scored, and {FEWEST} are needed"
+    assert found.reason == f"20 samples have scores for both texts, but {FEWEST} are needed"
     assert found.methods[0].terms["wording"].n == 20
 
 

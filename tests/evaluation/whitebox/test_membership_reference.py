@@ -157,7 +157,7 @@ def test_a_reference_of_an_endpoint_moves_the_verdict_to_min_k() -> None:
 def test_too_few_samples_of_the_reference_are_told() -> None:
     found = judge(READ, make_reference({}, number=40))
     assert found.verdict == "too_few"
-    assert "but 40 samples can be compared with the reference, and 50 are needed" in found.reason
+    assert "but 40 samples can be compared with the reference, but 50 are needed" in found.reason
     assert "240 of 400 texts were not scored by the reference" in found.notes
     assert judge(READ, {}).reason.startswith("by the reference, no sample has scores")
 

@@ -38,8 +38,8 @@ def test_a_sibling_that_cannot_be_opened_is_left_out_and_said(audit: Audited) ->
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("detect.numleak.files={nile: a.csv}", "a file is given for 'nile'"),
-        ("detect.numleak.series=[tides.yaml, other.yaml]", "the series 'tides' is there twice"),
+        ("detect.numleak.files={nile: a.csv}", "which is not among the series"),
+        ("detect.numleak.series=[tides.yaml, other.yaml]", "the series 'tides' occurs twice"),
     ],
 )
 def test_series_and_files_belong_together(audit: Audited, override: str, said: str) -> None:

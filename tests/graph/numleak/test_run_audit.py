@@ -158,5 +158,5 @@ def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:
     html = lab.files.report_html.read_text()
     assert "Signal tone, " in html and "over published values of tides" in html
     (lab.folder / "tone.csv").write_text("date,value\n1950-01,1\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="none of them among those asked"):
+    with pytest.raises(DatasetError, match="none of which was asked about"):
         lab.refresh("another", limit=2)

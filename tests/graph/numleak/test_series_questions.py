@@ -91,7 +91,7 @@ def test_a_signal_lets_what_is_in_flight_come_in_and_the_same_call_goes_on(
 
     audit.server.answers = stop
     plan = audit.plan()
-    with pytest.raises(Interrupted, match="kept and not asked again"):
+    with pytest.raises(Interrupted, match="stopped: answers are kept and not requested again"):
         ask_numleak(plan)
     sent = len(audit.server.requests)
     assert 10 <= sent == len(audit.stored()) <= 10 + 2 * CONCURRENCY
@@ -127,7 +127,7 @@ def test_a_spent_budget_stops_with_exit_3_and_a_larger_one_goes_on(audit: Audite
     audit.write(models={"targets": [priced]}, run={"budget_usd": 0.05, "concurrency": 1})
     with pytest.raises(BudgetSpent) as caught:
         ask_numleak(audit.plan())
-    assert caught.value.exit_code == 3 and "the same command goes on" in caught.value.hint
+    assert caught.value.exit_code == 3 and "run the same command to continue" in caught.value.hint
     sent = len(audit.server.requests)
     assert 0 < sent == len(audit.stored())
     plan = audit.plan("run.budget_usd=5")
@@ -226,7 +226,10 @@ def _near(said: Said) -> bool:
 @pytest.mark.parametrize(
     ("targets", "said"),
     [
-        (["offline:classifier"], "no target has words for numbers"),
+        (
+            ["offline:classifier"],
+            "no target can answer with numbers",
+        ),
         (["offline:nobody"], "there is no embedded persona"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A cassette's file: the same bytes each time, and nothing of it is used that is not as made."""
+"""A cassette's file: identical bytes each time, and nothing of it is used that is not as made."""
 
 import gzip
 import json
@@ -100,19 +100,19 @@ def altered(packed: CassetteSummary, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (b'"write"', b'"WRITE"', "its digest is another one"),
-        (b'{"kind": "sample"', b'{"kind": "sampls"', "its digest is another one"),
-        (b'"text": "write"}\n', b'"text": "write"}\n\n', "more in it than its head says"),
+        (b'"write"', b'"WRITE"', "its digest does not match its header"),
+        (b'{"kind": "sample"', b'{"kind": "sampls"', "its digest does not match its header"),
+        (b'"text": "write"}\n', b'"text": "write"}\n\n', "it contains more than its header says"),
         (
             b'"version": 1',
             b'"version": 2',
             r"format 2, this[\s\S]*==0.1.0",
         ),
         (b'"version": 1', b'"version": "\\u001b"', "this CoreEval reads 1"),
-        (b'"texts": true', b'"texts": 7.5', "its head is malformed: texts"),
+        (b'"texts": true', b'"texts": 7.5', "its header is malformed: texts"),
         (b'"format"', b'"form"', "no cassette: its first line"),
-        (b'"sample": 1', b'"sample": 2', "other lines than its head says"),
-        (b'{"format"', b"[" * 100_000, "no cassette: its head is no JSON"),
+        (b'"sample": 1', b'"sample": 2', "its lines do not match its header"),
+        (b'{"format"', b"[" * 100_000, "no cassette: its header is not JSON"),
     ],
 )
 def test_an_altered_one_is_refused(
@@ -161,14 +161,18 @@ def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_half_a_character_is_refused_wherever_it_stands(tmp_path: Path) -> None:
     made = write_cassette(tmp_path / "a", lines("a tweet \ud800"), head_of)
-    with pytest.raises(CassetteError, match="line 3 is malformed: a text holds half a character"):
+    with pytest.raises(
+        CassetteError, match="line 3 is malformed: a text contains an incomplete character"
+    ):
         list(open_cassette(made.path).lines(SampleLine))
 
     def noted(tally: BodyTally) -> CassetteHead:
         run = RUN.model_copy(update={"notes": ("\ud800",)})
         return head_of(tally).model_copy(update={"run": run})
 
-    with pytest.raises(CassetteError, match="its head is malformed: a text holds half a character"):
+    with pytest.raises(
+        CassetteError, match="its header is malformed: a text contains an incomplete character"
+    ):
         open_cassette(write_cassette(tmp_path / "b", lines(), noted).path)
 
 

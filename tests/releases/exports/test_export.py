@@ -71,7 +71,7 @@ def test_what_a_hub_left_beside_a_release_is_not_copied(sources: Sources, tmp_pa
 
 def test_a_dataset_that_is_gone_is_missed(tmp_path: Path) -> None:
     run = make_run(tmp_path).files.root
-    with pytest.raises(RunStateError, match="files are gone"):
+    with pytest.raises(RunStateError, match="the dataset's files are missing"):
         export(run, to="hf", out=tmp_path / "out")
 
 

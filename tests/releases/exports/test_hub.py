@@ -134,7 +134,7 @@ def test_somebody_elses_commit_meanwhile_is_not_overwritten(
         return None
 
     hub.refuses = meanwhile
-    with pytest.raises(RunError, match="somebody changed the repository meanwhile"):
+    with pytest.raises(RunError, match="someone changed the repository in the meantime"):
         push(sources.free, to=NAME)
     assert set(hub.repositories[NAME].files) == {"theirs"}
 
@@ -143,18 +143,21 @@ def test_who_may_not_write_is_told_so(
     hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_another")
-    with pytest.raises(CredentialError, match="wants a token") as told:
+    with pytest.raises(
+        CredentialError,
+        match="the hub requires a token with write access",
+    ) as told:
         push(sources.free, to=NAME)
     assert "HF_TOKEN" in told.value.hint
-    with pytest.raises(UsageError, match="names no repository"):
+    with pytest.raises(UsageError, match="does not name a repository"):
         push(sources.free, to="weekly")
 
 
 @pytest.mark.parametrize(
     ("limit", "least", "told"),
     [
-        ("_MOST_REQUESTS", 20, "it was asked 20 times and has not come to an end"),
-        ("_LONGEST_READING_S", 0.0, "it has not told what it has in 0 s"),
+        ("_MOST_REQUESTS", 20, "its listing did not end after 20 requests"),
+        ("_LONGEST_READING_S", 0.0, "it did not list its files within 0 s"),
         ("_MOST_FILES", 9, "it has more than 9 files"),
     ],
 )
@@ -190,7 +193,7 @@ def test_a_pause_of_a_day_is_not_waited_for(
     hub.repositories[NAME] = Repository()
     hub.pause = pause
     hub.refuses = lambda http: 429 if "/tree/" in http.path else None
-    with pytest.raises(RunError, match="it asks for pauses of more than 600 s"):
+    with pytest.raises(RunError, match="it requests pauses longer than 600 s"):
         push(sources.free, to=NAME)
     assert waited == []
 
@@ -206,7 +209,7 @@ def test_short_pauses_are_waited_for_until_they_are_too_many(
     push(sources.free, to=NAME, dry_run=True)
     assert waited == [300, 300]
     hub.refuses = lambda http: 429 if "/tree/" in http.path else None
-    with pytest.raises(RunError, match="it asks for pauses of more than 600 s"):
+    with pytest.raises(RunError, match="it requests pauses longer than 600 s"):
         push(sources.free, to=NAME, dry_run=True)
     assert waited == [300, 300, 300, 300]
 
@@ -218,7 +221,7 @@ def test_an_answer_without_what_it_should_have(
         raise KeyError("id")  # as huggingface_hub does where the answer is {}
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", empty)
-    with pytest.raises(RunError, match="did not take the release: 'id'"):
+    with pytest.raises(RunError, match="the hub rejected the release: 'id'"):
         push(sources.free, to=NAME)
 
 

@@ -124,9 +124,9 @@ def test_out_is_empty_or_new_and_whole(
     out = tmp_path / "out"
     out.mkdir()
     export(sources.run, to="csv", out=out)
-    with pytest.raises(UsageError, match="something here already"):
+    with pytest.raises(UsageError, match="this folder is not empty"):
         export(sources.run, to="csv", out=out)
-    with pytest.raises(UsageError, match="something here already"):
+    with pytest.raises(UsageError, match="this folder is not empty"):
         export(sources.run, to="csv", out=out / "facts.csv")
 
     def full(*_: object) -> None:

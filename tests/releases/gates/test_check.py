@@ -153,7 +153,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=2)), "has 5 words"),
     ("overlap", without(overlap=Overlap(size=5, share=None, grams=0, texts=0)), "arm is empty"),
     ("evidence", without(evidence=NOTHING), "no samples"),
-    ("after_cutoff", {"after_cutoff": ()}, "no target has a cutoff"),
+    ("after_cutoff", {"after_cutoff": ()}, "no target has a known cutoff"),
     ("after_cutoff", {"after_cutoff": (TargetFreshness(target="a", unknown=9),)}, "no target has"),
     ("cost_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
     ("cost_per_accepted_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
@@ -211,11 +211,11 @@ def with_targets(*names: str) -> dict[str, Any]:
 
 
 LACKING: list[tuple[str, dict[str, Any], str]] = [
-    ("after_cutoff", of_targets(*ALIKE, after_cutoff=UNDATED), "no cutoff is known of b:2"),
-    ("after_cutoff", of_targets(*ALIKE, after_cutoff=FRESH), "no cutoff is known of b:2"),
-    ("pcr", of_targets(ALIKE[0]), "PCR was not measured of b:2"),
-    ("pcr", of_targets(ALIKE[0], TargetFindings(target="b:2")), "PCR was not measured of b:2"),
-    ("drop", of_targets(ALIKE[0]), "the arms were not labelled by b:2"),
+    ("after_cutoff", of_targets(*ALIKE, after_cutoff=UNDATED), "no cutoff is known for b:2"),
+    ("after_cutoff", of_targets(*ALIKE, after_cutoff=FRESH), "no cutoff is known for b:2"),
+    ("pcr", of_targets(ALIKE[0]), "PCR was not measured for b:2"),
+    ("pcr", of_targets(ALIKE[0], TargetFindings(target="b:2")), "PCR was not measured for b:2"),
+    ("drop", of_targets(ALIKE[0]), "these targets did not label the arms: b:2"),
     ("numleak", of_targets(ALIKE[0]), "not asked: b:2, cpi"),
     (
         "numleak",
@@ -225,7 +225,7 @@ LACKING: list[tuple[str, dict[str, Any], str]] = [
     (
         "pcr",
         of_targets(*ALIKE, models=with_targets("openai:c", "openai:d")),
-        "PCR was not measured of openai:c; openai:d",
+        "PCR was not measured for openai:c; openai:d",
     ),
 ]
 
@@ -394,7 +394,7 @@ def test_a_release_knows_what_its_report_said_and_a_later_report_says_more(made:
     made.files.report_json.write_text(json.dumps(report()))
     [pcr, numleak] = check_release(before.path, asked, report=made.files.report_json).gates
     assert (pcr.reason, numleak.verdict) == (
-        "a:1 is contaminated (this holds if the references have not seen either split)",
+        "a:1 is contaminated (this assumes that the references have seen neither split)",
         "fluent",
     )
     after = made.release("2")
@@ -407,7 +407,7 @@ def test_a_release_knows_what_its_report_said_and_a_later_report_says_more(made:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (None, RunStateError, "no such report"),
+        (None, RunStateError, "report not found"),
         ("{", RunCorrupt, "no report of a run"),
         ("[]", RunCorrupt, "no report of a run"),
         (json.dumps(report() | {"pcr": {"targets": [{}]}}), RunCorrupt, "not as a run writes it"),
@@ -445,7 +445,7 @@ def test_a_release_that_is_there_is_held_against_gates_as_one_that_is_made(
     assert there.value.where == str(released.path)
     require_gates_of_release(released.path, HALF)
     (released.path / "more.txt").write_text("x")
-    with pytest.raises(RunError, match="not what was made"):
+    with pytest.raises(RunError, match="the release has changed since it was made"):
         require_gates_of_release(released.path, HALF)
 
 

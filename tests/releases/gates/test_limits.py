@@ -41,8 +41,8 @@ def test_what_is_commented_out_may_be_taken_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("gates: {}", "there is no gate in it", "coreeval docs gates"),
-        ("gates:", "there is no gate in it", ""),
+        ("gates: {}", "it contains no gates", "coreeval docs gates"),
+        ("gates:", "it contains no gates", ""),
         ("gates: [acceptance]", "mapping of gates", ""),
         ("", "must be a mapping", ""),
         ("name: x", "gates: this key is required", ""),
@@ -80,7 +80,7 @@ def test_mistakes(tmp_path: Path, text: str, message: str, hint: str) -> None:
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such config file") as told:
+    with pytest.raises(ConfigError, match="config file not found") as told:
         load_gates(tmp_path / "gates.yaml")
     assert "coreeval gate --print-config" in told.value.hint
 

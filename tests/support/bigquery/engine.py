@@ -25,7 +25,7 @@ Parameters = Mapping[str, Any]
 
 
 class BadQuery(Exception):
-    """The statement is none, or names what is not there; `reason` is Google's word for it."""
+    """The statement is none, or names what is missing; `reason` is Google's word for it."""
 
     def __init__(self, message: str, reason: str = "invalidQuery") -> None:
         super().__init__(message)

@@ -152,7 +152,7 @@ async def test_a_file_damaged_in_the_middle_gives_what_comes_before(tmp_path: Pa
 
 
 async def test_a_file_of_another_kind_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match="holds no pages of a web archive") as caught:
+    with pytest.raises(KnowledgeError, match="this file contains no web archive pages") as caught:
         await found_in(tmp_path, write(tmp_path / "a.warc.gz", b"something else\n" * 99))
     assert caught.value.where.endswith("a.warc.gz")
 

@@ -345,7 +345,7 @@ async def test_a_proxy_of_the_environment_is_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     found = await reader.all(site.url("open.test"))
     assert found.count_sources() == {"web": 1}
-    assert "without the proxy" in found.notes[0]
+    assert "Pages are fetched without the environment's proxy" in found.notes[0]
 
 
 async def test_a_page_without_a_text_is_not_fetched_again_on_the_same_day(

@@ -47,7 +47,7 @@ def test_other_files_are_ignored_by_name(real: LocalKnowledge) -> None:
     ignored = real.stats().ignored
     assert len(ignored) == 14
     assert "doc_api/observed_errors.jsonl" in ignored
-    assert set(ignored.values()) == {"holds no news"}
+    assert set(ignored.values()) == {"contains no news"}
 
 
 def test_every_row_is_accounted_for(real: LocalKnowledge) -> None:

@@ -69,7 +69,9 @@ def test_an_older_store_gets_all_steps_and_keeps_its_rows(store: Path) -> None:
         open_store(store, THIRD, what="a.db").dispose()
         assert _content(store) == ([3], [(1, "one", "red")])
     assert "things_by_name" in read_tables(store)
-    with pytest.raises(RunCorrupt, match="schema version 3; this CoreEval knows 1 only") as caught:
+    with pytest.raises(
+        RunCorrupt, match="schema version 3; this version of CoreEval supports only 1"
+    ) as caught:
         open_store(store, FIRST, what="a.db")
     assert caught.value.hint == "install a newer CoreEval"
 
@@ -83,7 +85,9 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(store: Path) -> None:
 
 
 def test_a_store_that_no_steps_lead_from_is_refused(store: Path) -> None:
-    with pytest.raises(RunCorrupt, match="schema version 1; this CoreEval knows 3 only") as caught:
+    with pytest.raises(
+        RunCorrupt, match="schema version 1; this version of CoreEval supports only 3"
+    ) as caught:
         open_store(store, GAP, what="a.db")
     assert "before the first release" in caught.value.hint
     assert _content(store) == ([1], [(1, "one")])

@@ -33,9 +33,9 @@ from coreeval.evaluation.numleak.statistics.date_intervals import group_by
 from coreeval.tools.formatting import format_estimate
 
 BOUND_NOTE = (
-    "What was blocked is what was tried: one message, with endings that do not learn from the "
-    "answers. Attacks that adapt, or go on over several messages, may do better: this is no proof "
-    "(NumLeak, section 5)."
+    "Only the attacks that were tried are counted: single messages with fixed endings. Attacks "
+    "that adapt to the answers or span several messages may do better, so this is not proof of "
+    "safety (NumLeak, section 5)."
 )
 
 
@@ -157,19 +157,22 @@ def _compare_usefulness(
 
 def _notes(utility: Sequence[UtilityReply], judges: Sequence[str]) -> Iterator[str]:
     if not utility:
-        yield "What defences cost in usefulness was not measured: no ordinary question was asked."
+        yield (
+            "The effect of defences on usefulness was not measured, because no ordinary "
+            "questions were asked."
+        )
     for judge in judges:
         asked = [each for one in utility for each in one.scores if each.judge == judge]
         silent = sum(each.score is None for each in asked)
         if silent:
             yield (
-                f"The judge {judge} gave no score to {silent} of {len(asked)} answers: they count "
-                "for nothing, and not as 0."
+                f"The judge {judge} gave no score to {silent} of {len(asked)} answers; these are "
+                "excluded, not counted as 0."
             )
     if "offline" in judges:
         yield (
-            "The judge offline compares words with those of a good answer: it tells an answer "
-            "from none, and is no judgement."
+            "The offline judge compares words with those of a good answer: it detects whether "
+            "there is an answer, not how good it is."
         )
 
 
@@ -223,16 +226,16 @@ def describe_effect(defence: str, held: DefenceEffect, useful: Usefulness | None
         return f"{defence}: not tried{_describe_cost(useful)}."
     if defence == NO_DEFENCE:
         return (
-            f"{defence}: without a defence {tried.answered} of {tried.n} {name} got a number"
-            f"{_describe_near(tried)}{_describe_cost(useful)}."
+            f"{defence}: without a defence, {tried.answered} of {tried.n} {name} got a "
+            f"number{_describe_near(tried)}{_describe_cost(useful)}."
         )
     rate = tried.blocked_rate
     return (
-        f"{defence}: blocked {tried.blocked} of {tried.n} {name} that were tried "
-        f"({rate.estimate:.1%}, 95 % interval {rate.ci_low:.1%} to {rate.ci_high:.1%})"
+        f"{defence}: blocked {tried.blocked} of {tried.n} {name} ({rate.estimate:.1%}, 95 % "
+        f"interval {rate.ci_low:.1%} to {rate.ci_high:.1%})"
         + (f"; {tried.answered} got a number{_describe_near(tried)}" if tried.answered else "")
-        + (f"; {tried.truncated} were cut off and tell nothing" if tried.truncated else "")
-        + (f"; {tried.unclear} have numbers that are not one value" if tried.unclear else "")
+        + (f"; {tried.truncated} were cut off and are ignored" if tried.truncated else "")
+        + (f"; {tried.unclear} contain several numbers" if tried.unclear else "")
         + f"{_describe_cost(useful)}."
     )
 
@@ -244,7 +247,7 @@ def _describe_cost(useful: Usefulness | None) -> str:
     said, change = f"; ordinary answers score {useful.mean.estimate:.2f} of 4", useful.change
     if isnan(change.estimate):
         return said
-    return f"{said}, {format_estimate(change, '+.2f')} against no defence"
+    return f"{said}, {format_estimate(change, '+.2f')} compared with no defence"
 
 
 def _describe_near(tried: AttackOutcome) -> str:
@@ -253,5 +256,5 @@ def _describe_near(tried: AttackOutcome) -> str:
         return ""
     chance = tried.near_rate.ci_low <= tried.near_by_chance
     return f", {tried.near} of them near the truth" + (
-        ", no more than chance would make" if tried.near and chance else ""
+        ", no more than expected by chance" if tried.near and chance else ""
     )

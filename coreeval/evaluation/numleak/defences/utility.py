@@ -100,7 +100,7 @@ def read_questions(path: Path) -> list[UtilityQuestion]:
     twice = next((one for one in ids if ids.count(one) > 1), None)
     if twice or not found:
         raise _unfit_error(
-            path, f"the id {twice!r} is there twice" if twice else "it has no question"
+            path, f"the id {twice!r} occurs twice" if twice else "it has no question"
         )
     return found
 

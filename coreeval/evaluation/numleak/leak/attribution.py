@@ -69,7 +69,7 @@ class Covariances(NamedTuple):
 
     @property
     def slope_on_truth(self) -> Array:
-        """The signal's least-squares slope on the truth."""
+        """The signal's least-squares slope on true values."""
         return _over(self.st, self.tt)
 
     @property
@@ -134,11 +134,11 @@ class Covariances(NamedTuple):
 
     @property
     def through(self) -> Array:
-        """The share of the slope on the truth that runs through recall.
+        """The share of the slope on true values that recall mediates.
 
         The indirect effect divided by the total effect (Baron and Kenny 1986; MacKinnon, Warsi and
         Dwyer 1995): the slope of recall on the truth, times the signal's slope on recall given the
-        truth, divided by its slope on the truth alone. The share is not clipped to 0-1, because
+        truth, divided by its slope on true values alone. The share is not clipped to 0-1, because
         sampling error is not bounded either.
         """
         return _over(self.ht * self.recall_beside, self.st)
@@ -150,7 +150,7 @@ class Covariances(NamedTuple):
 
     @property
     def truth_beside(self) -> Array:
-        """The signal's slope on the truth, controlling for recall."""
+        """The signal's slope on true values, controlling for recall."""
         return _over(self.st * self.hh - self.sh * self.ht, self.hh * self.tt - self.ht**2)
 
 
@@ -226,7 +226,7 @@ class SignalMeasures:
         return self._jackknife(lambda each: figure(each) * self.unit(over), LINEAR)
 
     def difference(self, first: CovarianceStatistic, second: CovarianceStatistic) -> Metric:
-        """Return a slope on recall minus a slope on the truth."""
+        """Return a slope on recall minus a slope on true values."""
         one, other = self.unit(RECALL), self.unit(TRUTH)
         return self._jackknife(lambda each: first(each) * one - second(each) * other, LINEAR)
 
@@ -283,8 +283,8 @@ class SignalMeasures:
 
 
 DATE_ALONE: Final = (
-    "The model was given a date and nothing else: what its score knows of the outcome is memory in "
-    "any case, of the value or of what was written about that date."
+    "The model was given only a date: any knowledge of the outcome in its score comes from "
+    "memory, either of the value or of texts about that date."
 )
 
 

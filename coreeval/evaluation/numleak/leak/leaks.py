@@ -50,18 +50,19 @@ def compare_placebo(until: Period, early: Attribution, later: Attribution) -> Pl
 def _describe_placebo(early: Attribution, recall_r: Metric) -> str:
     if not recall_r.ci_high < 0:
         return (
-            f"Less recall of the early era is not shown (r {span(early.recall_r)} there): it is no "
-            "placebo for this model."
+            "There is no evidence that the model recalls less of the early era (r "
+            f"{span(early.recall_r)}), so that era is not a placebo for this model."
         )
-    known = f"Of the early era the model recalls less (r {span(early.recall_r)})"
+    known = f"The model recalls less of the early era (r {span(early.recall_r)})"
     if is_nonzero(early.signal_r):
         return (
-            f"{known}, yet its score follows the truth there too (r {span(early.signal_r)}): "
-            "something besides the recalled value leads from a date to a score."
+            f"{known}, yet its score follows the true values there too (r "
+            f"{span(early.signal_r)}): something other than the recalled value links the date to "
+            "the score."
         )
     return (
-        f"{known}, and its score is not shown to follow the truth there (r "
-        f"{span(early.signal_r)}), as would be so of a score made from what is recalled."
+        f"{known}, and there is no evidence that its score follows the true values there (r "
+        f"{span(early.signal_r)}), as expected if the score derives from recall."
     )
 
 
@@ -98,22 +99,22 @@ def _describe_scramble(found: Mapping[str, Metric]) -> str:
     real, apart_by = found["real_r"], found["difference"]
     if not is_nonzero(real):
         return (
-            f"With figures stated, the score is not shown to follow the truth (r {span(real)}): "
-            "scrambling has nothing to tell."
+            "When figures are stated, there is no evidence that the score follows the true "
+            f"values (r {span(real)}), so scrambling the dates is uninformative."
         )
     if not is_nonzero(apart_by):
         return (
-            f"Whether the score follows the named date (r {span(found['shown_r'])}) or the stated "
-            f"figures (r {span(found['told_r'])}) is open."
+            f"It is unclear whether the score follows the named date (r {span(found['shown_r'])}) "
+            f"or the stated figures (r {span(found['told_r'])})."
         )
     if (apart_by.estimate > 0) == (real.estimate > 0):
         return (
-            "The score goes with the date that is named while the stated figures stay (r "
-            f"{span(found['shown_r'])}): the name of the date alone brings the value in."
+            "When the date changes and the stated figures do not, the score follows the named "
+            f"date (r {span(found['shown_r'])}): the date alone recalls the value."
         )
     return (
-        f"The score stays with the stated figures under another date (r {span(found['told_r'])}): "
-        "the name of the date does not decide it."
+        f"The score follows the stated figures under another date (r {span(found['told_r'])}): "
+        "the named date does not determine it."
     )
 
 
@@ -191,14 +192,17 @@ class _LeakCase:
     def notes(self, signals: Sequence[Signal]) -> Iterator[str]:
         """Yield a note on each thing that could not be measured."""
         if not any(score.shown is None for score in self.readings.scores):
-            yield "the model was not asked for a sentiment: no signal of its own, no placebo era"
+            yield (
+                "the model was not asked for a sentiment, so it has no signal of its own and "
+                "no placebo era"
+            )
         elif not self.readings.early:
-            yield "no early era was asked about: there is no placebo"
+            yield "no early era was asked about, so there is no placebo"
         if self.readings.scores and not any(score.shown for score in self.readings.scores):
             yield "no dates were scrambled"
         for signal in signals:
             if self.user_attribution(signal) is None:
-                yield f"the signal {signal.name} has no date in common with this series' questions"
+                yield f"the signal {signal.name} shares no date with this series' questions"
 
     def _plain(self) -> dict[Period, float]:
         return average_scores([score for score in self.readings.scores if score.shown is None])
@@ -212,9 +216,9 @@ class _LeakCase:
 def _describe_missing(name: str, values: Mapping[Period, float], recall: Recall) -> Iterator[str]:
     """Yield notes on the number of dates that lack a signal value or recall."""
     if lacking := len(recall.keys() - values.keys()):
-        yield f"{lacking} of {len(recall)} dates with recall have no value of {name}"
+        yield f"{lacking} of {len(recall)} dates with a recalled value have no value of {name}"
     if name != OWN_SIGNAL and (spare := len(values.keys() - recall.keys())):
-        yield f"{spare} of {len(values)} dates of {name} have no recall beside them"
+        yield f"{spare} of {len(values)} dates of {name} have no recalled value"
 
 
 def _mean_recall(points: Sequence[Point]) -> dict[Period, tuple[float, float]]:

@@ -4,7 +4,7 @@ LeakShare cannot say so alone. Where recall is right, a signal that honestly fol
 explained by recall as well as one that was made from it: both have a share near 1. They differ on
 the dates that the model recalls wrongly. A signal made from recall goes wrong with it; an honest
 one does not know of the mistakes. So the signal is compared with recall and truth at once, and the
-verdict rests on the share of its slope on the truth that runs through recall. The better the
+verdict rests on the share of its slope on true values that runs through recall. The better the
 recall, the fewer the mistakes, and the more dates it takes.
 """
 
@@ -89,7 +89,7 @@ class Attribution:
     Shows what the signal knows beyond recall; nan if recall leaves nothing of one of them.
     """
     through: Metric
-    """Share of the slope on the truth mediated by recall; nan if `leak_share` is nan."""
+    """Share of the slope on true values mediated by recall; nan if `leak_share` is nan."""
     route: Route
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
@@ -190,9 +190,15 @@ def find_route(ties: MediationEvidence) -> tuple[Route, RouteReasons]:
 def _few(ties: MediationEvidence) -> RouteReasons:
     dates = ties.signal_r.dates
     if dates < MIN_DATES:
-        return (f"{dates} dates have signal, recall and truth; {MIN_DATES} are the least.",)
+        return (
+            f"{dates} dates have a signal, a recalled value and a true value; at least "
+            f"{MIN_DATES} are needed.",
+        )
     if not isfinite(ties.signal_r.estimate):
-        return ("Signal, recall or truth never vary: nothing can follow anything.",)
+        return (
+            "The signal, the recalled values or the true values never vary, so no "
+            "association can be measured.",
+        )
     return ()
 
 
@@ -201,11 +207,11 @@ def _most(ties: MediationEvidence) -> RouteReasons:
         return ()
     return (
         _ties(ties),
-        f"At least {min(1.0, ties.through.ci_low):.0%} of that runs through what the model "
-        "recalls: where it recalls wrongly, the signal goes wrong with it "
+        f"At least {min(1.0, ties.through.ci_low):.0%} of this association runs through what the "
+        "model recalls: when its recall is wrong, the signal is wrong in the same direction "
         f"(partial r {span(ties.follows_errors)}).",
-        "A source of mistakes that both share, such as the same stories about a date, would look "
-        "the same.",
+        "A common source of errors, such as the same news stories about a date, would look the "
+        "same.",
     )
 
 
@@ -214,8 +220,9 @@ def _least(ties: MediationEvidence) -> RouteReasons:
         return ()
     return (
         _ties(ties),
-        f"At most {max(0.0, ties.through.ci_high):.0%} of that runs through recall: given what the "
-        f"model recalls, the signal still follows the truth (partial r {span(ties.truth_beyond)}).",
+        f"At most {max(0.0, ties.through.ci_high):.0%} of this association runs through recall: "
+        "given what the model recalls, the signal still follows the true values (partial r "
+        f"{span(ties.truth_beyond)}).",
     )
 
 
@@ -226,8 +233,9 @@ def _mistakes(ties: MediationEvidence) -> RouteReasons:
     if is_nonzero(ties.signal_r) or not follows:
         return ()
     return (
-        f"The signal is not shown to follow the truth (r {span(ties.signal_r)}), but it follows "
-        f"what the model recalls (r {span(ties.signal_recall_r)}), right or wrong.",
+        f"There is no evidence that the signal follows the true values (r {span(ties.signal_r)}), "
+        f"but it follows what the model recalls (r {span(ties.signal_recall_r)}), whether right "
+        "or wrong.",
     )
 
 
@@ -237,19 +245,20 @@ def _neither(ties: MediationEvidence) -> RouteReasons:
     if not max(abs(ties.signal_recall_r.ci_low), abs(ties.signal_recall_r.ci_high)) < LARGE:
         return ()
     return (
-        f"The signal follows neither the truth (r {span(ties.signal_r)}) nor what the model "
-        f"recalls (r {span(ties.signal_recall_r)}): there is nothing that recall would explain.",
-        f"Only a large tie (r of {LARGE}) is excluded, not a small one.",
+        f"The signal follows neither the true values (r {span(ties.signal_r)}) nor what the model "
+        f"recalls (r {span(ties.signal_recall_r)}): there is nothing for recall to explain.",
+        f"This rules out a strong association (r of {LARGE}), not a weak one.",
     )
 
 
 def _open(ties: MediationEvidence) -> RouteReasons:
     if not is_nonzero(ties.signal_r):
         return (
-            f"Whether the signal follows the truth (r {span(ties.signal_r)}) or what the model "
-            f"recalls (r {span(ties.signal_recall_r)}) is open: it takes more dates.",
+            f"It is unclear whether the signal follows the true values (r {span(ties.signal_r)}) "
+            f"or what the model recalls (r {span(ties.signal_recall_r)}): more dates are needed.",
         )
-    return (_ties(ties), f"How much of that runs through recall is open: {_share(ties.through)}.",
+    return (_ties(ties), "It is unclear how much of this association runs through recall: "
+                         f"{_share(ties.through)}.",
             _mistaken(ties))  # fmt: skip
 
 
@@ -279,24 +288,24 @@ def _mistaken(ties: MediationEvidence) -> str:
     r = f"r {span(ties.recall_r)}"
     if not (isfinite(ties.follows_errors.estimate) or isfinite(ties.truth_beyond.estimate)):
         return (
-            f"Recall and truth move as one ({r}): what follows one follows the other, and no "
-            "mistake tells them apart."
+            f"Recalled and true values move together ({r}): a signal that follows one follows the "
+            "other, and no errors distinguish them."
         )
     if abs(ties.recall_r.estimate) >= NEAR_ONE:
         return (
-            f"Recall and truth are nearly the same ({r}): what follows one follows the other, and "
-            "only the few mistakes tell them apart."
+            f"Recalled and true values are nearly the same ({r}): a signal that follows one "
+            "follows the other, and only a few errors distinguish them."
         )
-    return f"Recall and truth have {r}: the mistakes are too few to tell."
+    return f"Recalled and true values have {r}: there are too few errors to distinguish them."
 
 
 def _ties(ties: MediationEvidence) -> str:
-    return f"The signal follows the truth: r is {span(ties.signal_r)}."
+    return f"The signal follows the true values: r is {span(ties.signal_r)}."
 
 
 def _share(through: Metric) -> str:
     if not isfinite(through.ci_low):
         return "it cannot be computed"
     if through.ci_low <= 0 and through.ci_high >= 1:
-        return "anything from none to all of it fits"
+        return "the data are compatible with anything from 0 % to 100 %"
     return format_estimate(through, ".0%")

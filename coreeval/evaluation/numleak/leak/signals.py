@@ -71,7 +71,9 @@ def read_signal(path: Path, name: str = "") -> Signal:
     if not rows:
         first = f"; line {bad[0].line}: {bad[0].reason}" if bad else ""
         raise DatasetError(
-            f"the signal has no row with a date and a number{first}", where=str(path), hint=_PROSE
+            f"the signal has no row with both a date and a number{first}",
+            where=str(path),
+            hint=_PROSE,
         )
     return Signal(name=_signal_name(name or path.stem, path), path=path, rows=rows, bad=tuple(bad))
 
@@ -90,17 +92,18 @@ def require_common_dates(
             raise DatasetError(
                 f"two signals are called {signal.name!r}",
                 where=str(signal.path),
-                hint="give one another name: NAME=FILE",
+                hint="rename one of them: NAME=FILE",
             )
         shared = [len(signal.values(frequency).keys() & set(dates))
                   for frequency, dates in asked.values()]  # fmt: skip
         if not any(shared):
             raise DatasetError(
-                f"the signal {signal.name} has {signal.extent}, none of them among those asked: "
+                f"the signal {signal.name} has {signal.extent}, none of which was asked about: "
                 f"{'; '.join(_describe_dates(asked))}",
                 where=str(signal.path),
-                hint="one row for each date of the series, a month as 2020-03; where the signal "
-                "has several values in one, say which or give their mean",
+                hint="give one row for each date of the series, with months written as 2020-03; "
+                "if the signal has several values in one period, choose one or give their "
+                "mean",
             )
 
 
@@ -115,22 +118,22 @@ def _signal_name(name: str, path: Path) -> str:
         raise DatasetError(
             f"{OWN_SIGNAL!r} is what the model's own signal is called",
             where=str(path),
-            hint="give this one another name: NAME=FILE",
+            hint="rename this one: NAME=FILE",
         )
     return name
 
 
 def _defect(date: str, cell: str, seen: Mapping[str, float]) -> str:
     if not any(_is_date(date, frequency) for frequency in FREQUENCIES):
-        return f"{date!r} is no date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"
+        return f"{date!r} is not a date such as 2020-03-05, 2020-03, 2020-Q1 or 2020"
     if date in seen:
-        return f"the date {date} is there twice: the first row counts"
+        return f"the date {date} occurs twice; the first row is used"
     try:
         value = float(cell)
     except ValueError:
-        return f"{cell!r} is no number" if cell else "there is no value"
+        return f"{cell!r} is not a number" if cell else "the value is missing"
     if not isfinite(value) or abs(value) > LARGEST_VALUE or "_" in cell:
-        return f"{cell!r} is no number that could be used"
+        return f"{cell!r} is not a usable number"
     return ""
 
 
@@ -173,10 +176,10 @@ def _read_signal_text(path: Path) -> str:
     except OSError as error:
         said = error.strerror or str(error)
         raise DatasetError(
-            f"the signal cannot be read: {said}", where=str(path), hint="check the path"
+            f"cannot read the signal: {said}", where=str(path), hint="check the path"
         ) from None
     except UnicodeDecodeError:
-        raise DatasetError("the signal is not UTF-8", where=str(path), hint=_PROSE) from None
+        raise DatasetError("the signal is not UTF-8 text", where=str(path), hint=_PROSE) from None
 
 
 class SentimentScore(NamedTuple):

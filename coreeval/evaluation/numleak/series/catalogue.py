@@ -253,7 +253,7 @@ def _read_published_file(
     kept = cache_path(url, cache) if cache else None
     if kept and kept.is_file():
         fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
-        note = f"fetched on {fetched}; delete {kept} to fetch it anew"
+        note = f"fetched on {fetched}; delete {kept} to download it again"
         return _SeriesFile(kept.read_bytes(), url, (note,) if today - fetched > STALE_AFTER else ())
     data = fetch(url, hint=f"without a network download it elsewhere, and {_own_file(definition)}")
     return _SeriesFile(data, url, keep=kept)
@@ -317,7 +317,7 @@ def fetch(url: str, *, hint: str) -> bytes:
             answer = client.get(url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         told = str(error) or type(error).__name__
-        raise DatasetError(f"it cannot be fetched: {told}", where=url, hint=hint) from None
+        raise DatasetError(f"it cannot be downloaded: {told}", where=url, hint=hint) from None
     if answer.status_code != 200:
         raise DatasetError(
             f"the publisher answered with status {answer.status_code}", where=url, hint=hint

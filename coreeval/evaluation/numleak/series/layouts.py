@@ -27,7 +27,7 @@ def extract_text(data: bytes) -> str:
     unpacked = _unzip(data) if data.startswith(b"PK\x03\x04") else data
     if b"\0" in unpacked:
         raise DatasetError(
-            "this is no text file", hint="a CSV is read, plain or in a zip; save a table as CSV"
+            "this is not a text file", hint="a CSV is read, plain or in a zip; save a table as CSV"
         )
     return unpacked.decode("utf-8-sig", errors="replace")  # prose may be in Latin-1, numbers not
 
@@ -38,7 +38,7 @@ def _unzip(data: bytes) -> bytes:
             names = [name for name in archive.namelist() if name.lower().endswith((".csv", ".txt"))]
             if len(names) != 1:
                 raise DatasetError(
-                    f"the archive has {len(names)} CSV files in place of one",
+                    f"the archive has {len(names)} CSV files instead of one",
                     hint="unpack it and give the file",
                 )
             check_packing(archive.getinfo(names[0]))
@@ -107,7 +107,7 @@ def _read_noaa(text: str, definition: SeriesDefinition) -> CellRows:
     header = next((line for line in lines if line.cells[0].lower() in starts), None)
     if header is None:
         raise DatasetError(
-            "this is no file of NOAA's Climate at a Glance: no line starts with Date",
+            "this is not a file from NOAA's Climate at a Glance: no line starts with Date",
             hint="download its csv for all months (time scale: 1 month, month: all)",
         )
     said = _NOAA_MISSING.search(text)

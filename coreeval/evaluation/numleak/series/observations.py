@@ -85,7 +85,7 @@ def _number(row: CellRow) -> float:
     if _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{row.cell!r} is no number")
+        raise ValueError(f"{row.cell!r} is not a number")
     value = float(text)
     if abs(value) > LARGEST_VALUE:
         raise ValueError(f"{row.cell!r} is too large")
@@ -107,7 +107,7 @@ def parse_row_date(row: CellRow, definition: SeriesDefinition) -> Period:
             period = Period.parse(text, frequency)
             if period.start.year <= LATEST_YEAR:
                 return period
-    raise ValueError(f"{row.date!r} is no date of a {definition.frequency} series")
+    raise ValueError(f"{row.date!r} is not a date of a {definition.frequency} series")
 
 
 def _split_duplicates(

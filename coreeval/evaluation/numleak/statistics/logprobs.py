@@ -84,7 +84,7 @@ def list_entropy_notes(found: Entropies | None) -> Iterator[str]:
             "series and about invented names have one"
         )
     if not found.fictitious.asked:
-        yield "entropies are held against nothing: no fictitious series was asked about"
+        yield "entropies have no comparison, because no fictitious series was asked about"
 
 
 def _measure_condition(points: Sequence[Point], settings: AuditSettings) -> Condition:
@@ -197,7 +197,7 @@ def read_candidates(path: Path) -> Records[RankingCandidate]:
 
 
 def _describe_duplicate(_: RankingCandidate, first: int) -> str:
-    return f"this candidate of this date is there twice, first in line {first}"
+    return f"duplicate candidate for this date, first in line {first}"
 
 
 def _read_candidate(values: Object) -> RankingCandidate | BadRecord | None:
@@ -210,9 +210,9 @@ def _read_candidate(values: Object) -> RankingCandidate | BadRecord | None:
     if isinstance(made, BadRecord):
         return made
     if not isfinite(made.mean_logprob):
-        return BadRecord(f"mean_logprob is no number but {made.mean_logprob}")
+        return BadRecord(f"mean_logprob must be a number, not {made.mean_logprob}")
     if not all(is_encodable(text) for text in known.values() if isinstance(text, str)):
-        return BadRecord("it holds half a character (a lone surrogate)")
+        return BadRecord("it contains an incomplete character (a lone surrogate)")
     return made
 
 

@@ -25,7 +25,7 @@ def grading() -> Any:  # noqa: ANN401 - its modules are beside this one only in 
         name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     if spec is None or spec.loader is None:
-        raise ImportError(f"{folder} is not the package that was exported with this file")
+        raise ImportError(f"{folder} is not the package exported with this file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

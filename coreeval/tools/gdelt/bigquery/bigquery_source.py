@@ -194,8 +194,8 @@ def _run_statement(
             answer.found += [(told_by, sites)] if told_by else []
     if odd:
         answer.notes.append(
-            f"BigQuery: {odd:,} of {len(outcome.rows):,} rows are not of the form asked for,"
-            " and were left out"
+            f"BigQuery: {odd:,} of {len(outcome.rows):,} rows do not have the requested form and "
+            "were left out"
         )
 
 
@@ -357,7 +357,7 @@ def open_bigquery(
         "bigquery",
         "the bigquery backend",
         where="knowledge.backends",
-        otherwise="take bigquery out of the list",
+        otherwise="remove bigquery from the list",
         error=ConfigError,
     )
     with needed, warnings.catch_warnings():

@@ -57,9 +57,9 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
         project = project or theirs
     if not project:
         raise ConfigError(
-            "BigQuery needs a project that pays, and the credentials name none",
+            "BigQuery needs a billing project, but the credentials name none",
             where="knowledge.bigquery.project",
-            hint=f"name one there, or in the environment variable {PROJECT}",
+            hint=f"set one there, or in the environment variable {PROJECT}",
         )
     session = _Session(
         credentials,
@@ -99,8 +99,8 @@ def _default_credentials() -> tuple[Credentials, str | None]:
         raise CredentialError(
             f"there are no usable Google credentials: {str(error).splitlines()[0]}",
             where="application-default credentials",
-            hint="run gcloud auth application-default login, or let GOOGLE_APPLICATION_CREDENTIALS"
-            " name the key file of a service account",
+            hint="run gcloud auth application-default login, or set "
+            "GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account",
         ) from None
     return credentials, project
 
@@ -144,7 +144,7 @@ def is_transient(error: BaseException) -> bool:
 def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRefusal:
     """Convert an error of the client into the corresponding error or refusal."""
     if isinstance(error, api.GoogleAPICallError) and error.code and 300 <= error.code < 400:
-        told = "BigQuery cannot be reached: it redirects, which is not followed"
+        told = "BigQuery cannot be reached: it redirects, and redirects are not followed"
         return BigQueryRefusal("unavailable", told)
     if isinstance(error, api.GoogleAPICallError):
         reason, message = _reason_and_message(error)
@@ -156,7 +156,7 @@ def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRef
             hint="sign in again: gcloud auth application-default login",
         )
     if isinstance(error, ResponseRejected):
-        return BigQueryRefusal("unavailable", f"BigQuery's answer is not read: {error}")
+        return BigQueryRefusal("unavailable", f"cannot read BigQuery's answer: {error}")
     return BigQueryRefusal("unavailable", f"BigQuery cannot be reached: {type(error).__name__}")
 
 
@@ -168,7 +168,7 @@ def classify_reason(
     text = _shorten(message)
     if reason == "bytesBilledLimitExceeded":
         return BudgetSpent(
-            f"the request would read more than it may: {text}",
+            f"the request would read more than allowed: {text}",
             where=where,
             hint="raise knowledge.bigquery.max_gb or shorten knowledge.window; nothing was billed",
         )
@@ -198,7 +198,7 @@ def classify_reason(
         )
     if reason in ("accessDenied", "forbidden") or (status == 403 and reason not in REASONS):
         return CredentialError(
-            f"these credentials may not do that: {text}",
+            f"these credentials lack permission: {text}",
             where=where,
             hint="grant roles/bigquery.jobUser on the project; the tables themselves are public",
         )

@@ -200,7 +200,7 @@ class BytesBudget:
             left = self._most - self._taken
             if expected > left:
                 raise BudgetSpent(
-                    f"BigQuery would read {format_cost(expected)}, and the run may read "
+                    f"BigQuery would read {format_cost(expected)}, but the run may read only "
                     f"{format_cost(left)} more",
                     where="knowledge.bigquery.max_gb",
                     hint="raise it, shorten knowledge.window, or leave a table out of"

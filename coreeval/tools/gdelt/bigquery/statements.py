@@ -324,7 +324,7 @@ def check_bounds(statement: BigQueryStatement) -> None:
     """
     for table in _TABLE.findall(statement.sql):
         if table not in PARTITIONED_BY:
-            raise ScanTooLarge(f"{table} is no table that may be read")
+            raise ScanTooLarge(f"{table} is not an allowed table")
     bounded = sum(
         len(re.findall(_bounds(table, column), statement.sql))
         for table, column in PARTITIONED_BY.items()
@@ -333,7 +333,7 @@ def check_bounds(statement: BigQueryStatement) -> None:
     if bounded != len(_TABLE.findall(statement.sql)) or not bounded or "gdelt" in outside:
         raise ScanTooLarge("a table is read without bounds on its partitions")
     if not statement.start < statement.end:
-        raise ScanTooLarge(f"the bounds {statement.start} and {statement.end} hold no day")
+        raise ScanTooLarge(f"the bounds {statement.start} and {statement.end} contain no day")
 
 
 def _bounds(table: str, column: str) -> str:

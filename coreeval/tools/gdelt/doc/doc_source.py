@@ -155,8 +155,8 @@ def _ids(found: Iterable[Sequence[Evidence]]) -> set[str]:
 
 
 NOT_EXACT = (
-    "DOC 2.0 was not asked: it tells no publication times, and knowledge.min_precision: exact"
-    " accepts no others."
+    "DOC 2.0 was not queried: it gives no publication times, which knowledge.min_precision: "
+    "exact requires."
 )
 
 
@@ -165,7 +165,7 @@ def describe_fetch(
 ) -> Iterator[str]:
     """Yield notes on what failed or was left out; nothing if all went well."""
     if gaps:
-        yield f"DOC 2.0 holds no news for {', '.join(gaps)}."
+        yield f"DOC 2.0 contains no news for {', '.join(gaps)}."
     alone = _pause_note(shut_until)
     if tally.throttled:
         yield f"DOC 2.0 refused {tally.throttled} of {_count_requests(tally.requests)}{alone}."
@@ -175,28 +175,28 @@ def describe_fetch(
             f" ({tally.last_failure}){'' if tally.throttled else alone}."
         )
     if tally.unasked and not tally.requests and alone:
-        yield f"DOC 2.0 was not asked, because it failed before{alone}."
+        yield f"DOC 2.0 was not queried, because it failed before{alone}."
     if tally.unasked:
         why = "" if tally.gave_up else " in time"
-        yield f"{_count_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window{why}."
+        yield f"{_count_terms(len(tally.unasked))} not sent to DOC 2.0 for the whole window{why}."
     yield from _rejection_notes(tally)
     if tally.unusable:
         rows = "1 row" if tally.unusable == 1 else f"{tally.unusable} rows"
-        yield f"{rows} of DOC 2.0 left out: without a title, an address or a time that can be."
+        yield f"{rows} of DOC 2.0 left out: without a title, an address or a valid time."
     if tally.cut:
         yield (
-            f"{_count_terms(len(tally.cut))} not searched for to the end, because DOC 2.0 lists"
-            f" {MOST_ROWS} articles at a time: older ones are missing."
+            f"{_count_terms(len(tally.cut))} not searched completely, because DOC 2.0 lists "
+            f"{MOST_ROWS} articles at a time: older ones are missing."
         )
 
 
 def _rejection_notes(tally: FetchTally) -> Iterator[str]:
     if tally.only_rejected or tally.gave_up:
-        end = ", all for one reason, and was asked no more" if tally.gave_up else ""
+        end = ", all for one reason, and was not queried again" if tally.gave_up else ""
         yield f"DOC 2.0 rejected {tally.refusals} of {_count_requests(tally.requests)}{end}."
     late = "" if tally.gave_up else " in time"
     for message, count in tally.together.most_common():
-        what = f"{_count_terms(count)} rejected beside others, and not asked for alone"
+        what = f"{_count_terms(count)} rejected with others, and not queried alone"
         yield f"{what}{late}: {message}"
     for message, count in tally.rejected.most_common():
         yield f"DOC 2.0 rejected {count} of the terms asked for: {message}"
@@ -210,15 +210,15 @@ def less_certain_note(count: int, precision: Precision) -> str:
         else (f"{count:,} matching articles of DOC 2.0 were")
     )
     return (
-        f"{articles} left out: it tells when GDELT saw a page, and"
-        f" knowledge.min_precision: {precision} asks for a better publication time."
+        f"{articles} left out: it gives only the time when GDELT saw a page, but "
+        f"knowledge.min_precision: {precision} requires a more precise one."
     )
 
 
 def _pause_note(shut_until: float | None) -> str:
     if shut_until is None:
         return ""
-    return f"; it is left alone until {datetime.fromtimestamp(shut_until, tz=UTC):%H:%M:%S} UTC"
+    return f"; it is not queried until {datetime.fromtimestamp(shut_until, tz=UTC):%H:%M:%S} UTC"
 
 
 def _count_requests(count: int) -> str:

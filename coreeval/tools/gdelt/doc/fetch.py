@@ -155,9 +155,9 @@ class RequestThrottle:
                 yield self._read()
         except (OSError, Timeout) as error:
             raise KnowledgeError(
-                f"the time of the last request to DOC 2.0 cannot be kept: {error}",
+                f"the time of the last request to DOC 2.0 cannot be stored: {error}",
                 where=str(self.file),
-                hint="make this file's folder writable; processes agree there on when to ask",
+                hint="make this file's folder writable; processes use it to coordinate requests",
             ) from error
 
     def _read(self) -> ThrottleRecord:

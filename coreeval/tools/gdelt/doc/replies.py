@@ -119,10 +119,10 @@ def find_proxy(url: str) -> str | None:
         usable = False
     if not usable:
         raise KnowledgeError(
-            "the environment names a proxy that cannot be used for DOC 2.0: "
+            "the environment names a proxy that DOC 2.0 requests cannot use: "
             f"{named.partition('://')[0]}://…",
             where="environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY",
-            hint="name an http:// proxy, or put the service's host into NO_PROXY",
+            hint="name an http:// proxy, or add the service's host to NO_PROXY",
         )
     return named
 
@@ -225,7 +225,7 @@ def _refusal(text: str, folded: str) -> DocAnswer:
     if not text:
         return ServiceFailure("an empty answer")
     if text.startswith("{"):
-        return ServiceFailure("JSON that breaks off")
+        return ServiceFailure("truncated JSON")
     if text.startswith("<") or "<html" in folded:
         return ServiceFailure("a page of HTML")
     known = any(refusal in folded for refusal in REJECTED)

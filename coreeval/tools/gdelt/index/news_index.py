@@ -186,7 +186,7 @@ SOURCES: tuple[EvidenceSource, ...] = ("gdelt", "current_events")
 _LICENCES: dict[EvidenceSource, str] = {"gdelt": "", "current_events": LICENCE}
 
 
-_NO_ROWS = "bring news into it; its files have no row that is an article"
+_NO_ROWS = "download news into it; its files contain no articles"
 
 
 class NewsIndex:
@@ -202,7 +202,7 @@ class NewsIndex:
             """What the store has that cannot be found, and what to do; "" if there is nothing."""
         if not self._parts:
             raise KnowledgeError(
-                "no article of the news store can be searched yet"
+                "no article in the news store is searchable yet"
                 if self.unsearchable
                 else "the news store holds no articles",
                 where=str(store),
@@ -228,10 +228,10 @@ class NewsIndex:
             yield
         except signs as error:
             raise KnowledgeError(
-                f"a part of the news store is damaged, or made by another version: {error}",
+                f"part of the news store is damaged or was made by another version: {error}",
                 where=str(self._store),
-                hint="`coreeval gdelt sync` makes it again from the news that the store keeps; if "
-                "knowledge.path is a folder of files, delete this store",
+                hint="`coreeval gdelt sync` rebuilds it from the stored news; if knowledge.path "
+                "is a folder of files, delete this store",
             ) from error
 
     def close(self) -> None:

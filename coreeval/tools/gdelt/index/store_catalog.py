@@ -22,7 +22,7 @@ from coreeval.schema import Precision, Value
 from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING, StoreReader
 
-FINISH = "give the same `coreeval gdelt sync` again, unless one is at work: it makes all searchable"
+FINISH = "run the same `coreeval gdelt sync` again, unless one is running: it makes them searchable"
 """What to do about news of a sync that was stopped or killed after it had read it."""
 
 
@@ -98,9 +98,9 @@ class StoreLayout:
         """
         if self.root.exists() and not self._may_be_store():
             raise KnowledgeError(
-                "this is no news store",
+                "this is not a news store",
                 where=str(self.root),
-                hint="name an empty or a new folder with --store DIR",
+                hint="give a new or empty folder with --store DIR",
             )
         self.root.mkdir(parents=True, exist_ok=True)
         refuse_special_files(self.root)
@@ -113,7 +113,7 @@ class StoreLayout:
         """
         if not self.ledger.is_file():
             raise KnowledgeError(
-                "there is no news store here",
+                "no news store found here",
                 where=str(self.root),
                 hint="make one with: coreeval gdelt sync --days 7, or name one with --store DIR",
             )
@@ -223,9 +223,9 @@ def _prepare_tables(store: Path, database: sqlite3.Connection, *, create: bool) 
     there = {name for (name,) in listed}
     if not there >= _OF_INTAKE:
         raise KnowledgeError(
-            "this news store was begun, and there is nothing in it yet",
+            "this news store was created, but is still empty",
             where=str(store),
-            hint="give the same `coreeval gdelt sync` again: it makes the store",
+            hint="run the same `coreeval gdelt sync` again to build the store",
         )
     for name, columns in _OF_SEARCH.items():
         if name not in there:
@@ -291,7 +291,7 @@ def describe_unsearchable(database: sqlite3.Connection) -> str:
     )
     if not rows:
         return ""
-    return f"{rows:,} articles of the news store cannot be searched yet: {FINISH}"
+    return f"{rows:,} articles in the news store are not searchable yet: {FINISH}"
 
 
 def list_languages(database: sqlite3.Connection) -> tuple[str, ...]:

@@ -40,11 +40,11 @@ def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[
         raise UsageError(
             f"the window starts in the future: {start:%Y-%m-%d %H:%M}",
             where="--since",
-            hint=f"it is {now:%Y-%m-%d %H:%M} UTC; GDELT has what was crawled before",
+            hint=f"it is {now:%Y-%m-%d %H:%M} UTC; GDELT only has news crawled before that",
         )
     if end is not None and end <= start:
         raise UsageError(
-            f"the window is backwards: from {start:%Y-%m-%d} to {end:%Y-%m-%d}",
+            f"the window is reversed: from {start:%Y-%m-%d} to {end:%Y-%m-%d}",
             where="--since, --until",
             hint="give the earlier day to --since",
         )

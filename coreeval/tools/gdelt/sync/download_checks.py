@@ -48,7 +48,7 @@ def _decode_md5(word: str) -> str:
     except (binascii.Error, ValueError):
         digest = b""
     if len(digest) != _MD5_BYTES:
-        raise ChecksumUnreadable(f"the mirror states an MD5 that is none: {word[:40]!r}")
+        raise ChecksumUnreadable(f"the mirror states an invalid MD5: {word[:40]!r}")
     return digest.hex()
 
 
@@ -65,7 +65,7 @@ def find_damage(path: Path) -> str:
     if not magic:
         return "it is empty"
     if not magic.startswith((GZIP_MAGIC, ZIP_MAGIC)):
-        return "it is no archive"
+        return "it is not an archive"
     try:
         for _ in line_groups(path, MOST_UNPACKED_DOWNLOAD, one_entry=True):
             pass

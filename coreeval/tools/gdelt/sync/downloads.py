@@ -78,7 +78,7 @@ def normalise_mirror_url(url: str) -> str:
         url,
         what="a mirror",
         where="--mirror",
-        hint=f"it starts with https:// and holds gdeltv2/, as {MIRROR} does",
+        hint=f"it must start with https:// and contain gdeltv2/, as {MIRROR} does",
     )
     return url.rstrip("/").removesuffix("/gdeltv2")
 
@@ -97,13 +97,13 @@ def check_address(url: str, *, what: str, where: str, hint: str) -> None:
         scheme, host, secret = "", None, "@" in url
     if secret:
         raise UsageError(
-            f"the address of {what} must not hold a password or a query",
+            f"the address of {what} must not contain a password or a query",
             where=where,
-            hint=f"name {what} that asks for none; a command line is seen by others",
+            hint=f"use {what} that requires none; other users can see a command line",
         )
     local = scheme == "http" and host in _LOOPBACK
     if not host or not (scheme == "https" or local):
-        raise UsageError(f"this is no address of {what}: {url!r}", where=where, hint=hint)
+        raise UsageError(f"this is not an address of {what}: {url!r}", where=where, hint=hint)
 
 
 def new_session() -> aiohttp.ClientSession:
@@ -158,7 +158,7 @@ class Mirror:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _TransientFailure(describe_http_error(error)) from None
         except ValueError:  # aiohttp reads the proxy's address at each request
-            raise FetchFailed("HTTP_PROXY or HTTPS_PROXY holds no address of a proxy") from None
+            raise FetchFailed("HTTP_PROXY or HTTPS_PROXY is not a proxy address") from None
         if expected and expected != found.md5:
             raise _TransientFailure("the MD5 does not match")
         if not expected and (damage := await asyncio.to_thread(find_damage, to)):
@@ -369,8 +369,7 @@ class Downloads:
             raise RunError(
                 f"the mirror cannot be used: {error}",
                 where=self._mirror,
-                hint="look at the network and the proxy, then give the same command again: "
-                "it goes on where it was",
+                hint="check the network and the proxy, then run the same command again to continue",
             )
 
     def _release(self) -> None:

@@ -108,7 +108,7 @@ def _iter_members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
     with zipfile.ZipFile(raw) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
     if one_entry and len(members) != 1:
-        raise zipfile.BadZipFile(f"an archive of {len(members)} files in place of one")
+        raise zipfile.BadZipFile(f"an archive with {len(members)} files instead of one")
     piece = b"\n"
     for member in members:
         if not piece.endswith(b"\n"):
@@ -217,7 +217,7 @@ def read_content(offer: Offer) -> Reading:
         reading.why = f"damaged: {error}"
         return reading
     if reading.feed is None:
-        reading.why = "holds no news"
+        reading.why = "contains no news"
         return reading
     _read_rows(reading, reading.feed)
     if reading.tally.bad["too_large"]:  # what is made to look like news is not kept in part

@@ -81,11 +81,15 @@ def check_contact(contact: str | None) -> str:
     named = (contact or "").strip()
     if named.isascii() and len(named) <= LONGEST_CONTACT and _CONTACT.fullmatch(named):
         return named
-    told = f"{named!r} is no contact" if named else "the feed current_events needs a contact"
+    told = (
+        f"{named!r} is not a contact address"
+        if named
+        else "the feed current_events needs a contact"
+    )
     raise UsageError(
-        f"{told}: Wikimedia asks each program to say whom to write to if it makes trouble",
+        f"{told}: Wikimedia requires each program to give a contact address",
         where="--contact",
-        hint=f"give your mail or web address with --contact or {CONTACT_VARIABLE}",
+        hint=f"give your email or web address with --contact or {CONTACT_VARIABLE}",
     )
 
 
@@ -115,7 +119,7 @@ def open_client(contact: str) -> BoundedClient:
         )
     except ValueError:
         raise RunError(
-            "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY holds no address of a proxy",
+            "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address",
             where="environment variables",
             hint="name an http:// proxy, or unset them",
         ) from None
@@ -223,18 +227,18 @@ def _read_answer(content: bytes, day: date, wait_s: float | None) -> DayPage | N
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):
-        raise ServiceBusy("the answer is no JSON, or cut short", wait_s) from None
+        raise ServiceBusy("the answer is not JSON, or is truncated", wait_s) from None
     error = said.get("error") if isinstance(said, dict) else None
     if isinstance(error, dict):
         code = str(error.get("code", ""))
         if code in _ABSENT:
             return None
-        kind = f"the service says {code[:100]!r}"
+        kind = f"the service returned {code[:100]!r}"
         busy = code in _BUSY or code.startswith("internal_api_error")
         raise ServiceBusy(kind, wait_s) if busy else FetchFailed(kind)
     page = said.get("parse") if isinstance(said, dict) else None
     if not isinstance(page, dict):
-        raise FetchFailed("the answer is none of MediaWiki's API")
+        raise FetchFailed("the answer is not from MediaWiki's API")
     return _to_page(page, day)
 
 

@@ -105,6 +105,6 @@ class PortalPages:
             raise RunError(
                 f"the pages of current events cannot be fetched: {error}",
                 where=self.access.url,
-                hint="look at the network and the proxy, or wait if the service is busy, then give "
-                "the same command again: it goes on where it was",
+                hint="check the network and the proxy, or wait if the service is busy, then run "
+                "the same command again to continue",
             )

@@ -99,9 +99,9 @@ def _started() -> Popen[bytes]:
             )  # fmt: skip
     except OSError as error:
         raise RunError(
-            f"no process can be started to read files: {error.strerror or error}",
+            f"cannot start a process to read files: {error.strerror or error}",
             where=sys.executable,
-            hint="let this user have more processes or memory, then give the same command again",
+            hint="raise this user's limits on processes or memory, then run the same command again",
         ) from None
 
 
@@ -116,8 +116,7 @@ def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
         raise RunError(
             f"a process that reads files died: {describe_ending(process.wait())}",
             where=offer.name,
-            hint="most often there was too little memory; "
-            "give the same command again: it goes on where it was",
+            hint="usually, memory ran out; run the same command again to continue",
         ) from None
     return answer
 

@@ -96,7 +96,7 @@ SCHEMA: Final = Schema(version=1, create=metadata.create_all)
 
 
 STORE_NAME = "the news store"
-GO_ON = "make room, then give the same command again: it goes on where it was"
+GO_ON = "free some space, then run the same command again to continue"
 REPAIR = "nothing was overwritten; move the store away and sync again"
 FileState = Literal["read", "damaged", "refused"]
 BatchState = Literal["read", "part", "missing"]

@@ -289,9 +289,9 @@ def _lock_store(layout: StoreLayout) -> Iterator[None]:
         RunLocked: another process holds it.
     """
     taken = RunLocked(
-        "another sync is at work on this store",
+        "another sync of this store is running",
         where=str(layout.root),
-        hint="wait for it; the store can be read meanwhile",
+        hint="wait for it; the store stays readable",
     )
     with hold_lock(layout.lock, taken):
         yield
@@ -327,10 +327,10 @@ def _resume(
     ahead = count_ahead(ledger, feeds, now)
     what = f": its {ahead:,} batches are dated after {now:%Y-%m-%d %H:%M} UTC" if ahead else ""
     raise KnowledgeError(
-        f"the store has nothing yet to go on from{what}",
+        f"the store has no news to continue from yet{what}",
         where=str(store),
-        hint="say how far back to begin: coreeval gdelt sync --days 7"
-        + (" (was this machine's clock wrong, or is it now?)" if ahead else ""),
+        hint="choose how far back to start: coreeval gdelt sync --days 7"
+        + (" (check this machine's clock)" if ahead else ""),
     )
 
 
@@ -343,9 +343,9 @@ def _require_news(source: Path, counts: IntakeCounts) -> None:
         return
     left_out = [f"{name} ({why})" for name, why in list(counts.ignored.items())[:5]]
     more = f" and {len(counts.ignored) - 5} more" if len(counts.ignored) > 5 else ""
-    found = f"found {', '.join(left_out)}{more}" if left_out else "there is no file in it"
+    found = f"found {', '.join(left_out)}{more}" if left_out else "it contains no files"
     raise KnowledgeError(
-        "there are no GDELT files here",
+        "it contains no GDELT files",
         where=str(source),
-        hint=f"{found}; understood are {UNDERSTOOD}, Events and Mentions, plain, .gz or .zip",
+        hint=f"{found}; supported: {UNDERSTOOD}, Events and Mentions, plain, .gz or .zip",
     )

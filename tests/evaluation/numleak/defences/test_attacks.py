@@ -103,7 +103,7 @@ def test_numbers_that_fit_any_date_are_near_no_more_than_chance_would_make() -> 
     attacks = there.held.attacks
     assert 0 < attacks.near < 60
     assert attacks.near_by_chance == pytest.approx(attacks.near / 240)
-    assert "no more than chance would make" in describe_effect("soft", there.held, None)
+    assert "no more than expected by chance" in describe_effect("soft", there.held, None)
     known = cell(attacked("m", "soft", usual=None))
     assert known.held.attacks.near_by_chance < 0.2
     assert "chance" not in describe_effect("soft", known.held, None)
@@ -122,7 +122,7 @@ def test_numbers_that_are_not_one_value_are_not_blocked() -> None:
     there = cell(attacked("m", "soft", {("reasoning", 2): said, ("public", 2): "(2.31)"}))
     one = there.held.attacks
     assert (one.unclear, one.blocked, one.answered) == (2, 238, 0)
-    assert "; 2 have numbers that are not one value" in describe_effect("soft", there.held, None)
+    assert "; 2 contain several numbers" in describe_effect("soft", there.held, None)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_sentences_claim_no_more_than_was_tried(published: DefenceResults) -> No
         for one in there.cells
     }
     assert said[OPUS, "none"] == (
-        "none: without a defence 240 of 240 attacks got a number, 240 of them near the truth."
+        "none: without a defence, 240 of 240 attacks got a number, 240 of them near the truth."
     )
     assert said[SONNET, "soft"] == (
         "soft: blocked 239 of 240 attacks that were tried (99.6%, 95 % interval 90.5% to 100.0%); "

@@ -192,7 +192,7 @@ def test_questions_of_ones_own(tmp_path: Path) -> None:
         ("{a: 1}", "valid list"),
         ("- {id: a, category: odd, question: Why}", "0.category"),
         ("- {id: a, category: history, question: b}\n- {id: a, category: history, question: c}",
-         "'a' is there twice"),
+         "'a' occurs twice"),
         ("[", "cannot be read"),
     ],
 )  # fmt: skip

@@ -112,7 +112,7 @@ def test_an_honest_signal_has_a_leak_share_near_one_where_recall_is_right() -> N
     honest = found("truth", 0.99, 77, 3)
     assert honest.leak_share.estimate > 0.99
     assert honest.route == "undecided"
-    assert "only the few mistakes tell them apart" in honest.reasons[2]
+    assert "): a signal that follows one follows the other" in honest.reasons[2]
 
 
 def test_what_leaks_goes_wrong_with_recall_and_what_is_honest_does_not() -> None:
@@ -170,11 +170,11 @@ def test_perfect_recall_is_undecided_and_what_it_leaves_undefined() -> None:
     one = attribute("s", triples(truth + noise, truth, truth), AuditSettings(draws=100))
     assert one.route == "undecided"
     assert one.reasons[1].endswith("it cannot be computed.")
-    assert "no mistake tells them apart" in one.reasons[2]
+    assert "): a signal that follows one follows the other" in one.reasons[2]
     shown = {row.what: row for row in attribution_rows(as_json(one))}
     for what in (
-        "follows recall's mistakes: partial r given the truth",
-        "follows the truth besides: partial r given recall",
+        "follows recall errors: partial r given true values",
+        "follows true values beyond recall: partial r given recall",
     ):
         assert shown[what][1:] == ("undefined", "", "40")
     json.dumps(as_json(one), allow_nan=False)

@@ -85,7 +85,7 @@ def test_a_users_signal_stands_beside_it_and_needs_no_score() -> None:
     found = leak([*values(), *scores(LATE, felt)], [honest])
     assert [one.signal for one in found.signals] == ["sentiment", "<b>tone"]
     assert found.signals[1].route == "not_through_recall"
-    assert found.signals[1].notes == ("120 of 240 dates of <b>tone have no recall beside them",)
+    assert found.signals[1].notes == ("120 of 240 dates of <b>tone have no recalled value",)
     alone = leak(values(), [honest])
     assert [one.signal for one in alone.signals] == ["<b>tone"]
     assert alone.notes[0].startswith("the model was not asked for a sentiment")
@@ -98,9 +98,9 @@ def test_the_early_era_ends_with_its_last_date() -> None:
     assert found is not None and found.until == EARLY[-1]
     assert (found.early.dates, found.later.dates) == (40, 120)
     assert found.recall_r.ci_high < 0 and found.slope_on_recall.ci_high < 0
-    assert "something besides the recalled value" in found.says
+    assert "): something other than the recalled value links the date to the score" in found.says
     lost = leak([*replies, *scores(EARLY, lambda month: float(RNG.normal(0, 4)))]).placebo
-    assert lost is not None and "not shown to follow the truth there" in lost.says
+    assert lost is not None and "and there is no evidence that its score follows" in lost.says
 
 
 def test_scrambled_dates_tell_the_name_of_a_date_from_the_figures() -> None:
@@ -111,9 +111,9 @@ def test_scrambled_dates_tell_the_name_of_a_date_from_the_figures() -> None:
     named, told = (leak([*values(), *own, *each]).scramble for each in (by_name, by_figures))
     assert named is not None and told is not None
     assert named.shown_r.estimate > 0.9 and named.difference.ci_low > 0
-    assert "the name of the date alone brings the value in" in named.says
+    assert "When the date changes and the stated figures do not" in named.says
     assert told.told_r.estimate > 0.9 and told.difference.ci_high < 0
-    assert "stays with the stated figures" in told.says
+    assert "The score follows the stated figures under another date (r" in told.says
 
 
 def test_a_date_without_a_value_is_left_out_with_its_reason() -> None:
@@ -170,4 +170,4 @@ def test_another_series_in_the_audit_may_have_other_dates() -> None:
     )
     assert tides.leak is not None and tides.leak.signals[0].dates == 30
     assert other.leak is not None and other.leak.signals == ()
-    assert other.leak.notes[-1].endswith("no date in common with this series' questions")
+    assert other.leak.notes[-1].endswith("shares no date with this series' questions")

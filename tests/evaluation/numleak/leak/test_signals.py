@@ -30,12 +30,12 @@ def test_rows_that_say_nothing_are_left_out_with_their_line_and_reason(tmp_path:
     found = read(tmp_path, text)
     assert dict(found.rows) == {"2020-01": 1.0}
     assert [(row.line, row.reason) for row in found.bad] == [
-        (3, "the date 2020-01 is there twice: the first row counts"),
-        (4, "'May' is no date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
-        (5, "there is no value"),
+        (3, "the date 2020-01 occurs twice: the first row counts"),
+        (4, "'May' is not a date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
+        (5, "the value is missing"),
         (6, "'high' is no number"),
-        (7, "'nan' is no number that could be used"),
-        (8, "there is no value"),
+        (7, "'nan' is not a usable number"),
+        (8, "the value is missing"),
     ]
 
 
@@ -51,7 +51,7 @@ def test_several_values_in_one_period_are_none(tmp_path: Path) -> None:
         ("day,value\n1,2\n", "no column 'date'; it has day, value"),
         ("date,score\n1,2\n", "no column 'value'"),
         ("date,value\n", "no row with a date and a number"),
-        ("date,value\nx,1\n", "line 2: 'x' is no date"),
+        ("date,value\nx,1\n", "line 2: 'x' is not a date"),
     ],
 )
 def test_a_file_that_is_no_signal_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -75,8 +75,8 @@ def test_a_signal_of_other_dates_is_refused_in_one_message_with_counts(tmp_path:
     with pytest.raises(DatasetError) as refused:
         require_common_dates([mine], asked)  # type: ignore[arg-type]
     assert refused.value.message == (
-        "the signal mine has 2 dates (1990-01 to 1990-02), none of them among those asked: "
-        "tides, monthly, 6 dates (2020-01 to 2020-06); winds, annual, 0 dates"
+        "the signal mine has 2 dates (1990-01 to 1990-02), none of which was asked about: tides, "
+        "monthly, 6 dates (2020-01 to 2020-06); winds, annual, 0 dates"
     )
     require_common_dates([mine], {"tides": ("monthly", [Period.parse("1990-01", "monthly")])})
     with pytest.raises(DatasetError, match="two signals are called 'mine'"):

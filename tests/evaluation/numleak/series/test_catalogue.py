@@ -86,11 +86,11 @@ def test_the_csv_of_an_archive_is_read_whatever_lies_beside_it() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (packed_up({"a.csv": FILE, "b.csv": FILE}), "the archive has 2 CSV files in place of one"),
+        (packed_up({"a.csv": FILE, "b.csv": FILE}), "the archive has 2 CSV files instead of one"),
         (packed_up({"a.xls": FILE}), "the archive has 0 CSV files"),
         (packed_up({"a.csv": FILE})[:40], "the archive cannot be unpacked"),
-        (b"\xd0\xcf\x11\xe0\0\0", "this is no text file"),
-        (FILE.encode("utf-16"), "this is no text file"),
+        (b"\xd0\xcf\x11\xe0\0\0", "this is not a text file"),
+        (FILE.encode("utf-16"), "this is not a text file"),
     ],
     ids=["two", "none", "cut", "not text", "utf-16"],  # an archive's bytes hold the time
 )
@@ -188,7 +188,7 @@ def test_a_file_kept_for_long_says_how_to_renew_it(tmp_path: Path, mirror: Mirro
     stale = from_url(tmp_path, mirror, "old.csv")
 
     assert not [note for note in fresh.notes if "fetched" in note]
-    assert stale.notes[0] == f"fetched on 2026-09-01; delete {file} to fetch it anew"
+    assert stale.notes[0] == f"fetched on 2026-09-01; delete {file} to download it again"
 
 
 def test_the_present_year_is_put_into_the_url(tmp_path: Path, mirror: MirrorServer) -> None:

@@ -156,7 +156,7 @@ def test_an_unknown_key_is_told_its_neighbour(tmp_path: Path) -> None:
         ({"unit": "percentage"}, "there is no unit 'percentage'"),
         ({"unit": "ppm"}, "say how near counts as right, in parts per million"),
         ({"tolerances": [0.25, 0]}, "a tolerance is above zero"),
-        ({"notable": {"1987-Q4": "a crash"}}, "'1987-Q4' is no date of a monthly series"),
+        ({"notable": {"1987-Q4": "a crash"}}, "'1987-Q4' is not a date of a monthly series"),
         ({"source": {"format": "csv"}}, "a source has a url or a path"),
         ({"source": {"path": "a", "url": "http://b"}}, "a source has a url or a path"),
         ({"source": {"url": "http://b", "package": "statsmodels"}}, "a package has a path"),
@@ -170,7 +170,7 @@ def test_a_mistake_is_one_message(tmp_path: Path, changes: dict[str, object], me
     error = complaint(tmp_path, **changes)
 
     assert message in error.message
-    page = "coreeval docs series has every key and its values"
+    page = "coreeval docs series lists every key and its values"
     assert error.hint in (page, "did you mean 'percent_change'?")
 
 

@@ -80,7 +80,7 @@ def test_noaa_files_of_all_kinds(text: str, column: str | None) -> None:
 
 
 def test_a_page_in_place_of_noaas_file_is_refused() -> None:
-    with pytest.raises(DatasetError, match="no file of NOAA's Climate at a Glance"):
+    with pytest.raises(DatasetError, match="this is not a file from NOAA's Climate at a Glance"):
         read("<html>\n<body>busy</body>\n", source={"format": "noaa", "path": "f"})
 
 

@@ -69,8 +69,9 @@ def test_a_row_that_cannot_be_read_is_named_and_left_out() -> None:
 
     assert len(series.values) == 10
     assert series.notes[0] == (
-        "4 rows are left out, which cannot be read: line 12: '2020-13' is no date of a monthly "
-        "series; line 13: 'about 3' is no number; line 14: '1e99' is too large; and 1 more"
+        "4 rows are left out, which cannot be read: line 12: '2020-13' is not a date of a "
+        "monthly series; line 13: 'about 3' is no number; line 14: '1e99' is too large; and 1 "
+        "more"
     )
 
 

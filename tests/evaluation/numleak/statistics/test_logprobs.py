@@ -86,7 +86,9 @@ def test_what_has_none_is_counted_with_its_reason() -> None:
     assert math.isnan(found.difference.estimate) and not found.fictitious.bits
     notes = list(list_entropy_notes(found))
     assert notes[0].startswith("2 of 4 answers about the series have no entropy: no value (1)")
-    assert notes[1].startswith("entropies are held against nothing")
+    assert notes[1].startswith(
+        "entropies have no comparison, because no fictitious series was asked about"
+    )
 
 
 def test_several_answers_on_a_date_are_one_date() -> None:
@@ -135,7 +137,7 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("{", "not JSON"),
-        ("[]", "JSON, but no object"),
+        ("[]", "JSON, but not an object"),
         ({**LINE, "mean_logprob": 0.1}, "mean_logprob: input should be less than or equal to 0"),
         ({**LINE, "mean_logprob": None}, "mean_logprob: input should be a valid number"),
         ('{"model":"m","date":"1","candidate":"a","mean_logprob":-Infinity}', "mean_logprob is no"),
@@ -143,7 +145,7 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
         ({key: each for key, each in LINE.items() if key != "model"}, "model: field required"),
         ({**LINE, "candidate": ""}, "candidate: string should have at least 1 character"),
         ({**LINE, "text": "\ud800", "date": "2001"}, "half a character"),
-        (LINE, "this candidate of this date is there twice, first in line 1"),
+        (LINE, "this candidate of this date occurs twice, first in line 1"),
     ],
 )
 def test_a_bad_line_has_its_number_and_reason(tmp_path: Path, line: object, reason: str) -> None:

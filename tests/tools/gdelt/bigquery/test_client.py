@@ -48,7 +48,7 @@ def test_a_key_file_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.usefixtures("nobody")
 def test_no_project() -> None:
     anonymous = AnonymousCredentials()  # type: ignore[no-untyped-call]
-    with pytest.raises(ConfigError, match="needs a project") as caught:
+    with pytest.raises(ConfigError, match="BigQuery needs a billing project") as caught:
         open_bigquery(BigQueryConfig(), credentials=anonymous)
     assert caught.value.where == "knowledge.bigquery.project"
 

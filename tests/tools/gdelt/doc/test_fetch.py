@@ -219,7 +219,7 @@ async def test_a_list_that_is_always_full_is_not_asked_for_without_end(tmp_path:
     server = DocServer(rows)
     found = await asked(server, tmp_path, BOARD)
     assert found.reasons == {"board": "no_news"} and len(server.asked) == 4
-    assert "1 term was not searched for to the end" in found.notes[0]
+    assert "1 term was not searched completely, because DOC 2.0 lists" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ async def test_what_the_archive_does_not_hold_is_not_asked_for(
         found = await source.fetch([BOARD], window, 5)
         assert source.coverage(window).articles is None and source.coverage(window).gaps
     assert found.reasons == {"board": "not_covered"} and server.asked == []
-    assert found.notes[0].startswith("DOC 2.0 holds no news for ")
+    assert found.notes[0].startswith("DOC 2.0 contains no news for ")
 
 
 async def test_a_better_publication_time_can_be_asked_for(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_exact_times_are_not_asked_of_a_service_that_has_none(tmp_path: Pa
     async with DocServer([FERRIES]).running() as server:
         found = await opened(server, tmp_path, min_precision="exact").fetch([BOARD], JUNE, 5)
     assert found.reasons == {"board": "not_covered"} and server.asked == []
-    assert found.notes[0].startswith("DOC 2.0 was not asked: it tells no publication times")
+    assert found.notes[0].startswith("DOC 2.0 was not queried")
 
 
 # -- when it is down ----------------------------------------------------------------------------
@@ -301,10 +301,10 @@ def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
         found = await virtual(tmp_path, wire).fetch([BOARD, NOBODY], JUNE, 5)
         assert found.reasons == {"board": reason, "nobody": reason}
         assert wire.times == times and now() <= 600
-        assert "it is left alone until 00:" in found.notes[0]
+        assert "; it is not queried until 00:" in found.notes[0]
         again = await virtual(tmp_path, wire, deadline_s=100).fetch([BOARD], JUNE, 5)
         assert again.reasons == {"board": reason} and wire.times == times
-        assert again.notes[0].startswith("DOC 2.0 was not asked, because it failed before; it is")
+        assert again.notes[0].startswith("DOC 2.0 was not queried, because it failed before; it is")
 
     in_virtual_time(work())
 
@@ -320,7 +320,7 @@ def test_many_queries_do_not_outlast_the_deadline(tmp_path: Path) -> None:
         found = await virtual(tmp_path, wire).fetch(queries, JUNE, 5)
         assert now() <= 600 and len(wire.times) == 14
         assert set(found.reasons.values()) == {"throttled"}
-        assert "terms were not put to DOC 2.0 for the whole window in time" in found.notes[0]
+        assert "terms were not sent to DOC 2.0 for the whole window in time" in found.notes[0]
 
     in_virtual_time(work())
 
@@ -333,7 +333,7 @@ def test_rows_that_are_no_articles_are_counted(tmp_path: Path) -> None:
 
     found = in_virtual_time(virtual(tmp_path, ScriptedWire(listing)).fetch([BOARD], JUNE, 5))
     assert [one.title for one in found.by_query["board"]] == [FERRIES["title"]]
-    note = "2 rows of DOC 2.0 left out: without a title, an address or a time that can be."
+    note = "2 rows of DOC 2.0 left out: without a title, an address or a valid time."
     assert note in found.notes
 
 
@@ -391,7 +391,7 @@ def test_an_endpoint_that_rejects_everything_is_soon_asked_no_more(
     assert len(wire.asked) == (10 if others == "nothing" else 11)
     assert set(found.reasons.values()) == {"rejected"} and len(found.reasons) == len(many)
     requests = f"DOC 2.0 rejected 10 of {len(wire.asked)} requests"
-    assert f"{requests}, all for one reason, and was asked no more." in found.notes
+    assert f"{requests}, all for one reason, and was not queried again." in found.notes
     assert not any("in time" in note for note in found.notes)
 
 

@@ -38,7 +38,7 @@ def quarters(start: datetime, count: int) -> list[datetime]:
 
 
 def zipped(*entries: tuple[str, str | bytes]) -> bytes:
-    """Return an archive; the same entries make the same bytes."""
+    """Return an archive; the same entries make identical bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in entries:

@@ -66,7 +66,7 @@ def test_everything_is_read_and_listed(tmp_path: Path, news: Path) -> None:
     done = sync_folder(store, news, around=around)
     counts = done.counts
     assert (counts.files, counts.rows, counts.articles, done.gaps) == (4, 6, 5, 0)
-    assert counts.ignored == {"notes.txt": "holds no news"}
+    assert counts.ignored == {"notes.txt": "contains no news"}
     assert (seen[-1].done, seen[-1].total, seen[-1].articles) == (5, 5, 5)
     assert finished == [store]
     assert Counter(row["feed"] for row in rows_of(store)) == {"gkg": 3, "gal": 1, "artlist": 1}
@@ -241,7 +241,7 @@ def test_names_that_are_not_utf_8_are_kept_escaped(tmp_path: Path, news: Path) -
     write(news / os.fsdecode(b"M\xfcnchen.csv"), gkg_line(url="https://m.example/1"), "bad")
     store = tmp_path / "store"
     done = synced(store, news)
-    assert (done.counts.files, done.counts.ignored[r"K\xf6ln.txt"]) == (5, "holds no news")
+    assert (done.counts.files, done.counts.ignored[r"K\xf6ln.txt"]) == (5, "contains no news")
     assert asked(store, "SELECT name FROM files WHERE bad <> '{}'") == [(r"M\xfcnchen.csv",)]
     aside = StoreLayout(store).aside(r"M\xfcnchen.csv").name.removesuffix(".jsonl.gz")
     assert [row["line"] for row in aside_of(store, aside)] == [2]
@@ -264,10 +264,10 @@ def test_many_files_are_committed_some_at_a_time(
 
 def test_no_news_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(KnowledgeError, match=r"there are no GDELT files here[\s\S]*no file in it"):
+    with pytest.raises(KnowledgeError, match=r"it contains no GDELT files[\s\S]*no file in it"):
         synced(tmp_path / "store", tmp_path / "empty")
     (tmp_path / "empty" / "a.txt").write_text("x")
-    with pytest.raises(KnowledgeError, match=r"a\.txt \(holds no news\)"):
+    with pytest.raises(KnowledgeError, match=r"a\.txt \(contains no news\)"):
         synced(tmp_path / "store", tmp_path / "empty")
     with pytest.raises(KnowledgeError, match="does not exist"):
         synced(tmp_path / "store", tmp_path / "nowhere")
@@ -277,7 +277,7 @@ def test_a_folder_that_is_something_else_is_not_touched(tmp_path: Path, news: Pa
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("mine")
     for place in (tmp_path / "other", news / "notes.txt"):
-        with pytest.raises(KnowledgeError, match="this is no news store"):
+        with pytest.raises(KnowledgeError, match="this is not a news store"):
             synced(place, news)
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
 

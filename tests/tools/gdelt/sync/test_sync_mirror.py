@@ -105,7 +105,7 @@ def test_going_on_from_the_last_batch(tmp_path: Path, server: MirrorServer) -> N
     done = synced(tmp_path / "store", server, start=None, now=later)
     assert done.counts.files == 21
     assert len(urls_of(tmp_path / "store")) == (4 * HOURS + 20) * ROWS
-    with pytest.raises(KnowledgeError, match="nothing yet to go on from"):
+    with pytest.raises(KnowledgeError, match="the store has no news to continue from yet"):
         synced(tmp_path / "other", server, start=None)
 
 
@@ -226,7 +226,9 @@ def test_a_proxy_without_an_address_is_one_message(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", proxy)
     monkeypatch.setenv("NO_PROXY", "")
-    with pytest.raises(RunError, match="HTTP_PROXY or HTTPS_PROXY holds no address") as caught:
+    with pytest.raises(
+        RunError, match="HTTP_PROXY or HTTPS_PROXY is not a proxy address"
+    ) as caught:
         synced(tmp_path / "store", server)
     assert "hunter2" not in str(caught.value)
 
