@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from coreeval.runs.manifest import Manifest
 
 
-_WRITE_BETTER = "a more capable model may do better: try a few samples with coreeval prompts try"
+_WRITE_BETTER = "a more capable model may do better: test a few samples with coreeval prompts try"
 _TO_DO = {
-    "no_knowledge": "bring in more news (coreeval gdelt sync), widen knowledge.window, or name a "
-    "more capable model, which finds more that fits",
+    "no_knowledge": "download more news (coreeval gdelt sync), widen knowledge.window, or use a "
+    "more capable model, which finds more matches",
     "rejected_facts": _WRITE_BETTER,
     "rejected_label": _WRITE_BETTER,
     "rejected_form": _WRITE_BETTER,
-    "label_unrecoverable": "say more clearly in the task file what each label means, or name a "
-    "more capable models.label_judge",
+    "label_unrecoverable": "describe each label more clearly in the task file, or use a more "
+    "capable models.label_judge",
     "unsafe": "see what the config's safety allows: coreeval docs safety",
-    "failed": "see to the cause, then give coreeval retry RUN",
+    "failed": "fix the cause, then run coreeval retry RUN",
 }
 
 

@@ -58,7 +58,7 @@ def refuse_used_folder(folder: Path, workspace: Workspace) -> None:
     Raises:
         RunStateError: the folder has other files, or is or contains the workspace.
     """
-    hint = "choose a new or an empty folder: --run-dir DIR"
+    hint = "choose a new or empty folder: --run-dir DIR"
     if workspace.runs.resolve().is_relative_to(folder):
         raise RunStateError(
             "this folder is or contains the workspace, which other runs use",
@@ -96,7 +96,7 @@ def read_deletable(run: Path) -> Manifest | None:
         raise RunStateError(
             "the run's samples are in PostgreSQL, and only its database can drop them",
             where=str(run),
-            hint="drop the schemas that its *.store.json files name, then delete the directory",
+            hint="drop the schemas named in its *.store.json files, then delete the directory",
         )
     return manifest
 
@@ -106,13 +106,13 @@ def _refuse_links(run: Path) -> None:
     for place in (run, run.absolute().parent):
         if place.is_symlink():
             raise RunStateError(
-                "this is a link, and what it leads to may belong to another workspace",
+                "this is a link, whose target may belong to another workspace",
                 where=str(place),
                 hint=f"name the run itself, {run.resolve()}, or delete the link",
             )
     if kind := special_kind(run / "run.lock"):
         raise RunStateError(
-            f"run.lock is {kind}, and CoreEval makes none: nothing was deleted",
+            f"run.lock is {kind}, which CoreEval never creates; nothing was deleted",
             where=str(run / "run.lock"),
             hint="delete it, then delete the run",
         )
@@ -161,12 +161,12 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
         }
         many = f"{calls:,} calls of the run are in open batches"
         raise RunLocked(
-            f"{told.get(calls, many)}: answers would be paid for and lost",
+            f"{told.get(calls, many)}: their answers would be paid for and lost",
             where=str(run),
             hint=f"finish it: {command('resume', run)}"
             if manifest
-            else "restore its files from a copy and finish it with coreeval resume; if its answers "
-            "may be lost, delete its folder by hand",
+            else "restore its files from a backup and finish it with coreeval resume; if you can "
+            "lose its answers, delete its folder by hand",
         )
 
 

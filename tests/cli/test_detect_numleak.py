@@ -170,8 +170,8 @@ def test_a_back_test_is_audited_without_a_config(shell: Shell, about: Series) ->
             {
                 "model": "offline:memorizing",
                 "answer": "no",
-                "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 cannot be "
-                "trusted, "
+                "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 "
+                "cannot be trusted, "
                 "because the model remembers the published values of the Halcyon tide index "
                 "(memorized) and may trade on information that was not available at the time.",
             }

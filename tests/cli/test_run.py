@@ -101,7 +101,7 @@ def test_nothing_is_left_to_do_on_a_complete_run(shell: Shell, copied: Path) -> 
     resumed, retried = shell("resume", copied), shell("retry", copied, "--json")
     assert (resumed.code, retried.code) == (0, 0)
     assert "was complete already" in resumed.err
-    assert "no sample of the run had failed" in retried.err
+    assert "no samples of the run had failed" in retried.err
     assert retried.document["counts"] == before
 
 
@@ -151,7 +151,7 @@ def test_a_run_is_not_put_among_the_files_of_a_user(shell: Shell) -> None:
     before = config.read_bytes()
     for folder in (".", ".coreeval"):
         refused = shell("refresh", config, "--run-dir", folder)
-        assert refused.code == 2 and "choose a new or an empty folder: --run-dir DIR" in refused.err
+        assert refused.code == 2 and "choose a new or empty folder: --run-dir DIR" in refused.err
     (shell.folder / "used").mkdir()
     shell.write("used/mine.txt", "")
     error = shell("refresh", config, "--run-dir", "used", "--json").error
@@ -165,7 +165,7 @@ def test_a_killed_run_is_told_from_one_that_runs(shell: Shell, copied: Path) -> 
     assert shell("status", copied, "--json").document["status"] == "killed"
     killed = shell("status", copied).out
     assert "its process is gone" in killed
-    assert "last sign of life" in killed
+    assert "last activity" in killed
     assert "coreeval resume copied" in killed
     with FileLock(copied / "run.lock"):
         assert shell("status", copied, "--json").document["status"] == "running"

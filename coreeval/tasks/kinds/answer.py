@@ -107,8 +107,8 @@ def _check_units(numbers: Sequence[str]) -> None:
     units = dict.fromkeys(_UNITS.get(sign, sign) for sign in signs)
     if len(units) > 1:
         raise ItemDefect(
-            f"the accepted answers have different units ({' and '.join(units)}); leave out those "
-            "that are not of the item's unit"
+            f"the accepted answers have different units ({' and '.join(units)}); remove those not "
+            "in the item's unit"
         )
 
 
@@ -144,7 +144,7 @@ def _read_details(values: Values) -> dict[str, str]:
         if value is None or value != value or not str(value).strip():
             continue
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ItemDefect(f"the {name} is neither text nor number but {type(value).__name__}")
+            raise ItemDefect(f"the {name} must be text or a number, not {type(value).__name__}")
         found[name] = check_encodable(name, " ".join(str(value).split()))
     if "tolerance" in found:
         _check_tolerance(found["tolerance"])
@@ -164,7 +164,7 @@ def _check_tolerance(tolerance: str) -> None:
     """
     if not _TOLERANCE.fullmatch(tolerance):
         raise ItemDefect(
-            f"the tolerance {tolerance[:100]!r} is neither a number from 0 on nor a percentage"
+            f"the tolerance {tolerance[:100]!r} is neither a non-negative number nor a percentage"
         )
     value, is_share = float(tolerance.removesuffix("%")), tolerance.endswith("%")
     if is_share and value >= _WIDEST_SHARE:
@@ -183,7 +183,7 @@ def _read_type(value: object, accepted: Sequence[str]) -> Label:
         if str(value).strip().casefold() == known.name:
             return known
     names = ", ".join(known.name for known in TYPES)
-    raise ItemDefect(f"the answer_type {value!r} is none of {names}")
+    raise ItemDefect(f"the answer_type {value!r} is not one of {names}")
 
 
 def _guess_type(accepted: Sequence[str]) -> Label:
@@ -206,7 +206,7 @@ def _traits(task: Task, sample: Sample) -> Iterator[ItemTrait]:
     context = [text for name, text in shown.items() if name != QUESTION]
     gold = accepted[0].casefold()
     if sample.label == _TEXT.id and context and not any(gold in _fold(text) for text in context):
-        yield ItemTrait(REMARK, "the first answer does not stand in the context in these words")
+        yield ItemTrait(REMARK, "the first answer does not occur verbatim in the context")
     if sample.label == _NUMERIC.id and _differ(accepted, sample.fields.get("tolerance", "0")):
         yield ItemTrait(REMARK, "accepted answers are different numbers, even within the tolerance")
 

@@ -89,7 +89,7 @@ def read_questions(path: Path) -> list[UtilityQuestion]:
         raw = parse_yaml(read_text(path))
         found = _LIST.validate_python(raw)
     except (OSError, UnicodeDecodeError, YamlError) as error:
-        raise _unfit_error(path, f"the questions cannot be read: {error}") from None
+        raise _unfit_error(path, f"cannot read the questions: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -224,7 +224,7 @@ def _reply_key(one: UtilityReply) -> tuple[str, ...]:
 
 
 def _describe_duplicate(_: UtilityReply, first: int) -> str:
-    return f"the answer is there twice, first in line {first}"
+    return f"duplicate answer, first in line {first}"
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
