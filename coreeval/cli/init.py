@@ -110,14 +110,14 @@ def _replace_lines(config: str, lines: Mapping[str, str]) -> str:
     return config
 
 
-def _quote(value: object) -> str:
-    """Return a value in YAML, on one line."""
+def _quote(value: object, *, style: str | None = None) -> str:
+    """Return a value in YAML, on one line; `style` is the quotation mark of texts."""
     import yaml
 
-    wide = 10**9
-    return yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=wide).strip()[
-        1:-1
-    ]
+    written = yaml.safe_dump(
+        [value], default_flow_style=True, default_style=style, allow_unicode=True, width=10**9
+    )
+    return written.strip()[1:-1]
 
 
 def _flow(values: Mapping[str, str]) -> str:
@@ -260,8 +260,10 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
     yield "labels:"
     for number, (value, name) in enumerate(names.items()):
         own = int(float(value)) if all(map(_is_number, names)) else number
-        meaning = _quote(f"the {what} is {name.replace('_', ' ')}")
-        yield f"  - {{id: {own}, name: {_quote(name)}, meaning: {meaning}}}"
+        yield f"  - id: {own}"
+        yield f"    name: {_quote(name)}"
+        meaning = _quote(f"the {what} is {name.replace('_', ' ')}", style='"')
+        yield f"    meaning: {meaning}"
     yield f"question: {_quote(f'{ask} this {kind}?')}"
     yield "templates:"
     yield from ("  - |-\n" + indent(template, "    ") for template in templates)

@@ -146,13 +146,18 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
         return TaskProblem(f"{key} is no role", suggest_name(str(place[1]), ROLES))
     if kind == "extra_forbidden":
         model = _NESTED_MODELS.get(place[0], TaskFile) if len(place) > 1 else TaskFile
-        return TaskProblem(
-            f"unknown key {key!r}", suggest_name(str(place[-1]), sorted(model.model_fields))
-        )
+        known = sorted(model.model_fields)
+        is_rest = place[0] == "labels" and error["input"] is None
+        hint = _COMMA_HINT if is_rest else suggest_name(str(place[-1]), known)
+        return TaskProblem(f"unknown key {key!r}", hint)
     if kind == "missing":
         return TaskProblem(f"{key!r} is missing")
     quotes = "put it in quotes" if kind == "string_type" else ""
     return TaskProblem(f"{key}: {error['msg'].removeprefix('Value error, ')}", quotes)
+
+
+_COMMA_HINT = 'quote a meaning that has a comma, as in meaning: "glad, or proud"'
+"""For a key without a value, which is the rest of a text in {…} that YAML ends at its comma."""
 
 
 def suggest_name(word: str, known: Sequence[str]) -> str:

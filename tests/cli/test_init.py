@@ -37,6 +37,10 @@ def test_a_table_and_a_model_make_a_config_that_holds(shell: Shell) -> None:
     assert (task.name, task.fields, task.text_kind) == ("my-tweets", ("text",), "tweet")
     assert [label.name for label in task.labels] == ["anger", "joy"]
     assert task.question == "What is the emotion of this tweet?"
+    written = Path(config.task).read_text("utf-8")
+    clear = written.replace("the emotion is anger", "the author is annoyed, or: outraged {#}")
+    changed = load_task(str(shell.write("task.yaml", clear)))
+    assert changed.labels[0].meaning == "the author is annoyed, or: outraged {#}"
     assert config.models.default.model == config.models.targets[0].model == "openai:qwen3"
     checks = shell(
         "validate", f"new/{CONFIG}", "--set", f"knowledge.path={json.dumps(str(DEMO / 'news'))}",

@@ -83,6 +83,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
     [
         ({"templats": []}, "unknown key 'templats' (did you mean 'templates'?)"),
         ({"labels": [LABEL | {"nmae": "x"}, good()["labels"]]}, "did you mean 'name'?"),
+        ({"labels": [LABEL, LABEL | {"or soon": None}]}, "(quote a meaning that has a comma, as"),
         ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 occurs twice"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "'down' stands for two labels"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "0"}]}, "'0' is the id of 'down'"),
