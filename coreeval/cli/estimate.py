@@ -3,20 +3,25 @@
 `evaluate` and the commands of `detect` print their estimates with the same functions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typing_extensions import TypedDict
 
 from coreeval.cli.options import (
     LARGEST_COUNT,
     ConfigArgument,
     FromOption,
+    IdsOption,
+    LabelsOption,
+    SampleOrderOption,
     SetOption,
     StaleOption,
     TrustOption,
     lineage_arguments,
+    read_subset,
     with_trusted_endpoints,
 )
 from coreeval.cli.output import AsJson, Document, brief, command, show, window_lines
@@ -29,6 +34,7 @@ from coreeval.tools.formatting import (
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
+    from coreeval.evaluation.benchmarks.subset import Subset
     from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range
 
 
@@ -36,7 +42,19 @@ def estimate(
     config: ConfigArgument,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Use only the first N samples."),
+        typer.Option(metavar="N", min=1, max=LARGEST_COUNT, help="Use only N samples."),
+    ] = None,
+    sample: SampleOrderOption = None,
+    ids: IdsOption = None,
+    label: LabelsOption = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=LARGEST_COUNT,
+            help="Estimate for a benchmark of N samples like those there are.",
+        ),
     ] = None,
     preview: Annotated[
         int | None,
@@ -58,38 +76,62 @@ def estimate(
 
     if preview is not None and release is not None:
         raise typer.BadParameter("--preview and --from exclude each other")
-    if preview is None:
-        made = with_trusted_endpoints(
-            trust_endpoints,
-            lambda: reckon(
-                config,
-                limit=limit,
-                overrides=setting or (),
-                parent=release,
-                stale_after=stale_after,
-            ),
-        )
-    else:
-        samples = preview
-        made = with_trusted_endpoints(
-            trust_endpoints, lambda: _estimate_with_preview(config, samples, limit, setting or ())
-        )
-    settings = [word for each in setting or () for word in ("--set", each)]
-    few = [] if limit is None else ["--limit", str(limit)]
-    run = command("refresh", config, *few, *settings, *lineage_arguments(release, stale_after))
+    _check_rows(rows, {"--limit": limit, "--ids": ids, "--label": label, "--from": release})
+    subset, overrides = read_subset(limit, sample, ids, label), setting or ()
+    taken = _TakenSamples(limit=None if subset else limit, subset=subset, rows=rows)
+
+    def make() -> "CostEstimate":
+        if preview is not None:
+            return _estimate_with_preview(config, preview, overrides, taken)
+        return reckon(config, overrides=overrides, parent=release, stale_after=stale_after, **taken)
+
+    made = with_trusted_endpoints(trust_endpoints, make)
+    run = command(
+        "refresh",
+        config,
+        *_subset_arguments(None if limit and limit > made.samples else limit, sample, ids, label),
+        *(word for each in overrides for word in ("--set", each)),
+        *lineage_arguments(release, stale_after),
+    )
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, run)))
 
 
+class _TakenSamples(TypedDict):
+    """Which samples to estimate for."""
+
+    limit: int | None
+    subset: "Subset | None"
+    rows: int | None
+
+
+def _check_rows(rows: int | None, parts: Mapping[str, object]) -> None:
+    """Refuse options that choose a part of the benchmark together with --rows."""
+    given = [name for name, value in parts.items() if value]
+    if rows is not None and given:
+        raise typer.BadParameter(f"--rows and {given[0]} exclude each other")
+
+
+def _subset_arguments(
+    limit: int | None, order: str | None, ids: Path | None, labels: Sequence[str] | None
+) -> Iterator[str]:
+    """Yield the options that make `refresh` take the same samples."""
+    if limit is not None:
+        yield from ("--limit", str(limit))
+        yield from ("--sample", order) if order else ()
+    yield from ("--ids", str(ids)) if ids else ()
+    for label in labels or ():
+        yield from ("--label", label)
+
+
 def _estimate_with_preview(
-    config: "Path", samples: int, limit: int | None, overrides: "Sequence[str]"
+    config: Path, samples: int, overrides: Sequence[str], taken: _TakenSamples
 ) -> "CostEstimate":
     from coreeval.cli.progress import show_progress
     from coreeval.graph.estimate.preview import preview
     from coreeval.graph.execute import RunHooks
 
     with show_progress("preview") as watch:
-        around = RunHooks(watch=watch)
-        return preview(config, samples, limit=limit, overrides=overrides, around=around)
+        return preview(config, samples, overrides=overrides, around=RunHooks(watch=watch), **taken)
 
 
 UNKNOWN = "unknown"

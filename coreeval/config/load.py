@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.config.models import ROLES, ModelsConfig, TargetConfig
+from coreeval.config.prices import share_prices
 from coreeval.config.run import Config
 from coreeval.config.standalone import (
     ITEM_FORMATS,
@@ -72,7 +73,7 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
             f"{', '.join(ITEM_FORMATS)}",
         )
     config = check_values(ItemConfig, raw, where=where)
-    return _resolve_items(config, path.parent)
+    return share_prices(_resolve_items(config, path.parent))
 
 
 def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfig:
@@ -100,7 +101,7 @@ def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
         ConfigError: an unknown key or a value of the wrong kind.
     """
     config = check_values(SeriesConfig, raw, where=where)
-    return _resolve_series(config, base)
+    return share_prices(_resolve_series(config, base))
 
 
 def read_with_overrides(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
@@ -148,7 +149,7 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
 
 def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
     """Return a config from a mapping; its relative paths are resolved against `base`."""
-    return _resolve_run(check_values(Config, raw, where=where), base)
+    return share_prices(_resolve_run(check_values(Config, raw, where=where), base))
 
 
 def check_values(model: type[V], raw: object, *, where: str) -> V:

@@ -11,6 +11,7 @@ from typing import Final
 
 from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
 from coreeval.config.dates import Age, parse_age
+from coreeval.config.prices import share_prices
 from coreeval.errors import DatasetError, ReleaseError, UsageError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms
@@ -85,7 +86,8 @@ def apply_added_targets(config: Config, manifest: Manifest) -> Config:
     known = {target.model for target in models.targets}
     added = (TargetConfig.model_validate(target) for target in (said.added if said else ()))
     targets = (*models.targets, *(target for target in added if target.model not in known))
-    return config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
+    changed = config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
+    return share_prices(changed)
 
 
 def list_changes(manifest: Manifest, setup: Setup) -> list[str]:

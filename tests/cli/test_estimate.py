@@ -361,6 +361,46 @@ def test_stance_is_counted_by_target(shell: Shell) -> None:
     assert sum(document["by_target"].values()) == document["samples"]
 
 
+def test_a_part_of_a_benchmark_is_estimated_as_it_is_refreshed(shell: Shell) -> None:
+    config = shell.config()
+    said = shell("estimate", config, "--limit", "5", "--sample", "random", "--label", "joy")
+    assert "trial: 5 samples" in said.out
+    assert said.out.endswith(
+        f"next: coreeval refresh {config.name} --limit 5 --sample random --label joy\n"
+    )
+    beyond = shell("estimate", config, "--limit", "1000")
+    assert f"only {SAMPLES} samples to take, not 1,000" in beyond.out
+    assert "--rows 1000" in beyond.out
+    assert beyond.out.endswith(f"next: coreeval refresh {config.name}\n")
+
+
+def test_rows_estimate_for_a_larger_benchmark(shell: Shell) -> None:
+    config = shell.config({"models": {"default": "offline", "composer": "openai:gpt-5"}})
+    ten, one = (
+        shell("estimate", config, *rows, "--json").document
+        for rows in (["--rows", str(10 * SAMPLES)], [])
+    )
+    assert ten["samples"] == ten["to_pay"] == 10 * SAMPLES
+    expected = 10 * one["totals"]["calls"]["likely"]
+    assert ten["totals"]["calls"]["likely"] == pytest.approx(expected, rel=0.05)
+    assert f"has {SAMPLES} samples: the figures are for 240 like them" in ten["notes"][0]
+    assert "--limit 3 takes fewer" in shell("estimate", config, "--rows", "3").err
+
+
+def test_a_price_counts_for_every_role_of_the_model(shell: Shell) -> None:
+    model = {"model": "openai:qwen3", "base_url": "http://127.0.0.1:9/v1"}
+    elsewhere = model | {"model": "openai:llama", "base_url": "http://127.0.0.1:10/v1"}
+    models = {
+        "default": model | {"price": PRICE},
+        "composer": elsewhere | {"base_url": model["base_url"], "price": PRICE},
+        "targets": [model, elsewhere],
+    }
+    document = shell("estimate", shell.config({"models": models}), "--json").document
+    prices = {(line["role"], line["model"]): line["price"] for line in document["lines"]}
+    assert prices["target", "openai:qwen3"] == "the config"
+    assert prices["target", "openai:llama"] == "", "another server may charge another price"
+
+
 # -- a preview ------------------------------------------------------------------------------------
 
 
@@ -460,6 +500,7 @@ def test_a_preview_that_is_stopped_says_how_to_go_on(served: Path) -> None:
     [
         (["--preview", "1"], "--preview"),
         (["--limit", "0"], "--limit"),
+        (["--rows", "50", "--limit", "9"], "--rows and --limit exclude"),
         (["--set", "models.defualt=offline"], "unknown key"),
         (["--set", "run.prices=none.yaml"], "cannot be read"),
         (["--set", "dataset.path=nowhere"], "nowhere"),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import Interrupted
+from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.assignments import (
     ModelPrice,
@@ -99,6 +100,8 @@ def preview(
     samples: int,
     *,
     limit: int | None = None,
+    subset: Subset | None = None,
+    rows: int | None = None,
     overrides: Sequence[str] = (),
     around: RunHooks = DEFAULT_HOOKS,
 ) -> CostEstimate:
@@ -111,6 +114,8 @@ def preview(
         config: Path of the YAML config.
         samples: The number of samples to refresh, at least two.
         limit: Take only this many samples from the start of the benchmark.
+        subset: Take only these samples, with a limit of its own.
+        rows: Estimate for a benchmark of this many samples like its own.
         overrides: `key.path=value` settings that override the config's.
         around: Progress callback, clock and team builder.
 
@@ -120,9 +125,12 @@ def preview(
         Interrupted: a signal stopped it; it can be resumed.
     """
     lab = open_lab(config, overrides)
-    counted, assignments = count_samples(lab.setup, limit), assign_roles(lab.setup.config)
+    counted = count_samples(lab.setup, limit, subset=subset, rows=rows)
+    assignments = assign_roles(lab.setup.config)
     live = [*overrides, "run.batch=false"] if lab.setup.config.run.batch else overrides
-    done = refresh(config, limit=min(samples, counted.samples), overrides=live, around=around)
+    few = min(samples, counted.samples)
+    part = subset and subset.model_copy(update={"limit": few})
+    done = refresh(config, limit=None if part else few, subset=part, overrides=live, around=around)
     _refuse_stopped(done)
     config_run = lab.setup.config.run
     bill = read_run_usage(
@@ -143,6 +151,7 @@ def preview(
         forecast.lines(),
         now=around.now,
         notes=[
+            *counted.notes,
             *rules_note(lab.setup.config),
             *list_embedding_notes(lab.setup.config, EMBEDDED_TEXTS),
             *([NO_CONTROL] if lab.setup.control else []),

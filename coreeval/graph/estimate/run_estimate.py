@@ -8,6 +8,7 @@ from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.gold_judging import count_gold_questions
 from coreeval.agents.team import labels_in_batches
 from coreeval.config import RunConfig
+from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.assignments import RoleAssignments, assign_roles
 from coreeval.graph.estimate.call_figures import (
@@ -50,6 +51,8 @@ def estimate(
     config: Path,
     *,
     limit: int | None = None,
+    subset: Subset | None = None,
+    rows: int | None = None,
     overrides: Sequence[str] = (),
     parent: Path | str | None = None,
     stale_after: str | None = None,
@@ -60,6 +63,8 @@ def estimate(
     Args:
         config: Path of the YAML config.
         limit: Take only this many samples from the start of the benchmark.
+        subset: Take only these samples, with a limit of its own.
+        rows: Estimate for a benchmark of this many samples like its own.
         overrides: `key.path=value` settings that override the config's.
         parent: The release whose samples are kept if they are still valid.
         stale_after: The maximum age of a kept sample's evidence.
@@ -72,7 +77,8 @@ def estimate(
     lineage, lab = build_lineage(parent, stale_after), open_lab(config, overrides)
     before = find_followed_release(lineage, lab.setup, lab.workspace) if lineage else None
     keeper = open_keeper(before, lab.setup) if before else None
-    counted, assignments = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
+    counted = count_samples(lab.setup, limit, keeper, subset=subset, rows=rows)
+    assignments = assign_roles(lab.setup.config)
     memory = PastFigures(
         past_calls=load_recent_calls(lab.workspace),
         earlier=load_past_runs(lab.workspace, lab.setup.task.name, lab.setup.config.run),
@@ -81,7 +87,7 @@ def estimate(
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
-    notes = [*told, *_list_notes(lab, lines, memory.past_calls)]
+    notes = [*counted.notes, *told, *_list_notes(lab, lines, memory.past_calls)]
     made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)
     return made

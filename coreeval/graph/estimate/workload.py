@@ -17,6 +17,7 @@ from coreeval.agents.kinds import item_kind
 from coreeval.agents.llm_role import item_data
 from coreeval.errors import DatasetError, KnowledgeError, UsageError
 from coreeval.evaluation.benchmarks import find_target, iter_benchmark
+from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.evaluation.grading import scoring_of
 from coreeval.evaluation.targets import TargetQuestion, make_message, questions_about
 from coreeval.graph.bundled import DATASETS
@@ -32,7 +33,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
     load_sample_task,
     render_request,
 )
-from coreeval.graph.setup import Setup
+from coreeval.graph.setup import Setup, check_subset
 from coreeval.graph.train_split import iter_train_rows, max_train_items
 from coreeval.prompts import to_prompt_json
 from coreeval.releases.carry_over import CarryOver
@@ -57,6 +58,8 @@ class SampleCount:
     """Samples per stance target, if there are several."""
     drawn: tuple[Sample, ...]
     """A draw from the samples that are not kept; empty if the benchmark is not on this machine."""
+    notes: tuple[str, ...] = ()
+    """What to tell about the count."""
 
     @property
     def refresh_count(self) -> int:
@@ -64,24 +67,36 @@ class SampleCount:
         return self.samples - self.kept
 
 
-def count_samples(setup: Setup, limit: int | None, keeper: CarryOver | None = None) -> SampleCount:
+def count_samples(
+    setup: Setup,
+    limit: int | None,
+    keeper: CarryOver | None = None,
+    *,
+    subset: Subset | None = None,
+    rows: int | None = None,
+) -> SampleCount:
     """Count the samples that a run would take and draw some of them; download nothing.
 
     Args:
         setup: The setup built from the config.
         limit: Take only this many samples from the start of the benchmark.
         keeper: Selects the samples that a run takes from the previous release.
+        subset: Take only these samples, with a limit of its own.
+        rows: Count as if the benchmark had this many samples like its own.
 
     Raises:
-        DatasetError: the files cannot be read, or they are on a hub and no limit says how many
-            of their samples are taken.
+        DatasetError: the files cannot be read, a named id or label does not exist, or the
+            benchmark is on a hub and no limit says how many of its samples are taken.
+        UsageError: the benchmark has more than `rows` samples.
     """
     dataset = setup.config.dataset
+    if subset:
+        limit, subset = subset.limit, subset.model_copy(update={"seed": setup.config.run.seed})
     if dataset.format == "hf" and not Path(dataset.path).exists():
-        return _count_on_hub(setup, limit)
+        return _count_on_hub(setup, rows or limit)
     chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
     number = 0
-    for sample in islice(_iter_samples(setup), limit):
+    for sample in _iter_chosen(setup, limit, subset):
         by_target[find_target(sample.id) or ""] += 1
         if keeper and keeper.carry_over(sample):
             continue
@@ -92,13 +107,39 @@ def count_samples(setup: Setup, limit: int | None, keeper: CarryOver | None = No
             drawn[place] = sample
     chance.shuffle(drawn)
     several, kept = dataset.target == ALL_TARGETS, keeper.kept if keeper else 0
+    there = number + kept
     return SampleCount(
-        samples=number + kept,
+        samples=rows or there,
         kept=kept,
-        train=_count_train(setup, limit),
-        by_target=dict(by_target) if several else {},
+        train=_count_train(setup, there if subset else limit),
+        by_target=dict(by_target) if several and rows is None else {},
         drawn=tuple(drawn),
+        notes=tuple(_compare_rows(there, limit, rows)),
     )
+
+
+def _iter_chosen(setup: Setup, limit: int | None, subset: Subset | None) -> Iterator[Sample]:
+    if subset is None:
+        return islice(_iter_samples(setup), limit)
+    ids = check_subset(setup, subset)
+    return (sample for sample in _iter_samples(setup) if sample.id in ids)
+
+
+def _compare_rows(there: int, limit: int | None, rows: int | None) -> Iterator[str]:
+    """Yield a note if more samples were asked for than there are."""
+    if rows and rows < there:
+        raise UsageError(
+            f"the benchmark has {there:,} samples, more than {rows:,}",
+            where="--rows",
+            hint=f"--limit {rows} takes fewer of them",
+        )
+    if rows:
+        yield f"the benchmark has {there:,} samples: the figures are for {rows:,} like them"
+    elif limit and limit > there:
+        yield (
+            f"there are only {there:,} samples to take, not {limit:,}: the figures are for "
+            f"{there:,}; --rows {limit} estimates for a benchmark of {limit:,} like them"
+        )
 
 
 def _count_train(setup: Setup, limit: int | None) -> int:
