@@ -250,7 +250,7 @@ def _confirm(error: UntrustedEndpoint) -> bool:
     """Ask on the terminal; return False without one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note("The config names endpoints to which this workspace has sent nothing before:")
+    note("The config names endpoints that this workspace has not used before:")
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
     return typer.confirm("Allow this from now on?", default=False, err=True)

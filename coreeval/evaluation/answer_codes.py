@@ -176,7 +176,7 @@ def _columns(
         code = codes.get((kind, label))
         if place is None or code is None or column[place] != MISSING:
             raise RunCorrupt(
-                "run.db holds a second prediction, or one of no known sample or label: "
+                "run.db contains a duplicate prediction, or one for an unknown sample or label: "
                 f"{target!r} said {answer!r} of {key!r} in the arm {source}",
                 hint=REPAIR,
             )

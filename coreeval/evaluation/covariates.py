@@ -26,8 +26,8 @@ MOST: Final = 2000
 UNITS: Final[Mapping[str, str]] = {
     "words": "words",
     "characters": "characters",
-    "oddness": "bits a character under a neutral model",
-    "rare_words": "% words that no other sample has",
+    "oddness": "bits per character under a neutral model",
+    "rare_words": "% words that occur in no other sample",
     "numbers": "% words with a digit",
     "capitals": "% words with a capital",
     "grade": "school years of readability",

@@ -346,7 +346,7 @@ def _require_classes(task: Task, samples: Sequence[Sample]) -> None:
         return
     found = f"only the label {classes.pop()!r}" if classes else "no samples"
     raise DatasetError(
-        f"an embedded target cannot be fitted for {task.name!r}: its train split has {found}",
+        f"an embedded target cannot be trained for {task.name!r}: its train split has {found}",
         where="dataset.train_split",
-        hint="name a split with two labels or more, or take offline targets out of models.targets",
+        hint="name a split with at least two labels, or remove offline targets from models.targets",
     )

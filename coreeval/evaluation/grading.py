@@ -116,8 +116,8 @@ SCORING: Final[Mapping[TaskKind, Scoring]] = {
         accuracy=_RIGHT,
         score=ScoreTerm(
             name="macro-F1",
-            definition="mean of the F1 of each letter, 0 for a letter neither given nor due; the "
-            "mean over the task's templates",
+            definition="mean of the F1 of each letter, 0 for a letter that is neither answered "
+            "nor correct; the mean over the task's templates",
         ),
     ),
     "answer": Scoring(

@@ -148,7 +148,7 @@ def _find_obstacle(item: Item, answer: str) -> str:
     if answer and answer not in item.options:
         return f"the output {answer!r} is not one of the option letters"
     if any(_REFERS.search(text) for text in item.options.values()):
-        return "an option speaks of others by their place"
+        return "an option refers to others by position"
     return ""
 
 

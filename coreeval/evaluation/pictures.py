@@ -30,9 +30,9 @@ def require_picture(path: Path) -> None:
     check_extra("plots", "matplotlib", "a picture", where=str(path))
     if path.suffix.lower() not in FORMATS:
         raise UsageError(
-            f"no picture can be written as {path.suffix or 'a file without an ending'}",
+            f"cannot write a figure as {path.suffix or 'a file without an extension'}",
             where=str(path),
-            hint=f"end the name with {' or '.join(FORMATS)}",
+            hint=f"use a name ending in {' or '.join(FORMATS)}",
         )
 
 

@@ -70,18 +70,20 @@ ARM_COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
 RANKED_ARMS: tuple[Arm, Arm] = ("original", "updated")
 """The arms on which the rankings of targets are compared."""
 ARM_DEFINITIONS = {
-    "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
-    "the mean over the task's templates (CoreEval paper, section 4.2)",
+    "macro_f1": "mean of the F1 of each label of the task, 0 for a label that is neither "
+    "answered nor correct; the mean over the task's templates (CoreEval paper, "
+    "section 4.2)",
     "accuracy": "share of right answers; the mean over the task's templates",
     "intervals": "percentile bootstrap over samples (clusters of them where the benchmark has "
     "some), each drawn with its answers to all templates and in all arms; accuracy with one "
     "template: Wilson score interval; a difference: expanded percentile interval (Hesterberg 2015)",
     "difference": "second arm minus first on the samples both have (negative: the score drops), "
-    "without those that either was refused for",
+    "except samples refused on either arm",
     "unparsed": "answers that are not a label of the task: counted as wrong, and not as a class "
     "of the F1",
-    "truncated": "answers cut off at the length limit: wrong, and no class of the F1",
-    "refused": "questions that the target or its endpoint declined: in no score, counted here",
+    "truncated": "answers cut off at the length limit: counted as wrong, and not as a class of "
+    "the F1",
+    "refused": "questions that the target or its endpoint declined: counted here, but in no score",
     "n": "samples with at least one answer that is not a refusal",
     "ranking": "rank correlation of the targets' macro-F1 on original and updated, each target on "
     "the samples that it answered in both; n counts targets",

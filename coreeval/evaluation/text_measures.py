@@ -27,15 +27,15 @@ READ: Final = 1000
 PRIOR: Final = 10.0
 """Our choice: the number of characters that the next lower order of the model counts as."""
 DEFINITIONS: Final[Mapping[str, str]] = {
-    "words": "runs of letters and digits; a character each in scripts without spaces",
-    "characters": "all of them, blanks included",
-    "oddness": "cross-entropy, in bits a character, under a cross-fitted trigram of characters "
+    "words": "sequences of letters and digits; single characters in scripts without spaces",
+    "characters": "all characters, including blanks",
+    "oddness": "cross-entropy, in bits per character, under a cross-fitted trigram of characters "
     "(MacKay and Peto 1995), of the first 1,000 characters",
-    "rare_words": "% of the words in the first 1,000 characters that no other sample has",
+    "rare_words": "% of the words in the first 1,000 characters that occur in no other sample",
     "numbers": "% of words with a digit",
-    "capitals": "% of words with a capital at their beginning",
-    "grade": "Coleman-Liau index: 0.0588 letters a hundred words - 0.296 sentences a hundred words "
-    "- 15.8 (Coleman and Liau 1975, Journal of Applied Psychology 60, 283-284)",
+    "capitals": "% of words with an initial capital",
+    "grade": "Coleman-Liau index: 0.0588 letters per 100 words - 0.296 sentences per 100 words - "
+    "15.8 (Coleman and Liau 1975, Journal of Applied Psychology 60, 283-284)",
 }
 """The definition of each measure."""
 _SENTENCE_END: Final = re.compile(r"[.!?。！？]+")  # noqa: RUF001 - ends of sentences in Chinese

@@ -73,7 +73,7 @@ class Prompt:
     def __post_init__(self) -> None:
         if not Template(self.text).is_valid():
             raise PromptError(
-                "a $ stands before something that is no variable name",
+                "a $ is followed by something that is not a variable name",
                 where=self.name,
                 hint="write $$ for a dollar sign",
             )

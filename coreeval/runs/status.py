@@ -297,16 +297,18 @@ def _read_manifest(path: Path) -> Json:
 def _defects(manifest: object) -> Iterator[str]:
     """Yield the defects of the values read here, compared with `Manifest` and the run's config."""
     if not isinstance(manifest, dict):
-        yield "it is no object"
+        yield "it is not an object"
         return
     texts = {key: manifest.get(key) for key in _TEXTS}
     texts |= {key: manifest.get(key, "") for key in _MAYBE_TEXTS}
-    yield from (f"{key} is no text" for key, value in texts.items() if not isinstance(value, str))
-    yield from (f"{key} is no time" for key in _TIMES if not _is_time(manifest.get(key)))
+    yield from (
+        f"{key} is not a text" for key, value in texts.items() if not isinstance(value, str)
+    )
+    yield from (f"{key} is not a time" for key in _TIMES if not _is_time(manifest.get(key)))
     if manifest.get("status") not in STATUSES:
         yield f"status is not one of {', '.join(STATUSES)}"
     if not isinstance(manifest.get("control"), dict | None):
-        yield "control is no object"
+        yield "control is not an object"
     yield from _defects_of_models(manifest.get("models"))
     yield from _defects_of_cost(manifest.get("cost"))
 
@@ -321,7 +323,7 @@ def _is_time(said: object) -> bool:
 
 def _defects_of_models(models: object) -> Iterator[str]:
     if not isinstance(models, dict):
-        yield "models is no object"
+        yield "models is not an object"
         return
     for role in ROLES:
         asked = models.get(role) or models.get("default")
@@ -331,13 +333,13 @@ def _defects_of_models(models: object) -> Iterator[str]:
 
 def _defects_of_cost(cost: object) -> Iterator[str]:
     if not isinstance(cost, dict):
-        yield "cost is no object"
+        yield "cost is not an object"
         return
     if not (_is_sum(cost.get("budget_usd", "")) and isinstance(cost.get("unknown_usd"), _NUMBER)):
         yield "cost has no budget_usd or unknown_usd"
     rows = cost.get("by_model")
     if not (isinstance(rows, list) and all(map(_is_paid_row, rows))):
-        yield "cost.by_model is no list of what each model cost"
+        yield "cost.by_model is not a list of costs by model"
 
 
 def _is_paid_row(row: object) -> bool:

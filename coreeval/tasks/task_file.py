@@ -143,7 +143,7 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
     place, kind = error["loc"], error["type"]
     key = ".".join(str(part) for part in place if part != "[key]")
     if place[0] == "lines" and kind == "literal_error":
-        return TaskProblem(f"{key} is no role", suggest_name(str(place[1]), ROLES))
+        return TaskProblem(f"{key} is not a role", suggest_name(str(place[1]), ROLES))
     if kind == "extra_forbidden":
         model = _NESTED_MODELS.get(place[0], TaskFile) if len(place) > 1 else TaskFile
         known = sorted(model.model_fields)
@@ -187,7 +187,7 @@ def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
     for name in file.factual_fields:
         if name not in file.fields:
             yield TaskProblem(
-                f"factual_fields: {name!r} is no field", suggest_name(name, file.fields)
+                f"factual_fields: {name!r} is not a field", suggest_name(name, file.fields)
             )
     if file.symmetric and len(file.fields) != 2:
         yield TaskProblem("symmetric: only a task with two fields can be symmetric")
@@ -255,7 +255,7 @@ def _check_variables(
     for name in found:
         if name not in allowed:
             yield TaskProblem(
-                f"{key}: ${name} is no field of the task", suggest_name(name, allowed)
+                f"{key}: ${name} is not a field of the task", suggest_name(name, allowed)
             )
     for name in must:
         if name not in found:

@@ -142,7 +142,7 @@ def _load_tokenizer(text: str) -> Tokenizer:
 
 def _read_shape(config: object) -> NetworkShape:
     if not isinstance(config, Mapping):
-        raise ValueError(f"{CONFIG} is no object")
+        raise ValueError(f"{CONFIG} is not an object")
     if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
         raise ValueError(f"{CONFIG} is not that of a BERT with gelu")
     return NetworkShape(

@@ -77,7 +77,7 @@ class Span:
 
 
 _PATH = "/v1/traces"
-_EXTRA = "pip install 'coreeval[otel]', or OTEL_SDK_DISABLED=true to go without"
+_EXTRA = "pip install 'coreeval[otel]', or OTEL_SDK_DISABLED=true to disable it"
 _NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
@@ -94,7 +94,7 @@ def find_destination(asked: TelemetryConfig, env: Mapping[str, str]) -> str | No
     url = None if _is_off("OTEL_SDK_DISABLED", "true", env) else _find_url(asked, env)
     if url is not None and not all(map(_is_installed, _NEEDED)):
         raise ConfigError(
-            f"spans are to go to {redact_url(url)}, and OpenTelemetry is not installed",
+            f"spans should be sent to {redact_url(url)}, but OpenTelemetry is not installed",
             where="telemetry.otlp" if asked.otlp else "OTEL_EXPORTER_OTLP_ENDPOINT",
             hint=_EXTRA,
         )

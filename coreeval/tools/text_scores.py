@@ -29,14 +29,14 @@ class TextScores(Value):
     def _check_logprobs(cls, found: tuple[float, ...]) -> tuple[float, ...]:
         for each in found:
             if not isfinite(each) or each > ROUNDING:
-                raise ValueError(f"{each} is no log-probability")
+                raise ValueError(f"{each} is not a log-probability")
         return tuple(min(each, 0.0) for each in found)
 
     @field_validator("means", "deviations")
     @classmethod
     def _check_finite(cls, found: tuple[float, ...]) -> tuple[float, ...]:
         if not all(map(isfinite, found)):
-            raise ValueError("a mean or deviation of log-probabilities is no number")
+            raise ValueError("a mean or deviation of log-probabilities is not a number")
         return found
 
     @model_validator(mode="after")

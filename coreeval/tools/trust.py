@@ -127,7 +127,7 @@ class TrustRecord:
             return _Record()
         except (ValidationError, UnicodeDecodeError):
             raise RunCorrupt(
-                "the record of trusted endpoints and hooks cannot be read",
+                "cannot read the record of trusted endpoints and hooks",
                 where=str(self.path),
                 hint="restore it from a backup, or remove it to be asked about everything again",
             ) from None

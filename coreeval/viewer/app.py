@@ -102,7 +102,7 @@ class AccessGuard:
         headers = Headers(scope=scope)
         if scope["method"] not in READ_METHODS and not _keeps_note(scope):
             allowed = {"allow": ", ".join(READ_METHODS)}
-            return PlainTextResponse("These pages can only be read.", 405, allowed)
+            return PlainTextResponse("These pages are read-only.", 405, allowed)
         if not self._is_served(headers.get("host", "")):
             return PlainTextResponse("These pages are not served under this name.", 421)
         return self._check_token(scope, headers) if self._token else None
@@ -240,7 +240,7 @@ def _handle_http_error(request: Request, error: Exception) -> Response:
 
 def _handle_bug(request: Request, error: Exception) -> Response:
     """Return the response to a bug; its traceback goes to the server's terminal."""
-    said = f"These pages made a mistake: {type(error).__name__}. The terminal shows where."
+    said = f"This page failed: {type(error).__name__}. The terminal shows where."
     answer = _render_error(request, 500, said)
     answer.headers.update(SECURITY_HEADERS)  # it is made outside of the middlewares
     return answer
@@ -305,10 +305,13 @@ def open_server_socket(host: str, port: int) -> ServerSocket:
 
 def _build_socket_error(host: str, port: int, error: OSError) -> UsageError:
     if error.errno == errno.EADDRINUSE:
-        said, hint = f"port {port} is in use", "end what uses it, or give another with --port"
+        said, hint = (
+            f"port {port} is in use",
+            ("stop the program that uses it, or choose another with --port"),
+        )
     else:
-        said = f"the pages cannot be served there: {error.strerror or error}"
-        hint = "give --host and --port of this machine"
+        said = f"cannot serve the pages at this address: {error.strerror or error}"
+        hint = "give a --host and --port of this machine"
     return UsageError(said, where=f"{host}:{port}", hint=hint)
 
 

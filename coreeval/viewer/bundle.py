@@ -156,7 +156,7 @@ def _refuse_private_texts(release: Release) -> None:
     if not (manifest.licence.redistribute and manifest.snippets):
         left_out = "excerpts of news" if manifest.licence.redistribute else "the original texts"
         raise UsageError(
-            f"the release leaves out {left_out}, and the pages would show them",
+            f"the release leaves out {left_out}, but the pages would show them",
             where=str(release.path),
             hint="add --hide-texts",
         )
@@ -247,7 +247,7 @@ async def _fetch(client: httpx2.AsyncClient, address: str) -> bytes:
     answer = await client.get(address)
     if answer.status_code != 200:
         raise CoreEvalError(
-            f"a page could not be made: HTTP status {answer.status_code}",
+            f"could not create a page: HTTP status {answer.status_code}",
             where=address,
             hint="`coreeval view` shows why",
         )
@@ -304,7 +304,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
     names = _read_marker(folder)
     if names is None or not all(map(is_inside, names)):
         raise UsageError(
-            "there is something else here than a bundle",
+            "this folder contains something other than a bundle",
             where=str(folder),
             hint="name a new folder, or an empty one",
         )

@@ -137,7 +137,7 @@ def _read_filter(request: Request) -> DifferenceFilter:
 def _read_page_number(request: Request) -> int:
     said = request.query_params.get("page", "1")
     if not (said.isascii() and said.isdigit() and len(said) < MOST_DIGITS and int(said) > 0):
-        raise HTTPException(400, "A page has a number, from 1.")
+        raise HTTPException(400, "Pages are numbered from 1.")
     return int(said)
 
 

@@ -226,10 +226,10 @@ def test_what_cannot_be_modified_is_left_out_and_counted(
     train = shell.folder / "bench" / "train.jsonl"
     train.write_text(f"{json.dumps(odd)}\n{train.read_text('utf-8')}", encoding="utf-8")
     one = ask(shell, config, "--json").document["comparisons"][0]
-    reason = {"an option speaks of others by their place": 1}
+    reason = {"an option refers to others by position": 1}
     assert one["asked"]["splits"]["train"]["left_out"] == reason
     assert one["splits"]["train"]["n"] == ITEMS
-    assert "1 items left out: an option speaks of others" in " ".join(
+    assert "1 items left out: an option refers to others by position" in " ".join(
         ask(shell, config).out.split()
     )
 

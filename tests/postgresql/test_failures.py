@@ -82,7 +82,7 @@ def test_no_address_is_shown_that_is_none(
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, url)
     error = refusal(path)
-    assert error.message == f"{URL_VARIABLE} is no address of a PostgreSQL database"
+    assert error.message == f"{URL_VARIABLE} is not the address of a PostgreSQL database"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_schema_that_is_gone_or_anothers_is_refused(path: Path, server: Server
     run, calls = marker_of(path.with_name("run.db")), marker_of(path)
     named = calls.read_text()
     calls.write_text(run.read_text())
-    assert "the schema is not that of the call store" in refusal(path).message
+    assert "the schema does not belong to" in refusal(path).message
     calls.write_text(named)
     server.sql(f"DROP SCHEMA {find_schema(path)} CASCADE")
     error = refusal(path)

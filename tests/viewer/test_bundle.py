@@ -77,7 +77,7 @@ def test_a_folder_with_something_else_is_refused(made: Made, tmp_path: Path, mar
     folder.mkdir()
     (tmp_path / "kept.txt").write_text("mine")
     (folder / ("bundle.json" if marker else "mine.txt")).write_text(marker or "mine")
-    with pytest.raises(UsageError, match="something else here than a bundle"):
+    with pytest.raises(UsageError, match="this folder contains something other than a bundle"):
         write_bundle_of(made.files.root, folder)
     assert (tmp_path / "kept.txt").exists()
     assert len(list(folder.iterdir())) == 1

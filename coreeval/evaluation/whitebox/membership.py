@@ -273,9 +273,9 @@ def _say_condition(found: ReferenceFinding | None) -> str:
         return CAVEAT
     own = _say(found.terms["wording"].reference)
     return (
-        f"a reference was scored, to which originals are worth {own} standard deviations over "
-        f"their twins: {_say_more(found)}; it holds if the reference has not read the originals, "
-        "and a first rewriting costs both models as many standard deviations"
+        f"a reference was scored, whose excess for originals over their twins is {own} standard "
+        f"deviations: {_say_more(found)}; this assumes that the reference has not read the "
+        "originals and that a first rewriting costs both models equally many standard deviations"
     )
 
 

@@ -224,7 +224,7 @@ def _refuse_contradictions(choices: Iterable[Choice]) -> None:
             raise UsageError(
                 f"{choice.sample!r} is both approved and rejected",
                 where=where,
-                hint="decide for one of the two",
+                hint="choose one",
             )
 
 

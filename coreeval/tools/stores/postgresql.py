@@ -158,28 +158,29 @@ _MEANINGS: Final = (
         states=("28P01", "28000"),
         words=("authentication failed", "no password supplied", "no pg_hba.conf entry", 'role "'),
         message="PostgreSQL refuses the user of {what}: {said}",
-        hint=f"see to the user and the password in {URL_VARIABLE}",
+        hint=f"check the user and the password in {URL_VARIABLE}",
     ),
     _Meaning(
         states=("3D000",),
         words=("does not exist",),
-        message="the database of {what} is not there: {said}",
-        hint=f"make it (createdb NAME), or name another in {URL_VARIABLE}",
+        message="the database of {what} does not exist: {said}",
+        hint=f"create it (createdb NAME), or name another in {URL_VARIABLE}",
     ),
     _Meaning(
         states=("53100",),
         message="the disk of PostgreSQL is full, so {what} cannot be used: {said}",
-        hint=f"make room on the disk of the server, {RESUME}",
+        hint=f"free disk space on the server, {RESUME}",
     ),
     _Meaning(
         states=("25006",),
-        message="{what} can only be read: {said}",
-        hint=f"let the user of {URL_VARIABLE} write, and name the primary, no standby; {RESUME}",
+        message="{what} is read-only: {said}",
+        hint=f"give the user in {URL_VARIABLE} write access, and name the primary, not a standby; "
+        f"{RESUME}",
     ),
     _Meaning(
         states=("42501",),
         message="the user may not do this with {what}: {said}",
-        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user who made the schema",
+        hint="GRANT CREATE ON DATABASE ... TO the user, or use the user who created the schema",
     ),
 )
 
@@ -187,13 +188,13 @@ _MEANINGS: Final = (
 def _other_meaning(state: str | None) -> _Meaning:
     """Return the meaning of an error that is no usual one."""
     if state is None or state.startswith(("08", "57P")):
-        hint = f"see that PostgreSQL runs and {URL_VARIABLE} names it; {RESUME}"
+        hint = f"check that PostgreSQL is running and that {URL_VARIABLE} names it; {RESUME}"
         message = "{what} cannot be reached: {said}"
         return _Meaning(kind=StoreUnreachable, message=message, hint=hint)
     if state.startswith(("XX", "42", "22")):
         hint = "restore the schema from a backup"
         return _Meaning(kind=RunCorrupt, message="{what} is damaged: {said}", hint=hint)
-    hint = f"see to the database; {RESUME}"
+    hint = f"check the database; {RESUME}"
     return _Meaning(message="{what} cannot be used: {said}", hint=hint)
 
 
@@ -312,7 +313,9 @@ def _open_schema(connector: Connector) -> Iterator[SchemaReader]:
 
 def store_in_use(where: str) -> RunLocked:
     """Return the error for a store that another process uses."""
-    return RunLocked("another process uses this store", where=where, hint="wait until it has ended")
+    return RunLocked(
+        "another process is using this store", where=where, hint="wait until it has ended"
+    )
 
 
 def _name_rows(cursor: "psycopg.Cursor[Any]") -> Any:  # noqa: ANN401 - psycopg's RowMaker

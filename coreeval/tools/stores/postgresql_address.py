@@ -62,9 +62,10 @@ def read_server() -> StoreServer:
             raise ValueError
     except (psycopg.ProgrammingError, ValueError):  # its message may have the password
         raise ConfigError(
-            f"{URL_VARIABLE} is no address of a PostgreSQL database",
+            f"{URL_VARIABLE} is not the address of a PostgreSQL database",
             where=URL_VARIABLE,
-            hint=f"{_URL_HINT}, with %XX for what is no letter or digit in a password",
+            hint=f"{_URL_HINT}, with %XX for characters other than letters and digits in a "
+            "password",
         ) from None
     return StoreServer(parameters=parameters)
 

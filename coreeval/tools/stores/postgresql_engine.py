@@ -203,9 +203,9 @@ def _refuse_other_encoding(connection: Connection, what: str) -> None:
     found = connection.exec_driver_sql("SHOW server_encoding").scalar()
     if found != "UTF8":
         raise RunError(
-            f"the database keeps texts as {found}, and {what} needs UTF8",
+            f"the database stores texts as {found}, but {what} needs UTF8",
             where=str(connection.engine.url.database),
-            hint="make one with: createdb --encoding=UTF8 --template=template0 NAME",
+            hint="create one with: createdb --encoding=UTF8 --template=template0 NAME",
         )
 
 

@@ -50,9 +50,9 @@ def find_version(execute: Execute, schema: str, *, what: str, where: str) -> obj
         )
     if row[0] != name_owner(what):
         raise RunCorrupt(
-            f"the schema is not that of {what}, and nothing was written into it",
+            f"the schema does not belong to {what}; nothing was written to it",
             where=where,
-            hint="restore the file that names the schema from a copy",
+            hint="restore the file that names the schema from a backup",
         )
     (found,) = execute("SELECT max(version) FROM schema_version", {}).fetchone()
     return found
@@ -118,11 +118,11 @@ def _refuse(marker: Path, what: str, why: str, host: str = "") -> RunStateError:
     moved = (
         f'if the folder was moved from {host}: psql DATABASE -c "DELETE FROM {schema}.{TABLE}"'
         if host
-        else "if this folder is to have it: delete the other"
+        else "to use it in this folder, delete the other"
     )
     return RunStateError(
         f"this folder is a copy and may only read {what} in PostgreSQL: {why}",
         where=str(marker),
-        hint=f"work there, or begin anew: another run, another workspace (COREEVAL_HOME=DIR); "
+        hint="work there, or start again: another run, another workspace (COREEVAL_HOME=DIR); "
         f"{moved} (coreeval docs postgresql)",
     )

@@ -72,6 +72,6 @@ def test_png_has_something_on_it(
 
 @pytest.mark.parametrize("name", ["pcr.pdf", "pcr"])
 def test_other_endings_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no picture can be written") as refused:
+    with pytest.raises(UsageError, match="cannot write a figure as") as refused:
         require_picture(Path(name))
-    assert refused.value.hint == "end the name with .svg or .png"
+    assert refused.value.hint == "use a name ending in .svg or .png"

@@ -339,7 +339,7 @@ def _check_sign(values: Mapping[Period, float], definition: SeriesDefinition) ->
         raise DatasetError(
             f"the definition says sign: positive, but {len(below)} of {len(values)} values are "
             f"below zero: {list_few(below)}",
-            hint="say sign: signed, or what stands for a missing value in source.missing",
+            hint="set sign: signed, or set the marker of missing values in source.missing",
         )
 
 
