@@ -142,7 +142,9 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
         yield f"  and {len(found) - SHOWN} more; --json lists them all"
 
 
-annotate = typer.Typer(name="annotate", help="Let people rate the texts, blind to the arm.")
+annotate = typer.Typer(
+    name="annotate", help="Collect human ratings of the texts, blind to the arm."
+)
 PlaceArgument = Annotated[
     Path,
     typer.Argument(

@@ -61,8 +61,8 @@ def options(
 ) -> None:
     """Keep a benchmark ahead of the models that it measures.
 
-    To see it work: coreeval demo. For a benchmark of yours: coreeval init, then validate,
-    estimate, refresh. To read more: coreeval docs.
+    To see it work, run coreeval demo. For your own benchmark, run coreeval init, then validate,
+    estimate and refresh. To read more, run coreeval docs.
     """
     if context.invoked_subcommand is None:
         note(context.get_help())

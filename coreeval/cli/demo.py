@@ -32,7 +32,7 @@ KindOption = Annotated[
 def demo(
     folder: FolderOption = Path("coreeval-demo"), kind: KindOption = None, as_json: AsJson = False
 ) -> None:
-    """Show it at work on bundled data: no key, no network."""
+    """Run CoreEval on bundled data, without a key or network."""
     if kind is None:
         _show_rules_at_work(folder, as_json)
     else:

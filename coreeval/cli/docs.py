@@ -19,7 +19,7 @@ def docs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the pages of the documentation, or show one."""
+    """List the documentation pages, or show one."""
     if page is None:
         listed = [{"page": path.stem, "title": _read_title(path)} for path in list_pages()]
         show({"pages": listed}, as_json, lambda: "\n".join(_list_lines(listed)))

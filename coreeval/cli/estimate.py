@@ -71,7 +71,7 @@ def estimate(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a run will cost: calls, tokens, money, time."""
+    """Estimate the calls, tokens, cost and time of a run."""
     from coreeval.graph.estimate.run_estimate import estimate as reckon
 
     if preview is not None and release is not None:

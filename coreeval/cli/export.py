@@ -107,7 +107,7 @@ def push(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a release on the Hugging Face hub, in one commit."""
+    """Publish a release on the Hugging Face Hub, in one commit."""
     from coreeval.tools.endpoints import import_for_hub
     from coreeval.tools.env_file import read_env_file
 

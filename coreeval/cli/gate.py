@@ -59,7 +59,7 @@ def gate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a release against limits, for CI. Exit 4 where a gate is not met."""
+    """Check a release against limits, for CI. Exit 4 where a gate is not met."""
     from coreeval.releases.gates.check import check_release, write_junit
     from coreeval.releases.gates.limits import load_default_gates, load_gates
     from coreeval.tools.clock import utc_now

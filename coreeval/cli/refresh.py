@@ -87,7 +87,7 @@ def refresh(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
+    """Refresh a benchmark. Ctrl-C stops it cleanly."""
     with pause_garbage_collection():
         from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks
@@ -141,7 +141,7 @@ def resume(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a stopped run; no answered call is asked again."""
+    """Resume a stopped run without repeating answered calls."""
     with pause_garbage_collection():
         from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks
@@ -169,7 +169,7 @@ def retry(
     trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take the samples that failed once more, and only those."""
+    """Retry only the samples that failed."""
     with pause_garbage_collection():
         from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks

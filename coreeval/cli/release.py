@@ -194,7 +194,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a release is, byte for byte, what was made. Exit 1 if it is not."""
+    """Check that no byte of a release has changed. Exit 1 if it is not."""
     from coreeval.releases.verify import verify as check
 
     found = check(folder, chain=chain, digest=digest)

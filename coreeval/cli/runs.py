@@ -17,7 +17,7 @@ from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, text
 if TYPE_CHECKING:
     from coreeval.tools.workspace import Workspace
 
-runs = typer.Typer(name="runs", help="List the runs here, tag them, delete them.")
+runs = typer.Typer(name="runs", help="List, tag and delete runs.")
 _STATES = ("running", "interrupted", "stopped", "waiting", "killed", "complete", "damaged")
 _MOST_KEPT = 20
 """The most paths listed that a deletion leaves; `--json` has them all."""
@@ -41,7 +41,7 @@ def list_runs(
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs here, newest first."""
+    """List runs, newest first."""
     if context.invoked_subcommand is not None:
         return
     if status is not None and status not in _STATES:

@@ -49,7 +49,7 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a run is, what failed, what holds it up."""
+    """Show a run's progress, failures and waits."""
     if watch and as_json:
         raise UsageError(
             "--watch cannot be combined with --json",

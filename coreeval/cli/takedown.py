@@ -53,7 +53,7 @@ def takedown(
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete what is kept of somebody who asks to be forgotten."""
+    """Delete stored data about a person who asks to be forgotten."""
     from coreeval.agents.name_finder import NameFinder
     from coreeval.releases.takedown.calls import UNREADABLE_FILE
     from coreeval.releases.takedown.erasure import LATE, Erasure, find_places

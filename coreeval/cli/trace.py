@@ -244,7 +244,7 @@ def trace(
     hide_texts: HideOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell the story of a sample, or how each one ended."""
+    """Show the history of a sample, or the outcome of each."""
     said = (outcome, label, attempts, min_cost, cause, text, target, right, wrong)
     given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
     _check_options(sample, given, hide_texts)

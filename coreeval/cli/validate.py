@@ -36,7 +36,7 @@ def validate(
     stale_after: StaleOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check config, task, data, news, keys: free of charge."""
+    """Check the config, task, data, news and keys, free of charge."""
     from coreeval.config import load_config
     from coreeval.graph.run_origin import build_lineage
     from coreeval.tools.env_file import read_env_file

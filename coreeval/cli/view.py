@@ -52,7 +52,7 @@ def view(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
+    """View runs in a browser, served locally. Ctrl-C ends it."""
     if bundle:
         _write_bundle(runs or [], bundle, hide_texts, as_json)
         return
