@@ -40,6 +40,7 @@ from coreeval.cli.output import (
     outcome_lines,
     show,
 )
+from coreeval.cli.score_lines import read_scores, score_lines
 from coreeval.errors import WAITING
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price
@@ -232,6 +233,7 @@ def summary_document(done: "RunSummary") -> Document:
         "cost": manifest.cost.model_dump(mode="json"),
         "estimate": _estimate_error(manifest),
         "comparability": _comparability(done),
+        "scores": _scores(done),
         "offline_roles": list_offline_roles(manifest),
         "remark": explain_no_result(done.run_dir, manifest),
         "batches": batch_document(_read_batches(done)),
@@ -251,6 +253,8 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
     yield from comparability_lines(_comparability(done))
+    if manifest.status == "complete":
+        yield from score_lines(_scores(done), run)
     yield from _cost_lines(manifest.cost, waits=manifest.status == "waiting")
     yield from batch_lines(_read_batches(done))
     yield from _estimate_lines(_estimate_error(manifest))
@@ -293,6 +297,10 @@ def _comparability(done: "RunSummary") -> Document | None:
     from coreeval.runs.status import read_comparability
 
     return read_comparability(done.run_dir) if done.manifest.status == "complete" else None
+
+
+def _scores(done: "RunSummary") -> Document | None:
+    return read_scores(done.run_dir) if done.manifest.status == "complete" else None
 
 
 def _read_batches(done: "RunSummary") -> "BatchSummary | None":

@@ -17,6 +17,7 @@ from filelock import FileLock
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
 from coreeval.cli.no_result import explain_no_result
+from coreeval.cli.score_lines import read_scores, score_lines
 from coreeval.config import ROLES
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
@@ -103,6 +104,35 @@ def test_nothing_is_left_to_do_on_a_complete_run(shell: Shell, copied: Path) -> 
     assert "was complete already" in resumed.err
     assert "no samples of the run had failed" in retried.err
     assert retried.document["counts"] == before
+    assert retried.document["scores"]["targets"] == []
+    assert "scores:  no target was asked; name one: coreeval evaluate copied " in resumed.out
+
+
+def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
+    report = json.loads((copied / "report.json").read_text("utf-8"))
+    score = {"estimate": 0.5, "ci_low": 0.25, "ci_high": 0.75, "n": 5}
+    none = {"estimate": None, "ci_low": None, "ci_high": None, "n": 0}
+    arms = [{"arm": "original", "macro_f1": score}, {"arm": "semantic", "macro_f1": none}]
+    report["arms"]["targets"] = [{"target": "openai:x\ny", "all_samples": {"arms": arms}}]
+
+    def told(rows: dict[str, int]) -> list[str]:
+        changed = report | {"arm_rows": {"provenance": 3, **rows}}
+        (copied / "report.json").write_text(json.dumps(changed), "utf-8")
+        found = read_scores(copied)
+        assert found and "provenance" not in found["texts"]
+        return list(score_lines(found, copied))
+
+    _, heads, line = told({"updated": 0})
+    assert heads.split() == ["target", "original", "semantic", "updated"]
+    assert re.split(r"  +", line.strip()) == [
+        "openai:x y", "0.500 (0.250 to 0.750, n = 5)", "every question was refused",
+        "there are no texts",
+    ]  # fmt: skip
+    assert told({"updated": 2})[-1].endswith("  not asked")
+    assert told({"updated": 2, "control": 1})[1].endswith("  control")
+    (copied / "report.json").write_text("{", "utf-8")
+    (line,) = score_lines(read_scores(copied), copied)
+    assert "write it anew: coreeval evaluate" in line
 
 
 def test_failed_samples(shell: Shell) -> None:
