@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED
+from coreeval.cli.options import LARGEST_COUNT, LARGEST_SEED, PlaceArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.tools.formatting import NOT_MEASURED, format_estimate, format_number
 from coreeval.tools.tables import Row, Table, text_lines, texts
@@ -145,15 +145,6 @@ def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
 annotate = typer.Typer(
     name="annotate", help="Collect human ratings of the texts, blind to the arm."
 )
-PlaceArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN_OR_RELEASE",
-        help="The directory of a finished run or a release.",
-        file_okay=False,
-        show_default=False,
-    ),
-]
 OriginalsOption = Annotated[
     Path | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import MOST_DAYS_BACK
+from coreeval.cli.options import MOST_DAYS_BACK, find_optional_run
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
@@ -62,7 +62,12 @@ def export(
     ],
     run: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", file_okay=False, help="Only the calls that this run used."),
+        typer.Option(
+            metavar="RUN",
+            file_okay=False,
+            help="Only the calls that this run used.",
+            callback=find_optional_run,
+        ),
     ] = None,
     workspace: WorkspaceOption = None,
     as_json: AsJson = False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import LARGEST_COUNT
+from coreeval.cli.options import LARGEST_COUNT, find_run_or_release
 from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 SideArgument = Annotated[
     Path,
-    typer.Argument(help="Directory of a release or a run.", file_okay=False, show_default=False),
+    typer.Argument(
+        help="A release's directory, or a run: its directory, its id or `latest`.",
+        file_okay=False,
+        show_default=False,
+        callback=find_run_or_release,
+    ),
 ]
 
 

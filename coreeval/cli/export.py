@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import PlaceArgument, ReleaseArgument
 from coreeval.cli.output import AsJson, Document, brief, show
 from coreeval.tools.extras import require_extra
 
@@ -27,15 +28,7 @@ _ARMS = ("updated", "semantic", "original")
 
 
 def export(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN_OR_RELEASE",
-            help="The directory of a finished run or a release.",
-            file_okay=False,
-            show_default=False,
-        ),
-    ],
+    source: PlaceArgument,
     to: Annotated[str, typer.Option(metavar="FORMAT", help=f"{_FORMATS}.", show_default=False)],
     out: Annotated[
         Path,
@@ -87,12 +80,7 @@ SHOWN = 20
 
 
 def push(
-    release: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RELEASE", help="The release's directory.", file_okay=False, show_default=False
-        ),
-    ],
+    release: ReleaseArgument,
     to: Annotated[
         str,
         typer.Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.options import find_release_folder
 from coreeval.cli.output import AsJson, Document, note, one_line, say, show
 from coreeval.errors import GateNotMet, UsageError
 
@@ -21,7 +22,11 @@ def gate(
     release: Annotated[
         Path | None,
         typer.Argument(
-            metavar="RELEASE", help="The release's directory.", file_okay=False, show_default=False
+            metavar="RELEASE",
+            help="The release's directory, or the id of its run.",
+            file_okay=False,
+            show_default=False,
+            callback=find_release_folder,
         ),
     ] = None,
     config: Annotated[

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from coreeval.cli.output import note, one_line, plain
-from coreeval.errors import UntrustedEndpoint, UsageError
+from coreeval.errors import ReleaseError, RunStateError, UntrustedEndpoint, UsageError
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.subset import Subset
@@ -31,15 +31,59 @@ ConfigArgument = Annotated[
 ]
 
 
-def _find_run(run: Path) -> Path:
+def find_run_folder(run: Path, *, what: str = "run") -> Path:
     """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
     from coreeval.runs.names import find_run
     from coreeval.tools.workspace import workspace_for
 
-    found = find_run(str(run), workspace_for(Path.cwd()))
+    found = find_run(str(run), workspace_for(Path.cwd()), what=what)
     if found.is_file():
         raise typer.BadParameter(f"{one_line(str(found))!r} is a file, but a run is a directory")
     return found
+
+
+def find_optional_run(run: Path | None) -> Path | None:
+    """Return the directory of the run that an option names; None without one."""
+    return run and find_run_folder(run)
+
+
+def find_run_or_release(place: Path) -> Path:
+    """Return the directory of a release as given, or of a run in each way that one is named."""
+    from coreeval.releases.release import MANIFEST
+
+    return place if (place / MANIFEST).exists() else find_run_folder(place, what="run or release")
+
+
+def find_release_folder(place: Path | None) -> Path | None:
+    """Return the directory of a release as given, or of the last release of the run it names.
+
+    Raises:
+        ReleaseError: there is no such run, or it has no release in the workspace.
+    """
+    from coreeval.releases.release import find_latest_release, list_releases
+    from coreeval.runs.manifest import read_manifest
+    from coreeval.runs.names import short_id
+    from coreeval.tools.workspace import RunFiles, workspace_for
+
+    if place is None or place.exists():
+        return place
+    try:
+        run = find_run_folder(place, what="release or run")
+    except RunStateError as error:
+        raise ReleaseError(error.message, where=error.where, hint=error.hint) from None
+    made = read_manifest(RunFiles(run).manifest)
+    releases = list_releases(workspace_for(Path.cwd()).releases / made.name)
+    same = [
+        each for each in releases if (each.manifest.run, each.manifest.now) == (made.run, made.now)
+    ]
+    found = find_latest_release(same)
+    if found is None:
+        raise ReleaseError(
+            f"the run {short_id(run)} ({'/'.join(run.parts[-2:])}) has no release yet",
+            where=str(run),
+            hint=f"coreeval release {short_id(run)} --version VERSION",
+        )
+    return found.path
 
 
 RunArgument = Annotated[
@@ -48,7 +92,28 @@ RunArgument = Annotated[
         metavar="RUN",
         help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
         show_default=False,
-        callback=_find_run,
+        callback=lambda run: find_run_folder(run),
+    ),
+]
+PlaceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN_OR_RELEASE",
+        help="The run: its directory, its id, its benchmark's name or `latest`; or the directory "
+        "of a release.",
+        file_okay=False,
+        show_default=False,
+        callback=find_run_or_release,
+    ),
+]
+ReleaseArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RELEASE",
+        help="The release's directory, or the id of its run.",
+        file_okay=False,
+        show_default=False,
+        callback=find_release_folder,
     ),
 ]
 LATEST_RUN = Path("latest")

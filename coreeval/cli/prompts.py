@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import LARGEST_COUNT, ConfigArgument, TrustOption, with_trusted_endpoints
+from coreeval.cli.options import (
+    LARGEST_COUNT,
+    ConfigArgument,
+    TrustOption,
+    find_optional_run,
+    with_trusted_endpoints,
+)
 from coreeval.cli.output import AsJson, show
 from coreeval.errors import UsageError
 
@@ -34,6 +40,7 @@ RunOption = Annotated[
         "--run",
         metavar="RUN",
         file_okay=False,
+        callback=find_optional_run,
         help="Use the role's input from this run's last attempt.",
     ),
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.options import RunArgument
+from coreeval.cli.options import ReleaseArgument, RunArgument
 from coreeval.cli.output import (
     AsJson,
     Document,
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Most problems listed; `--json` has them all."""
-ReleaseArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RELEASE", help="The release's directory.", file_okay=False, show_default=False
-    ),
-]
 
 
 def release(

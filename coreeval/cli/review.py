@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coreeval.cli.options import LARGEST_COUNT
+from coreeval.cli.options import LARGEST_COUNT, PlaceArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tasks.kinds import find_display, title_fields
@@ -156,17 +156,6 @@ def _next_lines(shown: ReviewPage) -> Iterator[str]:
     else:
         run = shown.review.run
         yield f"publish:   {command('release', run, '--version', 'V', '--require-review')}"
-
-
-PlaceArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RELEASE_OR_RUN",
-        file_okay=False,
-        show_default=False,
-        help="The directory of a run, or of a release made from it.",
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True)

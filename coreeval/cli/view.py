@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.options import find_run_or_release
 from coreeval.cli.output import AsJson, brief, show
 from coreeval.errors import RunStateError, UsageError
 from coreeval.tools.extras import require_extra
@@ -20,13 +21,19 @@ if TYPE_CHECKING:
 PORT = 7317
 
 
+def _find_runs(places: list[Path] | None) -> list[Path] | None:
+    """Return the directories of runs; a bundle may be of a release, which stays as it is."""
+    return places and [find_run_or_release(place) for place in places]
+
+
 def view(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Directories of runs; by default, all in this workspace.",
+            help="Directories, ids or `latest`; by default, all runs in this workspace.",
             show_default=False,
+            callback=_find_runs,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = PORT,

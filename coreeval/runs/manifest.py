@@ -244,8 +244,8 @@ def read_original_manifest(path: Path) -> Manifest:
         raise RunStateError(
             "this is not a run directory: it has no manifest.json",
             where=str(path.parent),
-            hint="give the directory that `coreeval refresh` printed, or an id that coreeval runs "
-            "lists",
+            hint="give a run's id, `latest`, or the directory that `coreeval refresh` printed; "
+            "coreeval runs lists the ids",
         ) from None
     except (ValueError, OSError) as error:
         raise RunStateError(

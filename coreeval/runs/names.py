@@ -4,6 +4,7 @@ A run is in `runs/NAME/START` of its workspace. It can be named by its short id,
 its start, by its benchmark's name (the newest run of it), or as `latest`.
 """
 
+import difflib
 import hashlib
 import os
 import re
@@ -48,11 +49,18 @@ def has_manifest(folder: Path) -> bool:
     return os.path.lexists(folder / "manifest.json")
 
 
-def find_run(word: str, workspace: Workspace) -> Path:
-    """Return the directory of the run that a word names; a path counts only if it is a run's.
+def find_run(word: str, workspace: Workspace, *, what: str = "run") -> Path:
+    """Return the directory of the run that a word names.
+
+    A path that exists but is not a run's is returned only if the word names no run.
+
+    Args:
+        word: A path, an id, the beginning of a start, a benchmark's name or `latest`.
+        workspace: Where the runs are.
+        what: The things that the word may stand for, in the message if there is none.
 
     Raises:
-        RunStateError: `latest`, and there is no run.
+        RunStateError: there is no such run, or `latest`, and there is no run.
         UsageError: the word stands for several runs.
     """
     given = Path(word)
@@ -61,7 +69,7 @@ def find_run(word: str, workspace: Workspace) -> Path:
     if word == LATEST:
         return _newest(workspace)
     name, slash, start = word.rpartition("/")
-    if slash and "/" in name:
+    if slash and "/" in name and os.path.lexists(given):
         return given
     known = list_run_folders(workspace)
     of_name = _of_benchmark(name or word, known)
@@ -73,7 +81,27 @@ def find_run(word: str, workspace: Workspace) -> Path:
             f"{word!r} stands for {len(found)} runs",
             hint=f"one of {', '.join(short_id(folder) for folder in found[:5])}",
         )
-    return found[0] if found else given
+    if found:
+        return found[0]
+    if os.path.lexists(given):
+        return given
+    raise _no_such_run(word, known, workspace, what)
+
+
+def _no_such_run(
+    word: str, known: Sequence[Path], workspace: Workspace, what: str
+) -> RunStateError:
+    """Return the error for a word that names neither a run nor a path, with the nearest name."""
+    told = f"there is no {what} {word!r}"
+    if not known:
+        hint = "go to the folder of your config, or make one: coreeval refresh CONFIG"
+        return RunStateError(told, where=str(workspace.runs), hint=hint)
+    names = [LATEST, *map(short_id, known), *(folder.parent.name for folder in known)]
+    names += ["/".join(folder.parts[-2:]) for folder in known]
+    near = difflib.get_close_matches(word, names, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"{meant}coreeval runs lists the ids of all runs"
+    return RunStateError(told, where=str(workspace.runs), hint=hint)
 
 
 def _of_benchmark(name: str, known: Sequence[Path]) -> list[Path]:

@@ -91,11 +91,11 @@ def test_other_forms(shell: Shell, run: Made, form: str) -> None:
         (["export", "run", "--out", "out", "--samples", "0"], "Input should be greater"),
         (["export", "run", "--out", "out", "--seed", "-1"], "Input should be greater"),
         (["export", "run", "--out", "out", "--format", "ods"], "'ods' is not one of"),
-        (["export", "none", "--out", "out"], "neither a run nor a release"),
+        (["export", "none", "--out", "out"], "no run or release 'none'"),
         (["export", "run"], "Missing option '--out'"),
         (["score", "run"], "Missing argument"),
         (["score", "run", "none.csv"], "does not exist"),
-        (["score", "none", "run"], "no sheets found here"),
+        (["score", "run", "run"], "no sheets found here"),
     ],
 )
 def test_mistakes_are_one_message(shell: Shell, run: Made, arguments: list[str], told: str) -> None:

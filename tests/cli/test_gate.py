@@ -99,7 +99,7 @@ def test_without_a_file_the_default_gates_hold_and_can_be_printed(
 @pytest.mark.parametrize(
     ("arguments", "code", "kind", "message"),
     [
-        (["nowhere"], 2, "release", "this is no release"),
+        (["nowhere"], 2, "release", "no release or run 'nowhere'"),
         ([], 2, "usage", "which release?"),
         (["RELEASE", "--config", "nowhere.yaml"], 2, "config", "config file not found"),
         (["RELEASE", "--config", "bad.yaml"], 2, "config", "unknown key 'gates.aceptance'"),

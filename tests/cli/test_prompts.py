@@ -339,7 +339,7 @@ def test_the_keys_are_the_documented_ones(shell: Shell, served: Path) -> None:
             "no sample 'irony/tset/3'",
             "did you mean 'irony/test/3'?",
         ),
-        (["show", "composer", "--run", "nothing"], "no run directory", "coreeval refresh"),
+        (["show", "composer", "--run", "nothing"], "no run 'nothing'", "coreeval refresh"),
         (["list", "--prompts", "nowhere"], "no such folder of prompts", ""),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -35,7 +36,47 @@ def test_runs_are_found_by_id_start_name_and_latest(here: Workspace) -> None:
     assert find_run("other", here) == here.runs / "other" / STARTS[0]
     assert find_run("demo-trial/20261101", here) == here.runs / "demo-trial" / STARTS[0]
     assert find_run(short_id(newest)[:5], here) == newest
-    assert find_run("nothing", here) == Path("nothing")
+    (here.root / "plain").mkdir()
+    assert find_run(str(here.root / "plain"), here) == here.root / "plain"
+
+
+def test_every_command_finds_a_run_by_its_id(here: Workspace, shell: Shell) -> None:
+    newest = here.runs / "demo-trial" / STARTS[2]
+    word, other = short_id(newest), short_id(here.runs / "other" / STARTS[0])
+    assert shell("view", word, "--bundle", "pages", "--json").document["run"] == str(newest)
+    assert shell("diff", other, word).code == 0
+    assert shell("review", word).code == 0
+    assert shell("export", "latest", "--to", "csv", "--out", "csv").code == 0
+    assert shell("prompts", "show", "composer", "--run", word).code == 0
+    assert f"where: {newest}" in shell("annotate", "export", "latest", "--out", "rated").err
+    for name in ("verify", "gate"):
+        unreleased = shell(name, word)
+        assert f"the run {word} (demo-trial/{STARTS[2]}) has no release yet" in unreleased.err
+        assert f"coreeval release {word} --version" in unreleased.err
+    assert shell("release", word, "--version", "1").code == 0
+    assert shell("verify", word).code == 0
+    assert shell("gate", word).out.startswith("trial 1 ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status W",
+        "view W",
+        "diff W W",
+        "review W",
+        "verify W",
+        "gate W",
+        "export W --to csv --out o",
+    ],
+)
+def test_a_name_of_no_run_is_told_with_the_nearest(
+    here: Workspace, shell: Shell, command: str
+) -> None:
+    said = shell(*command.replace("W", "demo-trail").split())
+    assert said.code == 2
+    assert re.search(r"there is no (run|run or release|release or run) 'demo-trail'", said.err)
+    assert f"where: {here.runs}" in said.err and "did you mean 'demo-trial'?" in said.err
 
 
 def test_a_word_for_several_runs_is_refused(here: Workspace, shell: Shell) -> None:
