@@ -224,9 +224,9 @@ def test_an_empty_answer_stays_empty() -> None:
     [
         (item("What?", "x", {}), "it has no options"),
         (item("What?"), "the input does not show the options"),
-        (item("A. a B. b", "E", {"A": "a", "B": "b"}), "none of the option letters"),
+        (item("A. a B. b", "E", {"A": "a", "B": "b"}), "not one of the option letters"),
         (item("A. a B. a", "A", {"A": "a", "B": "a"}), "options are equal"),
-        (item("A. a B. all of the others", "A", {"A": "a", "B": "all of the others"}), "by position"),
+        (item("A. a B. all of the others", "A", {"A": "a", "B": "all of the others"}), "by posi"),
         (item("A. 债券 B. 以上都不对", "A", {"A": "债券", "B": "以上都不对"}), "by position"),
         (item("A. a B. A and C", "A", {"A": "a", "B": "A and C"}), "by position"),
     ],
