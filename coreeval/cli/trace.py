@@ -131,20 +131,20 @@ REASON = 80
 """Most characters of a reason in the list."""
 
 
-def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Iterator[str]:
+def list_lines(listing: Document, run: Path, offset: int, nothing: str) -> Iterator[str]:
     """Yield a line for each sample of a list, and how to see the others.
 
     Args:
         listing: The `--json` output.
         run: The run.
         offset: The number of samples skipped before these.
-        filtered: Whether only some samples were requested.
+        nothing: What is said if no sample at all is listed.
     """
     from coreeval.runs.target_answers import describe_right
 
     rows, total = listing["samples"], listing["total"]
     if not rows:
-        yield _empty_line(total, filtered)
+        yield f"there are only {total}" if total else nothing
         return
     ids = [one_line(row["sample"]) for row in rows]
     wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
@@ -171,12 +171,6 @@ def _answered_arms(rows: Sequence[Document]) -> "list[Arm]":
     """Return the first and the last arm that the list has columns for, if targets answered any."""
     arms: list[Arm] = ["original", "updated"]
     return arms if any(row["targets"] for row in rows) else []
-
-
-def _empty_line(total: int, filtered: bool) -> str:
-    if total:
-        return f"there are only {total}"
-    return "no sample matches" if filtered else "no sample has ended yet"
 
 
 def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
@@ -260,7 +254,8 @@ def trace(
         else:
             most = limit or (max(1, book.store.total()) if as_json else SHOWN)
             listed = book.listed(_make_filter(given), by, descending, offset, most)
-            show(listed, as_json, lambda: "\n".join(list_lines(listed, run, offset, bool(given))))
+            nothing = "" if listed["total"] else book.explain_empty(given)
+            show(listed, as_json, lambda: "\n".join(list_lines(listed, run, offset, nothing)))
 
 
 def _check_options(sample: str | None, given: Mapping[str, object], hide_texts: bool) -> None:
@@ -329,6 +324,7 @@ def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
             prompts=manifest.prompts,
             offline_roles=list_offline_roles(manifest),
             hide_texts=hide_texts,
+            texts=manifest.arms if manifest.status == "complete" else None,
         )
 
 
@@ -342,6 +338,8 @@ class _StoryReader:
     prompts: Mapping[str, str]
     offline_roles: list[str]
     hide_texts: bool
+    texts: Mapping[str, int] | None
+    """The number of texts by arm; None before the run is complete."""
 
     def story(self, sample_id: str) -> "SampleHistory":
         """Return the story of a sample.
@@ -373,6 +371,22 @@ class _StoryReader:
             "total": page.total,
             "offline_roles": self.offline_roles,
         }
+
+    def explain_empty(self, given: Mapping[str, Any]) -> str:
+        """Return why no sample passes these filters."""
+        if not given:
+            return "no sample has ended yet"
+        answered = {arm for tally in self.store.target_answers.tally() for arm in tally.arms}
+        for arm in (*given.get("right", ()), *given.get("wrong", ())):
+            if arm in answered:
+                continue
+            if self.texts is None:
+                return f"no sample matches: no target has answered about the {arm} texts yet"
+            if arm != "original" and not self.texts.get(arm):
+                return f"no sample matches: the run has no {arm} texts"
+            ask = command("evaluate", self.run)
+            return f"no sample matches: no target answered about the {arm} texts; ask: {ask}"
+        return "no sample matches"
 
     def _unknown(self, wanted: str) -> UsageError:
         """Return an error that suggests samples whose ids have the same ending."""

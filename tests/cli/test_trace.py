@@ -53,6 +53,17 @@ def test_the_story_of_one(shell: Shell, finished: Path) -> None:
 def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     said = shell("trace", finished, "--outcome", "failed")
     assert (said.code, said.out) == (0, "no sample matches\n")
+    about = "no sample matches: "
+    said = shell("trace", finished, "--right", "original", "--wrong", "updated")
+    assert said.out.startswith(f"{about}no target answered about the original texts; ask: coreeval")
+    said = shell("trace", finished, "--wrong", "control")
+    assert (said.code, said.out) == (0, f"{about}the run has no control texts\n")
+    stopped = Path(shutil.copytree(finished, shell.folder / "stopped"))
+    manifest = read_manifest(stopped / "manifest.json")
+    changed = manifest.model_copy(update={"status": "interrupted"})
+    write_manifest(stopped / "manifest.json", changed)
+    said = shell("trace", stopped, "--wrong", "updated")
+    assert said.out == f"{about}no target has answered about the updated texts yet\n"
 
 
 def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> None:
