@@ -34,7 +34,7 @@ def explain_no_result(run: Path, manifest: "Manifest") -> str | None:
     return (
         f"nothing was accepted: {counts[ended]} of {manifest.counts['total']} samples ended with "
         f"{ended}, {OUTCOMES[ended]}{held}\n"
-        f"  to do: {_TO_DO[ended]}\n"
+        f"  to do: {_TO_DO[ended]}{_less_certain_news(manifest) * (ended == 'no_knowledge')}\n"
         f"  look:  {command('trace', run, '--outcome', ended)}"
     )
 
@@ -45,3 +45,18 @@ def _describe_news(manifest: "Manifest") -> str:
     if known.articles is None:
         return f"from {span}"
     return f"{span} has {known.articles:,} articles on {known.days} days"
+
+
+def _less_certain_news(manifest: "Manifest") -> str:
+    """Return how much of the store `knowledge.min_precision` kept out; "" if nothing."""
+    from coreeval.tools.cutoffs import CERTAIN_FIRST
+
+    used = manifest.knowledge
+    held = CERTAIN_FIRST[CERTAIN_FIRST.index(used.min_precision) + 1 :]
+    counts = {one: n for one in held if (n := used.stats.get("precision", {}).get(one, 0))}
+    if not counts:
+        return ""
+    return (
+        f"; or set knowledge.min_precision: {list(counts)[-1]} (the store has "
+        f"{sum(counts.values()):,} more articles, with less certain publication times)"
+    )

@@ -23,7 +23,7 @@ from coreeval.graph.setup import Setup
 from coreeval.languages import ENGLISH
 from coreeval.schema import Coverage, Precision, Sample, Window
 from coreeval.tools.formatting import format_percent
-from coreeval.tools.gdelt.local import LocalKnowledge
+from coreeval.tools.gdelt.local import LocalKnowledge, describe_window_line
 from coreeval.tools.workspace import Workspace
 
 MOST_READ = 2_000
@@ -56,6 +56,8 @@ class NewsOutlook:
     """The most samples that one event may serve; None for no limit."""
     less_certain: dict[Precision, int]
     """How many more articles lower values of `knowledge.min_precision` would offer."""
+    better: Window | None
+    """A window up to the last article of the store with twice the articles; None if none has."""
 
     @property
     def days(self) -> int:
@@ -93,6 +95,7 @@ def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = Non
         found=asyncio.run(_count_found(setup, local, drawn)) if drawn else 0,
         reuse=setup.config.knowledge.reuse,
         less_certain=local.count_less_certain(setup.window),
+        better=local.suggest_window(setup.window),
     )
 
 
@@ -141,6 +144,8 @@ def outlook_lines(outlook: NewsOutlook) -> Iterator[str]:
         yield f"{WARNING}there is news on {coverage.days} of the window's {outlook.days} days"
     if few or thin:
         yield f"to do: {'; or '.join(_ways_to_more(outlook))}"
+    else:
+        yield from (f"for more news, {way}" for way in _less_certain(outlook))
 
 
 def _describe_samples(outlook: NewsOutlook) -> str:
@@ -148,16 +153,23 @@ def _describe_samples(outlook: NewsOutlook) -> str:
     return f"{outlook.samples:,}{more}"
 
 
-def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
+def _less_certain(outlook: NewsOutlook) -> Iterator[str]:
+    """Yield each setting that offers more articles than the window has now, with their number."""
     for precision, articles in outlook.less_certain.items():
         if articles > (outlook.coverage.articles or 0):
             yield (
                 f"set knowledge.min_precision: {precision} ({articles:,} more articles, with less "
                 "certain publication times)"
             )
+
+
+def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
+    yield from _less_certain(outlook)
     start, end = outlook.window.start, outlook.window.end
     until = f" --until {end:%Y-%m-%d}" * (end.time() == time())  # a day, not the present moment
     yield f"download more: coreeval gdelt sync --since {start:%Y-%m-%d}{until} --feeds gal"
+    if outlook.better:
+        yield describe_window_line(outlook.better)
     yield "choose a knowledge.window with news: coreeval gdelt coverage"
 
 

@@ -65,7 +65,7 @@ ENDED = {
     "no_knowledge": r"fitted it \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
     "rejected_facts": "coreeval prompts try",
     "label_unrecoverable": "what each label means",
-    "unsafe": "docs/safety.md",
+    "unsafe": "coreeval docs safety",
     "failed": "coreeval retry RUN",
 }
 
@@ -78,14 +78,21 @@ def test_a_run_that_accepted_nothing_says_why(finished: Path) -> None:
         changed = manifest.model_copy(update={"counts": total | counts})
         return explain_no_result(finished, changed)
 
-    for ended, told in ENDED.items():
+    for ended, expected in ENDED.items():
         said = explain(**{ended: 3, "rejected_form": 1}, accepted=0)
         assert said and said.startswith(
             f"nothing was accepted: 3 of 4 samples ended with {ended}, "
         )
-        assert re.search(told, said) and said.endswith(f" --outcome {ended}")
+        assert re.search(expected, said) and said.endswith(f" --outcome {ended}")
     assert explain(no_knowledge=3, accepted=1) is None
     assert explain() is None
+    assert "min_precision" not in (explain(no_knowledge=3) or "")
+    exact = manifest.knowledge.model_copy(update={"min_precision": "exact"})
+    told = explain_no_result(
+        finished,
+        manifest.model_copy(update={"knowledge": exact, "counts": {"total": 1, "no_knowledge": 1}}),
+    )
+    assert told and "min_precision: crawl (the store has 38 more articles" in told
     stopped = manifest.model_copy(update={"status": "interrupted", "counts": {"failed": 1}})
     assert explain_no_result(finished, stopped) is None
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from coreeval.tools.gdelt.local import LocalKnowledge
 from tests.cli.kit import Shell
 
 
@@ -27,8 +28,11 @@ def test_a_good_config_says_what_comes_next(shell: Shell) -> None:
 def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     changes = {"models.default": "openai:gpt-x", "detect.evaluate": False}
-    held = shell("validate", shell.config(changes))
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalKnowledge, "count_less_certain", lambda *_: {"crawl": 4972})
+        held = shell("validate", shell.config(changes))
     assert held.out.endswith("everything holds; next: coreeval refresh trial.yaml\n")
+    assert "    for more news, set knowledge.min_precision: crawl (4,972 more articles" in held.out
     window = {"start": "2025-08-01", "end": "2025-08-12"}
     thin = shell("validate", shell.config(changes | {"knowledge.window": window})).out
     assert re.search(
@@ -37,6 +41,7 @@ def test_thin_news_is_warned_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "warning: 4 articles can serve at most 8 samples (knowledge.reuse: 2)" in thin
     assert "warning: there is news on 3 of the window's 11 days" in thin
     more = "download more: coreeval gdelt sync --since 2025-08-01 --until 2025-08-12 --feeds gal"
+    assert "under knowledge:, write `window: {start: 2026-06-10, end: 2026-09-06}`" in thin
     assert more in thin and "ready to run; warnings: 3; next: " in thin
 
 

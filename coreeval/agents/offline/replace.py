@@ -73,7 +73,7 @@ class OfflineReplacer:
             return _none_fits("there is no news to choose from")
         news = read_statements(evidence)
         if not news:
-            return _none_fits("no item of news can be read by the rules and may be published")
+            return _none_fits("the offline roles can read no item of news that may be published")
         makers = self._plan_makers(sample, extraction, news)
         if not makers:
             return _none_fits("no statement of the news fits the text by topic, tone and length")

@@ -157,14 +157,42 @@ def count_less_certain(
     return {precision: count for precision, count in found.items() if count}
 
 
+def suggest_window(
+    articles: ArticleColumns, worst: int, window: Window, language: str = ENGLISH
+) -> Window | None:
+    """Return a window up to the last article that has twice the articles; None if there is none.
+
+    It is as long as the given window, or the shortest of 2, 4, 8, … times that length.
+    """
+    known = np.sort(select_times(articles, worst, language=language))
+    needed = 2 * len(select_times(articles, worst, window, language=language)) or 1
+    if len(known) < needed:
+        return None
+    end = _from_epoch(int(known[-1]) // DAY_S * DAY_S) + timedelta(days=1)
+    lacking = end - _from_epoch(int(known[-needed]) // DAY_S * DAY_S)
+    length = timedelta(days=max(1, (window.end - window.start).days))
+    while length < lacking:
+        length *= 2
+    first = _from_epoch(int(known[0]) // DAY_S * DAY_S)
+    return Window(start=max(first, end - length), end=end)
+
+
+def describe_window_line(window: Window) -> str:
+    """Return advice with the line of a config that sets a window of whole days."""
+    span = f"{{start: {window.start:%Y-%m-%d}, end: {window.end:%Y-%m-%d}}}"
+    return f"in the config, under knowledge:, write `window: {span}`"
+
+
 def no_news_error(
     articles: ArticleColumns, worst: int, window: Window, news: str, language: str = ENGLISH
 ) -> KnowledgeError:
     """Return the error for a window without articles: what is covered, and what may help."""
-    less_certain = [
+    to_do = [
         f"with min_precision {precision} there would be {count:,}"
         for precision, count in count_less_certain(articles, worst, window, language).items()
-    ]
+    ][:1]
+    if better := suggest_window(articles, worst, window, language):
+        to_do.append(describe_window_line(better))
     known = select_times(articles, worst, language=language)
     covers = (
         f"the store covers {_from_epoch(known.min()):%Y-%m-%d}..{_from_epoch(known.max()):%Y-%m-%d}"
@@ -175,7 +203,7 @@ def no_news_error(
     return KnowledgeError(
         f"no news between {window.start:%Y-%m-%d} and {window.end:%Y-%m-%d}: {covers}",
         where=news,
-        hint="; ".join(less_certain[:1]) or "move knowledge.window, or add news files for it",
+        hint="; or ".join(to_do) or "move knowledge.window, or add news files for it",
     )
 
 
@@ -300,6 +328,10 @@ class LocalKnowledge:
     def count_less_certain(self, window: Window) -> dict[Precision, int]:
         """Return how many more articles each lower precision would offer in a window, if any."""
         return count_less_certain(self._shelf.articles, self._worst, window, self._language)
+
+    def suggest_window(self, window: Window) -> Window | None:
+        """Return a window up to the last article with twice the articles; None if none has."""
+        return suggest_window(self._shelf.articles, self._worst, window, self._language)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.

@@ -180,11 +180,23 @@ def test_an_empty_window_says_what_there_is(source: LocalKnowledge) -> None:
         source.require(late)
     assert "2026-05-09..2026-06-20" in caught.value.message
     assert caught.value.where.endswith("news")
-    assert caught.value.hint == "with min_precision crawl there would be 1"
+    assert caught.value.hint == (
+        "with min_precision crawl there would be 1; or in the config, under knowledge:, write "
+        "`window: {start: 2026-06-11, end: 2026-06-21}`"
+    )
+    both = source.suggest_window(Window(start=datetime(2026, 6, 20, tzinfo=UTC), end=late.start))
+    assert both is not None and both.end == late.start
+    assert (source.coverage(both).articles or 0) >= 2 and both.start < datetime(
+        2026, 6, 20, tzinfo=UTC
+    )
+    assert (
+        source.suggest_window(Window(start=datetime(2026, 5, 1, tzinfo=UTC), end=late.end)) is None
+    )
     empty = Window(start=datetime(2020, 1, 1, tzinfo=UTC), end=datetime(2020, 2, 1, tzinfo=UTC))
     assert source.coverage(empty).gaps == ("2020-01-01..2020-01-31",)
-    with pytest.raises(KnowledgeError, match="no news between 2020-01-01 and 2020-02-01"):
+    with pytest.raises(KnowledgeError, match="no news between 2020-01-01 and 2020-02-01") as caught:
         source.require(empty)
+    assert caught.value.hint.endswith("window: {start: 2026-05-21, end: 2026-06-21}`")
 
 
 def test_names_of_the_window(source: LocalKnowledge) -> None:
