@@ -384,7 +384,8 @@ class _StoryReader:
                 return f"no sample matches: no target has answered about the {arm} texts yet"
             if arm != "original" and not self.texts.get(arm):
                 return f"no sample matches: the run has no {arm} texts"
-            ask = command("evaluate", self.run)
+            named = () if answered else ("--target", "PROVIDER:NAME")
+            ask = command("evaluate", self.run, *named)
             return f"no sample matches: no target answered about the {arm} texts; ask: {ask}"
         return "no sample matches"
 

@@ -62,9 +62,9 @@ def test_words_and_document_agree(shell: Shell) -> None:
 
 
 ENDED = {
-    "no_knowledge": r"fitted it \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
+    "no_knowledge": r"matched \(2025-08-01 to 2026-10-01 has \d+ articles on \d+ days\)",
     "rejected_facts": "coreeval prompts try",
-    "label_unrecoverable": "what each label means",
+    "label_unrecoverable": "more capable models.label_judge",
     "unsafe": "coreeval docs safety",
     "failed": "coreeval retry RUN",
 }
@@ -108,7 +108,7 @@ def test_nothing_is_left_to_do_on_a_complete_run(shell: Shell, copied: Path) -> 
     before = json.loads((copied / "manifest.json").read_text("utf-8"))["counts"]
     resumed, retried = shell("resume", copied), shell("retry", copied, "--json")
     assert (resumed.code, retried.code) == (0, 0)
-    assert "was complete already" in resumed.err
+    assert "was already complete" in resumed.err
     assert "no samples of the run had failed" in retried.err
     assert retried.document["counts"] == before
     assert retried.document["scores"]["targets"] == []

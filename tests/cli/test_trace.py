@@ -56,6 +56,7 @@ def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     about = "no sample matches: "
     said = shell("trace", finished, "--right", "original", "--wrong", "updated")
     assert said.out.startswith(f"{about}no target answered about the original texts; ask: coreeval")
+    assert said.out.endswith(" --target PROVIDER:NAME\n")
     said = shell("trace", finished, "--wrong", "control")
     assert (said.code, said.out) == (0, f"{about}the run has no control texts\n")
     stopped = Path(shutil.copytree(finished, shell.folder / "stopped"))
@@ -79,7 +80,7 @@ def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> 
     assert ids("--outcome", "pending") == []
     part = shell("trace", finished, "--limit", "2")
     assert "1 to 2 of 5; next page: --offset 2" in part.out
-    assert "no more than 5" in shell("trace", finished, "--offset", "9").out
+    assert "there are only 5" in shell("trace", finished, "--offset", "9").out
 
 
 def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_window_that_targets_may_know_is_told(shell: Shell) -> None:
     said = shell("validate", shell.config(changes))
     assert said.code == 0
     assert "openai:gpt-x: the window starts before its release, 2026-03-01 (config)" in said.out
-    assert "openai:heard-of-nowhere: its cutoff is not known" in said.out
+    assert "openai:heard-of-nowhere: its cutoff is unknown" in said.out
     unknown = shell("validate", shell.config(changes | {"knowledge.window": {"start": "auto"}}))
     assert unknown.code == 2
     assert "no cutoff for 'openai:heard-of-nowhere'" in unknown.out
