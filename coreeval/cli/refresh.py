@@ -1,5 +1,6 @@
 """`coreeval refresh`, `resume` and `retry`: the run."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -267,21 +268,23 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"rows:    {command('status', run)}"
     if manifest.failed:
-        yield from _failure_lines(run)
+        yield from summarize_failures(run)
     yield from offline_lines(list_offline_roles(manifest))
     if remark := explain_no_result(run, manifest):
         yield remark
 
 
-def _failure_lines(run: Path) -> Iterator[str]:
+def summarize_failures(run: Path) -> Iterator[str]:
     """Yield why samples failed, the most frequent causes first, and how to take them again."""
     from coreeval.models.failures import TOO_LONG
     from coreeval.runs.open import open_run_reader
 
     with open_run_reader(run) as (_, _, store):
         causes = [one for one in store.listing.overview().causes if one.outcome == "failed"]
-    for one in causes[:MOST_FAILURES]:
-        yield f"failed:  {one.samples} cause: {one_line(one.cause)}"
+        firsts = [(one, store.result(one.example)) for one in causes[:MOST_FAILURES]]
+    for one, first in firsts:
+        reason = one_line(first.reason if first else one.cause)
+        yield f"failed:  {one.samples} cause: {textwrap.shorten(reason, MOST_REASON_CHARS)}"
     if causes and all(TOO_LONG in one.cause for one in causes):
         yield "         use a model with a longer context and refresh again"
     else:
@@ -290,6 +293,8 @@ def _failure_lines(run: Path) -> Iterator[str]:
 
 MOST_FAILURES = 3
 """Most causes of failed samples that the summary names."""
+MOST_REASON_CHARS = 600
+"""Most characters of a failure that the summary shows, of the first sample that it is true of."""
 
 
 def _comparability(done: "RunSummary") -> Document | None:

@@ -49,7 +49,7 @@ class LabelNoise(Value):
     """Share of the judged new texts, including retries, that did not read as the label."""
     bound: Share | None = None
     """Upper bound for the share of wrong labels in the updated arm (`estimate_noise_bound`); None
-    if nothing was judged."""
+    if nothing was judged, or if there are no updated texts."""
 
 
 class RungCoverage(Value):
@@ -296,11 +296,11 @@ def merge_noise_bounds(
     """Return the bound over renewed and kept texts, each weighted by its number.
 
     `here` bounds the renewed texts, `there` the kept ones, by the run that judged them. None if
-    texts of either kind have no bound.
+    texts of either kind have no bound, or if there are no texts.
     """
     parts = [(bound, count) for bound, count in ((here, renewed), (there, kept)) if count]
     if not parts:
-        return here
+        return None
     shares = [bound * count for bound, count in parts if bound is not None]
     return sum(shares) / (renewed + kept) if len(shares) == len(parts) else None
 

@@ -1,6 +1,6 @@
 """What a run or a release found about its targets: scores on both arms, the loss, the verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ class TargetResult:
     updated: Score
     difference: Score | None
     """Updated minus original, paired by sample; None in a release, which records no difference."""
+    all_originals: Score | None
+    """The score on all originals, in place of the others if both arms share no samples."""
     memory: str
     """The verdict of the decomposition of the drop; empty if there is none."""
 
@@ -37,6 +39,11 @@ class Results:
     """The verdict on both arms; empty if they were not compared."""
     reasons: tuple[str, ...]
     """The differences between the arms, in sentences."""
+
+    @property
+    def has_pairs(self) -> bool:
+        """Return whether there is a score on samples that both arms have."""
+        return any(one.updated.estimate is not None for one in self.targets)
 
     @property
     def is_comparable(self) -> bool:
@@ -65,11 +72,20 @@ def read_results(files: RunFiles) -> Results | None:
     found = read_findings(report, where=files.report_json)
     kind: TaskKind = report["arms"].get("kind", "labels")
     losses = {each["target"]: _find_difference(each) for each in report["arms"]["targets"]}
-    return build_results(found, score=SCORING[kind].score.name, losses=losses)
+    return build_results(
+        found,
+        score=SCORING[kind].score.name,
+        losses=losses,
+        originals=dict(_find_original_scores(report)),
+    )
 
 
 def build_results(
-    found: Findings, *, score: str = "", losses: Mapping[str, Score | None] = {}
+    found: Findings,
+    *,
+    score: str = "",
+    losses: Mapping[str, Score | None] = {},
+    originals: Mapping[str, Score] = {},
 ) -> Results:
     """Return findings as results.
 
@@ -77,21 +93,28 @@ def build_results(
         found: The findings of a run or a release.
         score: The name of the score.
         losses: The difference between both arms, by target.
+        originals: The score on all originals, by target.
     """
     return Results(
         score=score,
-        targets=tuple(_build_target(each, losses.get(each.target)) for each in found.targets),
+        targets=tuple(
+            _build_target(each, losses.get(each.target), originals.get(each.target))
+            for each in found.targets
+        ),
         comparability=found.comparability.verdict if found.comparability else "",
         reasons=tuple(found.comparability.sentences) if found.comparability else (),
     )
 
 
-def _build_target(found: TargetFindings, difference: Score | None) -> TargetResult:
+def _build_target(
+    found: TargetFindings, difference: Score | None, originals: Score | None
+) -> TargetResult:
     return TargetResult(
         target=found.target,
         original=found.original,
         updated=found.updated,
         difference=difference,
+        all_originals=originals if found.updated.estimate is None else None,
         memory=found.drop or "",
     )
 
@@ -101,6 +124,14 @@ def _find_difference(target: Mapping[str, Any]) -> Score | None:
         if (pair["first"]["arm"], pair["second"]["arm"]) == RANKED_ARMS:
             return Score.model_validate(pair["macro_f1_difference"])
     return None
+
+
+def _find_original_scores(report: Mapping[str, Any]) -> Iterator[tuple[str, Score]]:
+    """Yield each target with its score on all originals."""
+    for target in report["arms"]["targets"]:
+        for arm in target["all_samples"]["arms"]:
+            if arm["arm"] == "original":
+                yield target["target"], Score.model_validate(arm["macro_f1"])
 
 
 def find_task_change(tasks: Sequence[str]) -> str:

@@ -207,7 +207,7 @@ class RunQuality:
     balance_shift: float | None
     """The total variation distance between the labels of the benchmark and of the updated arm."""
     noise: float | None
-    """See `noise_bound`; for the texts that this run judged."""
+    """See `estimate_noise_bound`, for texts that this run judged; None without updated texts."""
 
 
 def measure_quality(overview: Overview) -> RunQuality:
@@ -215,6 +215,10 @@ def measure_quality(overview: Overview) -> RunQuality:
     before = Counter({label: sum(ends.values()) for label, ends in overview.labels.items()})
     after = Counter({label: ends.get("accepted", 0) for label, ends in overview.labels.items()})
     ended = overview.total - overview.outcomes.get("pending", 0)
+    noise = estimate_noise_bound(
+        _measure_rejections(overview, "original_label"),
+        _measure_rejections(overview, "label_preserved"),
+    )
     return RunQuality(
         acceptance=score_proportion(after.total(), ended),
         labels=tuple(
@@ -222,10 +226,7 @@ def measure_quality(overview: Overview) -> RunQuality:
             for label in sorted(before)
         ),
         balance_shift=measure_balance_shift(before, after),
-        noise=estimate_noise_bound(
-            _measure_rejections(overview, "original_label"),
-            _measure_rejections(overview, "label_preserved"),
-        ),
+        noise=noise if after.total() else None,
     )
 
 

@@ -4,8 +4,10 @@ import json
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,16 @@ from filelock import FileLock
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
 from coreeval.cli.no_result import explain_no_result
+from coreeval.cli.refresh import summarize_failures
 from coreeval.cli.score_lines import read_scores, score_lines
 from coreeval.config import ROLES
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
 from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Composition, Task
+from coreeval.tools.stores.run_triggers import cause_of
 from tests.cli.kit import DEMO, Shell
+from tests.releases.kit import make_run
 
 PROGRAM = Path(sys.executable).parent / "coreeval"
 EMOTION = {name: (DEMO / "emotion" / name).read_text("utf-8") for name in
@@ -322,3 +327,14 @@ def test_a_role_of_somebody_s_own_is_told_as_theirs(shell: Shell) -> None:
     report = json.loads((done.run_dir / "report.json").read_text())
     (composer,) = [role for role in report["roles"] if role["role"] == "composer"]
     assert (composer["model"], composer["by_rules"], composer["prompt"]) == (own, False, None)
+
+
+def test_a_failure_is_shown_as_the_first_sample_has_it(tmp_path: Path) -> None:
+    reason = "openai:m at http://127.0.0.1:8000/v1: the answer is not JSON: KeyError: 'label' " * 2
+    run = make_run(tmp_path).files.root
+    with closing(sqlite3.connect(run / "run.db")) as store, store:
+        change = "UPDATE results SET outcome = 'failed', reason = ?, cause = ? WHERE outcome = ?"
+        store.execute(change, (reason, cause_of("failed", reason), "unsafe"))
+    told, again = summarize_failures(run)
+    assert told == f"failed:  1 cause: {reason.strip()}"
+    assert again.startswith("again:   coreeval retry")

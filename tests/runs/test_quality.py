@@ -89,6 +89,7 @@ def test_kept_texts_count_with_the_bound_of_the_release_that_judged_them() -> No
     assert merge_noise_bounds(None, 0, 0.1, 8) == pytest.approx(0.1)
     assert merge_noise_bounds(0.9, 2, None, 8) is None
     assert merge_noise_bounds(None, 0, None, 0) is None
+    assert merge_noise_bounds(0.9, 0, 0.1, 0) is None, "of no texts"
 
 
 SIX = "one two three four five six"

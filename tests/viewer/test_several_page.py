@@ -1,7 +1,10 @@
 """Several runs and releases side by side, a benchmark over its releases, and a run's result."""
 
+import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,25 @@ def test_a_run_opens_with_its_result(
     lost = re.findall(r'href="([^"]*on_updated=wrong)"', unescape(result))
     (number,) = re.findall(r"([0-9]+) right, then wrong", told)
     assert f"{number} sample" in words_of(client.get(lost[0]).text)
+
+
+def test_a_run_without_updated_texts_shows_the_score_on_its_originals(
+    finished: Finished, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.first, tmp_path / "run"))
+    with closing(sqlite3.connect(run / "run.db")) as store, store:
+        store.execute("UPDATE results SET outcome = 'rejected_form', cause = 'length'")
+    report = json.loads((run / "report.json").read_text("utf-8"))
+    scores = report["arms"]["targets"][0]["all_samples"]
+    scores["comparisons"] = []
+    (run / "report.json").write_text(json.dumps(report), "utf-8")
+    client = TestClient(create_app([run]), base_url=HERE)
+    html = client.get(re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]).text
+    told = words_of(html.partition('id="result"')[2].partition("</section>")[0])
+    assert re.search("Label noise, at most . no updated texts", told)
+    assert "on all originals: no sample has an updated text with answers" in told
+    assert scores["arms"][0]["arm"] == "original"
+    assert format_percent(scores["arms"][0]["macro_f1"]["estimate"]) in told
 
 
 def test_a_benchmark_shows_its_releases_in_their_order_with_a_picture(

@@ -28,8 +28,11 @@ from coreeval.tools.stores.sqlite import Schema
 
 MOST_CAUSE_CHARS = 90
 """The most characters of a cause."""
-_SAID = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}")
-"""Parts of a message that differ between samples: quoted words, remarks, measures."""
+_SAID = re.compile(
+    r"(?P<address>https?://[^\s'\"()]+)|'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}"
+)
+"""Parts of a message that differ between samples: quoted words, remarks, measures; and addresses,
+which are kept."""
 _NOT_FOUND = re.compile(
     r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"
 )
@@ -60,8 +63,12 @@ def _no_news_cause(reason: str) -> str:
 
 
 def _generalise(reason: str) -> str:
-    plain = " ".join(_SAID.sub("…", reason.partition("\n")[0]).split())
+    plain = " ".join(_SAID.sub(_shorten, reason.partition("\n")[0]).split())
     return plain if len(plain) <= MOST_CAUSE_CHARS else f"{plain[: MOST_CAUSE_CHARS - 2]} …"
+
+
+def _shorten(said: re.Match[str]) -> str:
+    return said["address"] or "…"
 
 
 PENDING = "pending"

@@ -11,6 +11,8 @@ import pytest
 from coreeval.config.run import DetectConfig
 from coreeval.evaluation.report.report_document import list_limits, report_document
 from coreeval.evaluation.report.report_file import read_report
+from coreeval.evaluation.report.report_page import report_page
+from coreeval.evaluation.scores import NO_SCORE, score_proportion
 from coreeval.tools.workspace import RunFiles
 from tests.evaluation.report.kit import TARGET, found_in, says
 
@@ -129,6 +131,19 @@ def test_what_weakens_this_run_is_said(
 ) -> None:
     assert sentence not in limits(plain)
     assert sentence in limits(plain, **{part: plain[part] | changes})
+
+
+def test_a_missing_bound_on_labels_is_explained(plain: dict[str, Any]) -> None:
+    noise = {
+        "bound": None,
+        "original": score_proportion(0, 20).model_dump(),
+        "updated": NO_SCORE.model_dump(),
+    }
+    quality = plain["quality"] | {"label_noise": noise}
+    assert "no new text was judged blind" in report_page(plain | {"quality": quality})
+    counts = plain["counts"] | {"accepted": 0}
+    html = report_page(plain | {"quality": quality, "counts": counts})
+    assert "no bound on wrong labels: there are no updated texts." in html
 
 
 def test_few_samples_and_rules_are_said(plain: dict[str, Any]) -> None:

@@ -384,6 +384,8 @@ async def test_samples_kept_from_a_release_are_listed_as_they_enter(store: RunSt
          "the original was labelled joy …"),
         ("failed", "m at http://h: HTTP 429: wait 17.25 s (id 8)",
          "m at http://h: HTTP 429: wait … s …"),
+        ("failed", "m at http://127.0.0.1:8000/v1: HTTP 500: 2.5 s",
+         "m at http://127.0.0.1:8000/v1: HTTP 500: … s"),
         ("failed", "took longer than 600 s (run.sample_timeout_s)", "took longer than 600 s …"),
     ],
 )  # fmt: skip
