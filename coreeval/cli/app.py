@@ -159,9 +159,22 @@ def _usage_error(error: BaseException) -> UsageError | None:
     message = getattr(error, "format_message", None)
     if message is None:
         return None
+    cause = error.__cause__
+    if cause is not None and "pydantic" in sys.modules:
+        _use_own_words(error, cause)
     context = getattr(error, "ctx", None)
     where = context.command_path if context else NAME
     return UsageError(str(message()), where=where, hint=f"see: {where} --help")
+
+
+def _use_own_words(error: BaseException, cause: BaseException) -> None:
+    """Say what is wrong with the value of an option as of a value in a config."""
+    from pydantic import ValidationError
+
+    from coreeval.config.value_errors import describe_value_error
+
+    if isinstance(cause, ValidationError) and hasattr(error, "message"):
+        error.message = describe_value_error(cause.errors()[0])
 
 
 @contextmanager

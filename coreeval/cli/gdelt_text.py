@@ -91,7 +91,9 @@ def _to_config(source: Sequence[Path], *, fetch: bool, contact: str | None) -> "
     try:
         return ArticlesConfig(files=files, ccnews=archives, fetch=fetch, contact=contact)
     except ValidationError as error:
-        told = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        from coreeval.config.value_errors import describe_value_error
+
+        told = describe_value_error(error.errors()[0])
         raise UsageError(
             f"pages cannot be downloaded: {told}",
             where="--contact",

@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,11 +28,17 @@ MOST_VALUES = 200_000
 (own choice)."""
 MOST_DIGITS = 400
 """The most characters of a number; the largest float has 309 digits."""
-YAML_HINT = "correct this line; put text that YAML would misread in quotation marks"
+YAML_HINT = (
+    "correct this line, or the one above it; put text that YAML would misread in quotation marks"
+)
 """How a user can fix a `YamlError`."""
 _MOST_PROBLEM_LENGTH = 200
 """The most characters of a problem, which may quote the text."""
 _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+_OF_INDENTATION = re.compile(r"expected <block end>")
+"""Problems that PyYAML notices only after the line with the mistake."""
 
 
 class YamlError(yaml.YAMLError):
@@ -40,7 +46,14 @@ class YamlError(yaml.YAMLError):
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         problem = problem[:_MOST_PROBLEM_LENGTH]
-        super().__init__(f"line {line}: {problem}" if line else problem)
+        if _OF_INDENTATION.search(problem):
+            problem = (
+                "what stands here does not fit the lines above: look at the indentation of this "
+                f"line and of those above it ({problem})"
+            )
+            super().__init__(f"near line {line}: {problem}" if line else problem)
+        else:
+            super().__init__(f"line {line}: {problem}" if line else problem)
         self.problem = problem
         self.line = line
         """The line number from 1; None if the problem is not on one line."""
@@ -132,6 +145,33 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
         raise YamlError(problem, mark.line + 1 if mark else None) from None
     except yaml.YAMLError as error:
         raise YamlError(" ".join(str(error).split())) from None
+
+
+def find_line(path: Path, keys: Sequence[str]) -> int | None:
+    """Return the line of a YAML file with the value at a key path, as far as the path leads.
+
+    None if the file cannot be read or does not have the first key.
+    """
+    try:
+        node, line = yaml.compose(read_text(path), Loader=_BoundedLoader), None
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    for key in keys:
+        found = _find_child(node, key)
+        if found is None:
+            break
+        at, node = found
+        line = at.start_mark.line + 1
+    return line
+
+
+def _find_child(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return a key of a mapping and its value, or twice the entry of a list with this number."""
+    if isinstance(node, yaml.MappingNode):
+        return next((pair for pair in node.value if pair[0].value == key), None)
+    if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
+        return node.value[int(key)], node.value[int(key)]
+    return None
 
 
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")

@@ -3,10 +3,13 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from coreeval.config.user_files import find_line
+from coreeval.config.value_errors import describe_value_error
 from coreeval.errors import ConfigError
 
 MOST_SHOWN = 20
@@ -30,15 +33,22 @@ def explain_validation_error(
     *,
     docs: str = "coreeval docs config",
 ) -> ConfigError:
-    """Return one message for all mistakes in a file; the page `docs` describes its keys."""
+    """Return one message for all mistakes in a file, with their lines if `where` is its path.
+
+    The page `docs` describes its keys.
+    """
     mistakes = list(_find_mistakes(error, model))
+    at_lines = [find_line(Path(where), each.place) for each in mistakes[:MOST_SHOWN]]
     general = f"{docs} lists every key and its values"
     if len(mistakes) == 1:
         (only,) = mistakes
-        return ConfigError(only.message, where=where, hint=only.hint or general)
+        at = f"{where}, line {at_lines[0]}" if at_lines[0] else where
+        return ConfigError(only.message, where=at, hint=only.hint or general)
     lines = [
-        f"  {each.message}" + (f": {each.hint}" if each.hint else "")
-        for each in mistakes[:MOST_SHOWN]
+        (f"  line {line}: " if line else "  ")
+        + each.message
+        + (f": {each.hint}" if each.hint else "")
+        for each, line in zip(mistakes, at_lines, strict=False)
     ]
     more = [f"  and {len(mistakes) - MOST_SHOWN} more"] * (len(mistakes) > MOST_SHOWN)
     told = "\n".join([f"{len(mistakes)} mistakes:", *lines, *more])
@@ -83,10 +93,7 @@ def _explain_unknown(details: ErrorDetails, model: type[BaseModel]) -> tuple[Mis
 
 def _explain_value(details: ErrorDetails) -> Mistake:
     place = _key_path(details["loc"])
-    message = str(details["msg"]).removeprefix("Value error, ")
-    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
-    if details["type"] == "missing":
-        message = "this key is required"
+    message = describe_value_error(details)
     at = ".".join(place)
     hint = _suggest_value(details)
     return Mistake(place=place, message=f"{at}: {message}" if at else message, hint=hint)

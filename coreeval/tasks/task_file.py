@@ -29,6 +29,7 @@ from coreeval.config.user_files import (
     parse_yaml,
     read_text,
 )
+from coreeval.config.value_errors import describe_value_error
 from coreeval.errors import TaskError
 from coreeval.languages import ENGLISH
 from coreeval.schema import Label, Task, Value
@@ -152,8 +153,7 @@ def _explain_error(error: ErrorDetails) -> TaskProblem:
         return TaskProblem(f"unknown key {key!r}", hint)
     if kind == "missing":
         return TaskProblem(f"{key!r} is missing")
-    quotes = "put it in quotes" if kind == "string_type" else ""
-    return TaskProblem(f"{key}: {error['msg'].removeprefix('Value error, ')}", quotes)
+    return TaskProblem(f"{key}: {describe_value_error(error)}")
 
 
 _COMMA_HINT = 'quote a meaning that has a comma, as in meaning: "glad, or proud"'

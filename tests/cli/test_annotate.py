@@ -88,8 +88,14 @@ def test_other_forms(shell: Shell, run: Made, form: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["export", "run", "--out", "out", "--samples", "0"], "Input should be greater"),
-        (["export", "run", "--out", "out", "--seed", "-1"], "Input should be greater"),
+        (
+            ["export", "run", "--out", "out", "--samples", "0"],
+            "'0' is too small: it must be at least 1",
+        ),
+        (
+            ["export", "run", "--out", "out", "--seed", "-1"],
+            "'-1' is too small: it must be at least 0",
+        ),
         (["export", "run", "--out", "out", "--format", "ods"], "'ods' is not one of"),
         (["export", "none", "--out", "out"], "no run or release 'none'"),
         (["export", "run"], "Missing option '--out'"),

@@ -4,8 +4,9 @@ import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.cli.kit import DEMO, Shell
+from tests.cli.kit import CONFIG, DEMO, Shell
 
 AUTO = {"start": "auto"}
 
@@ -73,7 +74,7 @@ def test_a_key_that_is_like_none_lists_what_there_is(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "parts"),
     [
-        ("run.concurrency", "many", ["run.concurrency", "integer"]),
+        ("run.concurrency", "many", ["run.concurrency", "is not a whole number"]),
         ("run.concurrency", 0, ["run.concurrency", "1"]),
         ("dataset.format", "tweetevil", ["dataset.format", "'tweeteval'"]),
         ("dataset", "folder", ["dataset"]),
@@ -153,7 +154,7 @@ def test_an_endpoint_where_nobody_listens_is_no_mistake_of_usage(shell: Shell) -
         ("run.seed=[1,", ["not YAML", "run.seed=[1,"]),
         ("run.sead=1", ["run.sead", "did you mean 'seed'?"]),
         ("name.inner=1", ["name is not a mapping"]),
-        ("run.seed=many", ["run.seed", "integer"]),
+        ("run.seed=many", ["run.seed", "is not a whole number"]),
     ],
 )
 def test_settings_that_do_not_fit(shell: Shell, setting: str, parts: list[str]) -> None:
@@ -174,3 +175,34 @@ def test_a_setting_that_fits_reaches_the_run(shell: Shell) -> None:
     said = shell("validate", shell.config(), "--set", "name=other", "--set", "task=emotoin")
     assert said.code == 2
     assert "other, task emotoin" in said.out
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("name: x\nrun:\n  concurrency: many\n",
+         ("'many' is not a whole number, such as 10", "line 3: run.concurrency")),
+        ("knowledge:\n  window:\n    start: 01.08.2025\n",
+         ("'01.08.2025' is not a date: write YYYY-MM-DD", "line 3: knowledge.window.start")),
+        ("models:\n  default: offline\nbackends:\n    a: 1\n  b: 2\n",
+         ("near line 5", "look at the indentation of this line and of those above it")),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_told_in_plain_words_with_its_line(
+    shell: Shell, text: str, parts: tuple[str, ...]
+) -> None:
+    refused(shell, shell.write("odd.yaml", text), *parts)
+
+
+def test_the_one_mistake_of_a_config_is_told_with_its_line(shell: Shell) -> None:
+    good = yaml.safe_dump(CONFIG | {"run": {"seed": "many"}}, sort_keys=False)
+    path = shell.write("one.yaml", good)
+    line = good[: good.index("seed:")].count("\n") + 1
+    refused(shell, path, "run.seed: 'many' is not a whole number", f"one.yaml, line {line}")
+
+
+def test_the_value_of_an_option_is_told_in_plain_words(shell: Shell) -> None:
+    said = shell("estimate", "any.yaml", "--limit", "abc")
+    assert said.code == 2
+    assert "'--limit'" in said.err and "'abc' is not a whole number, such as 10" in said.err
+    assert "Input should" not in said.err
