@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
@@ -13,10 +14,11 @@ import typer
 from pydantic import ValidationError
 
 from coreeval.cli.output import AsJson, brief, command, one_line, show
-from coreeval.errors import UsageError
+from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
+    from coreeval.config import ModelConfig
     from coreeval.evaluation.benchmarks.table_guess import TableGuess
 
 
@@ -82,7 +84,7 @@ def init(
         lines |= _model_lines(model, base_url)
     path = folder / CONFIG
     folder.mkdir(parents=True, exist_ok=True)
-    _refuse_taken(folder / TASK if task else path)
+    _refuse_taken([path, *([folder / TASK] if task else [])])
     _write_new(path, _replace_lines(_template(), lines))
     if task:
         _write_new(folder / TASK, task)
@@ -132,19 +134,35 @@ def _model_lines(model: str, base_url: str | None) -> dict[str, str]:
         UsageError: there is no such provider, or the address cannot be used.
     """
     from coreeval.config import ModelConfig
+    from coreeval.config.value_errors import describe_value_error
 
     values = {"model": model} | ({"base_url": base_url} if base_url else {})
     try:
-        ModelConfig.model_validate(values)
+        _check_model(ModelConfig.model_validate(values))
     except ValidationError as error:
-        told = error.errors()[0]["msg"].removeprefix("Value error, ")
+        told = describe_value_error(error.errors()[0])
         raise UsageError(told, where="--model, --base-url") from None
+    except ConfigError as error:
+        raise UsageError(error.message, where="--model, --base-url", hint=error.hint) from None
     return {
         "  default: offline": f"  default: {_flow(values)}",
         "  targets:": "  targets:",
         _OWN_TARGET: f"    - {_flow(values)}   # cutoff: 2026-03-01 tells CoreEval what it cannot "
         "know",
     }
+
+
+def _check_model(config: "ModelConfig") -> None:
+    """Check what `coreeval validate` checks of a model, without its key, files or endpoint."""
+    from coreeval.models.providers import open_model
+    from coreeval.tools.endpoints import origin_of
+
+    if config.base_url is not None:
+        origin_of(config.base_url)
+    if config.is_rule_based or (config.name and config.is_on_this_machine):
+        return
+    with suppress(CredentialError):
+        open_model(config, {})
 
 
 # -- a table of one's own -------------------------------------------------------------------------
@@ -170,6 +188,7 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
             where="--labels",
             hint=f"its values are {', '.join(found.labels)}",
         )
+    _refuse_alike(found)
     unnamed = [value for value in found.labels if _is_number(value) and not names.get(value)]
     if unnamed:
         example = ",".join(f"{value}=NAME" for value in found.labels)
@@ -179,6 +198,22 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
             hint=f"--labels {example}",
         )
     return {value: names.get(value) or value for value in found.labels}
+
+
+def _refuse_alike(found: "TableGuess") -> None:
+    """Raise an error for labels that differ only in case, spaces, `_` or `-`."""
+    from coreeval.tasks.label_finder import fold_name
+
+    seen = dict[str, str]()
+    for value in found.labels:
+        other = seen.setdefault(fold_name(value), value)
+        if other != value:
+            one, two = found.spellings[other], found.spellings[value]
+            raise UsageError(
+                f"the labels {one} and {two} differ only in case, spaces, _ or -",
+                where=f"the column {found.label!r}",
+                hint="write them the same way in the whole file",
+            )
 
 
 def _is_number(value: str) -> bool:
@@ -273,7 +308,8 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
     listed = list(found.labels.items())[:MOST_SHOWN]
     shown = [f"{one_line(value)} ({count:,})" for value, count in listed]
     more = f" and {len(found.labels) - MOST_SHOWN} more" * (len(found.labels) > MOST_SHOWN)
-    yield f"{brief(data)}: {found.rows:,} rows"
+    left_out = f"; {one_line(found.unreadable)}: a run leaves it out" * bool(found.unreadable)
+    yield f"{brief(data)}: {found.rows:,} rows{left_out}"
     yield f"  text:   {', '.join(map(one_line, found.texts))}"
     yield f"  label:  {one_line(found.label)}: {', '.join(shown)}{more}"
     yield "  if a column is wrong, delete both files and give --text COLUMN and --label COLUMN"
@@ -282,15 +318,18 @@ def _guess_lines(data: Path, found: "TableGuess") -> Iterator[str]:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def _refuse_taken(path: Path) -> None:
-    if path.is_symlink() or path.exists():
-        raise _taken(path)
+def _refuse_taken(paths: Sequence[Path]) -> None:
+    if taken := [path for path in paths if path.is_symlink() or path.exists()]:
+        raise _taken(taken)
 
 
-def _taken(path: Path) -> UsageError:
-    what = "config" if path.name == CONFIG else "task file"
+def _taken(paths: Sequence[Path]) -> UsageError:
+    what = " and a ".join("config" if path.name == CONFIG else "task file" for path in paths)
+    them = "it" if len(paths) == 1 else "both"
     return UsageError(
-        f"this folder already has a {what}", where=str(path), hint="edit it, or give another DIR"
+        f"this folder already has a {what}",
+        where=", ".join(map(str, paths)),
+        hint=f"edit {them}, or delete {them} and give the same command again, or give another DIR",
     )
 
 
@@ -299,7 +338,7 @@ def _write_new(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:  # follows no link, not even a dangling one
             file.write(text)
     except FileExistsError:
-        raise _taken(path) from None
+        raise _taken([path]) from None
 
 
 def _next_lines(folder: Path, has_task: bool, has_model: bool) -> Iterator[str]:

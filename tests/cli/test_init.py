@@ -93,7 +93,7 @@ WRONG = {
     "there is no such file": ("--data", "gone.csv"),
     "need --data": ("--label", "emotion"),
     "needs --model": ("--base-url", "http://127.0.0.1:8000/v1"),
-    "are not supported": ("--data", "t.parquet"),
+    "does not read .parquet": ("--data", "t.parquet"),
     "the label column is unclear": ("--data", "t.csv"),
     "no column 'mood'": ("--data", "t.csv", "--label", "mood"),
     "has 3 values; labels are": ("--data", "three.csv", "--label", "id"),
@@ -121,3 +121,42 @@ def test_what_cannot_be_used_is_told(
     said = shell("init", *options, "--json")
     assert said.code == 2 and message in said.error["message"] + said.error["hint"]
     assert Path(taken).read_text("utf-8") == "mine" and not (shell.folder / CONFIG).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (("--data", "spelt.csv"), ("'Anger ' (line 2) and 'anger' (line 3)", "the same way")),
+        (("--data", "latin.csv"), ("1 row cannot be read: line 3: the line is not UTF-8",)),
+        (("--data", "semicolon.csv"), ("separated by semicolons (;)", "save it as CSV")),
+        (("--data", "seplt.csv"), ("no such file", "did you mean 'spelt.csv'?")),
+        (("--data", "empty.csv"), ("the file is empty", "to do: give a file with a header")),
+        (("--model", "qwen3"), ("no model 'qwen3'", "provider:name")),
+        (("--model", "opnai:qwen3"), ("opnai",)),
+        (("--model", "openai:q", "--base-url", "127.0.0.1:8123/v1"),
+         ("base_url", "for example http://127.0.0.1:8000/v1")),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_the_way_out(
+    shell: Shell, options: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    shell.write("spelt.csv", "text,label\none,Anger \ntwo,anger\nthree,joy\n")
+    (shell.folder / "latin.csv").write_bytes(b"tweet,feeling\nso good,joy\nna\xefve,anger\n")
+    shell.write("semicolon.csv", "tweet;feeling\na;joy\nb;anger\n")
+    shell.write("empty.csv", "")
+    said = shell("init", *options)
+    assert said.code == 2 and not (shell.folder / CONFIG).exists()
+    for part in (*parts, "where: "):
+        assert part in said.err
+
+
+def test_rows_that_cannot_be_read_are_told_and_a_second_init_names_both_files(
+    shell: Shell,
+) -> None:
+    (shell.folder / "some.csv").write_bytes(b"text,label\na,joy\nna\xefve,joy\nb,anger\n")
+    said = shell("init", "--data", "some.csv")
+    assert "some.csv: 2 rows; 1 row cannot be read: line 3: the line is not UTF-8" in said.out
+    again = shell("init", "--data", "some.csv")
+    assert again.code == 2
+    assert "there is a config and a task file here already" in again.err
+    assert CONFIG in again.err and TASK in again.err and "delete both" in again.err

@@ -1,18 +1,20 @@
 """Guesses which columns of a labelled table are its texts and its labels, for a first config."""
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.files import BadRecord, parse_object, read_lines
 from coreeval.evaluation.benchmarks.tables import (
     Reader,
     read_body,
     read_csv_records,
     read_header,
-    read_objects,
     read_tab_records,
 )
 
@@ -35,13 +37,17 @@ class TableGuess:
     format: str
     """The `dataset.format` that reads the file."""
     rows: int
-    """The number of rows that were looked at."""
+    """The number of rows that were looked at, without those that cannot be read."""
+    unreadable: str
+    """How many rows cannot be read, with the line and reason of the first; "" if there are none."""
     texts: tuple[str, ...]
     """The columns with the texts, at least one."""
     label: str
     """The column with the label."""
     labels: Mapping[str, int]
     """How often each label occurs, in alphabetical order."""
+    spellings: Mapping[str, str]
+    """How and on which line each label is written first."""
     tweets: bool
     """Whether the texts are written like tweets."""
 
@@ -58,47 +64,133 @@ def guess_table(path: Path, *, texts: Sequence[str] = (), label: str | None = No
         DatasetError: the file cannot be read, a column does not exist, or no column can be the
             label or the text.
     """
-    rows = list(islice(_read_rows(path), MOST_ROWS))
+    records = list(islice(_read_rows(path), MOST_ROWS))
+    unreadable = _describe_unreadable(records)
+    lines, rows = (
+        [each.line for each in records if each.values],
+        [each.values for each in records if each.values],
+    )
     if not rows:
-        raise DatasetError("the file has no rows", where=str(path))
+        told = f": {unreadable}" if unreadable else ""
+        hint = _ENCODING_HINT if unreadable else "give a file with a header and a row for each text"
+        raise DatasetError(f"the file has no rows{told}", where=str(path), hint=hint)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     for name in (*texts, *([label] if label else [])):
         if name not in columns:
             raise DatasetError(
                 f"there is no column {name!r}", where=str(path), hint=_list_columns(columns)
             )
-    gold = label or _guess_label(path, columns, rows, texts)
+    try:
+        gold = label or _guess_label(path, columns, rows, texts)
+        labels = _count_labels(path, rows, gold)
+    except DatasetError as error:
+        if not unreadable:
+            raise
+        told, hint = f"{error.message}; {unreadable}", f"{_ENCODING_HINT}; {error.hint}"
+        raise DatasetError(told, where=error.where, hint=hint) from None
     chosen = tuple(texts) or (_guess_text(path, columns, rows, gold),)
     marked = sum(any(sign in row.get(chosen[0], "") for sign in "#@") for row in rows)
     return TableGuess(
         format=path.suffix.lower()[1:],
         rows=len(rows),
+        unreadable=unreadable,
         texts=chosen,
         label=gold,
-        labels=_count_labels(path, rows, gold),
+        labels=labels,
+        spellings=_find_spellings(rows, lines, gold),
         tweets=marked >= TWEET_SHARE * len(rows),
     )
 
 
-def _read_rows(path: Path) -> Iterator[dict[str, str]]:
+class _Row(NamedTuple):
+    line: int
+    values: dict[str, str]
+    """Empty if the row cannot be read."""
+    defect: str = ""
+
+
+def _read_rows(path: Path) -> Iterator[_Row]:
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise DatasetError("there is no such file", where=str(path))
+        raise DatasetError("there is no such file", where=str(path), hint=_suggest_file(path))
     if suffix == ".jsonl":
-        for row in read_objects(path):
-            yield {key: str(value) for key, value in row.items() if value is not None}
+        yield from _read_objects(path)
         return
     if suffix not in _DELIMITED:
         raise DatasetError(
-            f"files ending in {suffix!r} are not supported",
+            f"coreeval init does not read {suffix or 'files without an ending'}",
             where=str(path),
             hint="give a .csv, .tsv or .jsonl file; write the config of another format by hand "
-            "(docs/datasets.md)",
+            "(coreeval docs datasets)",
         )
-    names = read_header(path, _DELIMITED[suffix])
+    names = _read_names(path, suffix)
     for record in read_body(path, _DELIMITED[suffix], len(names)):
-        if not record.defect:
-            yield dict(zip(names, record.cells, strict=True))
+        values = {} if record.defect else dict(zip(names, record.cells, strict=True))
+        yield _Row(record.line, values, record.defect)
+
+
+def _read_names(path: Path, suffix: str) -> list[str]:
+    """Return the names of the columns; raise an error if another character separates them."""
+    try:
+        names = read_header(path, _DELIMITED[suffix])
+    except DatasetError as error:
+        hint = error.hint or "give a file with a header and a row for each text"
+        raise DatasetError(error.message, where=error.where, hint=hint) from None
+    own = _DELIMITERS[suffix]
+    found = next((one for one in (";", "\t", ",", "|") if one != own and one in names[0]), None)
+    if len(names) == 1 and found:
+        raise DatasetError(
+            f"the columns of this file are separated by {_NAMES.get(found, found)!s}, and "
+            f"{suffix} wants {_NAMES.get(own, own)!s}",
+            where=str(path),
+            hint="save it as CSV with commas, or as TSV with tabs and the ending .tsv",
+        )
+    return names
+
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_NAMES = {";": "semicolons (;)", "\t": "tabs", ",": "commas (,)", "|": "bars (|)"}
+_ENCODING_HINT = "mend these lines; a line that is not UTF-8 needs the file saved as UTF-8"
+
+
+def _suggest_file(path: Path) -> str:
+    """Return the file beside a missing one that is named nearly so, or what to check."""
+    try:
+        there = [each.name for each in islice(path.parent.iterdir(), MOST_ROWS)]
+    except OSError:
+        return f"check the path: there is no folder {str(path.parent)!r}"
+    near = difflib.get_close_matches(path.name, there, n=1)
+    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else "check the path"
+
+
+def _read_objects(path: Path) -> Iterator[_Row]:
+    for line in read_lines(path):
+        if line.raw.strip():
+            found = parse_object(line)
+            if isinstance(found, BadRecord):
+                yield _Row(line.number, {}, found.reason)
+            else:
+                known = {key: str(value) for key, value in found.items() if value is not None}
+                yield _Row(line.number, known)
+
+
+def _describe_unreadable(records: Sequence[_Row]) -> str:
+    bad = [each for each in records if each.defect]
+    if not bad:
+        return ""
+    what = "1 row cannot be read" if len(bad) == 1 else f"{len(bad):,} rows cannot be read"
+    first = "" if len(bad) == 1 else "the first: "
+    return f"{what}: {first}line {bad[0].line}: {bad[0].defect}"
+
+
+def _find_spellings(
+    rows: Sequence[Mapping[str, str]], lines: Sequence[int], label: str
+) -> dict[str, str]:
+    found = dict[str, str]()
+    for row, line in zip(rows, lines, strict=True):
+        value = row.get(label, "")
+        found.setdefault(value.strip(), f"{value!r} (line {line})")
+    return found
 
 
 def _guess_label(
