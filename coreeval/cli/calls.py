@@ -13,7 +13,7 @@ from coreeval.cli.options import MOST_DAYS_BACK, find_optional_run
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
-from coreeval.tools.formatting import format_number, format_price, format_size
+from coreeval.tools.formatting import format_expected_usd, format_number, format_price, format_size
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def _format_usd(row: Document) -> str:
     """Return a cost; a plus sign means that there are calls without a known price."""
     if row["usd"] is None:
         return "unknown"
-    return f"{row['usd']:.4f}{'+' if row['unpriced'] else ''}"
+    return f"{format_expected_usd(row['usd'])}{'+' if row['unpriced'] else ''}"
 
 
 def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:

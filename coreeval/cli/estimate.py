@@ -189,7 +189,7 @@ def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
     if estimate.window:
         yield from window_lines(estimate.window, estimate.window_start)
     if done := estimate.preview:
-        usd = describe_price(done.usd, 4)
+        usd = describe_price(done.usd)
         yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
         yield f"  {brief(Path(done.run))}"
         yield f"the following is for the other {estimate.to_pay:,} samples"

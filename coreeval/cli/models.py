@@ -285,7 +285,7 @@ def _date(one: Document, kind: str) -> str:
 
 
 def _cost_line(cost: Document) -> str:
-    usd = describe_price(cost["usd"], 6)
+    usd = describe_price(cost["usd"])
     tokens = f"{cost['prompt_tokens']} tokens in, {cost['completion_tokens']} out"
     return f"the check: {cost['calls']} answers {usd}, {tokens}"
 

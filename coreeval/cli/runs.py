@@ -11,7 +11,7 @@ from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import CoreEvalError, RunCorrupt, RunLocked, RunStateError, UsageError
-from coreeval.tools.formatting import format_number
+from coreeval.tools.formatting import format_expected_usd, format_number
 from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _describe(folder: Path) -> dict[str, Any]:
         "samples": now.counts["total"],
         "ended": now.ended,
         "accepted": now.counts["accepted"],
-        "usd": now.spend.billed_usd,
+        "usd": None if now.spend.unpriced else now.spend.billed_usd,
         "tags": tags,
     }
 
@@ -205,6 +205,6 @@ def _cells(row: Document) -> Row:
         row["status"],
         format_number(row.get("accepted"), "d", "?"),
         format_number(row.get("samples"), "d", "?"),
-        format_number(row.get("usd"), ".2f", "?"),
+        format_number(row.get("usd"), format_expected_usd, "unknown" if "usd" in row else "?"),
         Foreign(", ".join(row["tags"]) or row.get("problem", "")),
     )

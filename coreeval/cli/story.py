@@ -47,7 +47,7 @@ def call_lines(call: "CallHistory") -> Iterator[str]:
 def _call_heading(call: "CallHistory") -> str:
     prompt = f", prompt {call.prompt} {call.prompt_version[:8]}" if call.prompt else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens"
-    usd = format_price(call.usd, 6, "unknown price")
+    usd = format_price(call.usd, 6)
     paid = "known already" if call.cached else "billed"
     draw = f", draw {call.draw}" if call.draw else ""
     shared = f" for {call.samples} samples" if call.samples > 1 else ""
@@ -178,7 +178,7 @@ def _format_cost(story: "SampleHistory") -> str:
     if not made:
         return ""
     billed = [call for call in made if not call.cached]
-    usd = describe_price(story.billed_usd, 6)
+    usd = describe_price(story.billed_usd)
     return f"calls: {len(billed)} billed {usd}, {len(made) - len(billed)} known already"
 
 

@@ -13,6 +13,7 @@ Form = str | Callable[[float], str]
 """A format of Python, such as `.3f` or `+.1%`, or a function that writes a number."""
 NOT_DEFINED: Final = "n/a"
 NOT_MEASURED: Final = "not measured"
+NO_PRICE: Final = "unknown price"
 _NARROW: Final = "\N{NARROW NO-BREAK SPACE}"
 
 
@@ -152,13 +153,13 @@ def format_p_value(value: float | None, digits: int = 3) -> str:
 def format_usd(value: float | None) -> str:
     """Format US dollars for a report: `12.35 USD`, and four decimals below 1."""
     form = ".2f" if value == 0 or (value or 0) >= 1 else ".4f"
-    return format_number(value, lambda usd: f"{usd:{form}} USD", "unknown (no price known)")
+    return format_number(value, lambda usd: f"{usd:{form}} USD", NO_PRICE)
 
 
 def format_dollars(value: float | None) -> str:
     """Format US dollars for a page of the viewer: `$1,012.35`, and four decimals below 1."""
     form = ",.2f" if value == 0 or (value or 0) >= 1 else ".4f"
-    return format_number(value, lambda usd: f"${usd:{form}}", "not known")
+    return format_number(value, lambda usd: f"${usd:{form}}", NO_PRICE)
 
 
 def format_expected_usd(value: float) -> str:
@@ -166,14 +167,14 @@ def format_expected_usd(value: float) -> str:
     return f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.4f}"
 
 
-def format_price(usd: float | None, digits: int, undefined: str = "of unknown price") -> str:
-    """Format what a thing costs: `0.0123 USD`."""
-    return format_number(usd, lambda value: f"{value:.{digits}f} USD", undefined)
+def format_price(usd: float | None, digits: int) -> str:
+    """Format what a thing costs: `0.0123 USD`, `unknown price`."""
+    return format_number(usd, lambda value: f"{value:.{digits}f} USD", NO_PRICE)
 
 
-def describe_price(usd: float | None, digits: int = 2) -> str:
-    """Say what a thing cost, to follow its name: `for 1.23 USD`, `of unknown price`."""
-    return format_number(usd, lambda value: f"for {value:.{digits}f} USD", "of unknown price")
+def describe_price(usd: float | None) -> str:
+    """Say what a thing cost, to follow its name: `for 1.23 USD`, `at an unknown price`."""
+    return f"for {format_usd(usd)}" if is_defined(usd) else f"at an {NO_PRICE}"
 
 
 # -- times, rates, sizes --------------------------------------------------------------------------

@@ -452,7 +452,7 @@ def test_a_preview_says_what_it_spent(shell: Shell, served: Path, server: LLMSer
     assert "nothing was spent" not in said.out
     assert said.out.endswith("--limit 12\n")
     again = shell("estimate", served, "--preview", "3", "--limit", "12")
-    assert "preview: 3 samples refreshed, 0 calls for 0.0000 USD" in again.out
+    assert "preview: 3 samples refreshed, 0 calls for 0.00 USD" in again.out
 
 
 def test_a_preview_of_everything_leaves_nothing_to_pay(shell: Shell, served: Path) -> None:
@@ -469,7 +469,7 @@ def test_a_preview_without_a_price_does_not_call_it_nothing(
     document = shell("estimate", config, "--preview", "2", "--limit", "4", "--json").document
     assert document["preview"]["usd"] is None
     assert document["totals"]["usd"] is None
-    assert "of unknown price" in shell("estimate", config, "--preview", "2", "--limit", "4").out
+    assert "at an unknown price" in shell("estimate", config, "--preview", "2", "--limit", "4").out
 
 
 def test_a_preview_that_cannot_go_on_says_so(shell: Shell, served: Path, server: LLMServer) -> None:

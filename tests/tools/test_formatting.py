@@ -29,15 +29,14 @@ def test_what_is_undefined_is_a_word(value: float | None) -> None:
     words: dict[str, Callable[[float | None], str]] = {
         "n/a": f.format_number,
         "undefined": f.format_measure,
-        "unknown (no price known)": f.format_usd,
-        "not known": f.format_dollars,
-        "of unknown price": f.describe_price,
+        "at an unknown price": f.describe_price,
     }
     assert [write(value) for write in words.values()] == list(words)
     assert {write(value) for write in (f.format_percent, f.format_points, f.format_p_value,
                                        f.format_count, f.format_duration)} == {"n/a"}  # fmt: skip
     assert f.format_number(value, undefined="-") == "-"
-    assert f.format_price(value, 4) == "of unknown price"
+    assert {write(value) for write in (f.format_usd, f.format_dollars)} == {"unknown price"}
+    assert f.format_price(value, 4) == "unknown price"
     assert f.format_estimate(Found(value, 0.1, 0.2), ".2f") == "not measured"
     assert f.format_interval(value, 1, ".2f") == f.format_interval(1, value, ".2f") == ""
     assert f.format_interval(value, 1, ".2f", undefined="-") == "-"
@@ -56,7 +55,7 @@ def test_what_is_undefined_is_a_word(value: float | None) -> None:
         (f.format_usd, {0: "0.00 USD", 0.5: "0.5000 USD", 1e9: "1000000000.00 USD"}),
         (f.format_dollars, {0: "$0.00", 0.0123: "$0.0123", 12.345: "$12.35", 1e6: "$1,000,000.00"}),
         (f.format_expected_usd, {0: "0.00", 0.0999: "0.0999", 0.1: "0.10", 1e6: "1,000,000.00"}),
-        (f.describe_price, {0: "for 0.00 USD", 1.5: "for 1.50 USD"}),
+        (f.describe_price, {0: "for 0.00 USD", 0.004: "for 0.0040 USD", 1.5: "for 1.50 USD"}),
         (f.format_span, {0: "0 s", 119: "119 s", 120: "2 minutes", 1e9: "11574 days"}),
         (f.format_expected_time, {59.6: "60 s", 150: "2.5 min", 9000: "2.5 h", 216000: "2.5 d"}),
         (f.format_duration, {0: "0 ms", 0.0304: "30 ms", 0.9999: "1.0 s", 9.94: "9.9 s",

@@ -30,7 +30,7 @@ ODD_IDS = (
 def test_what_is_not_known_is_a_dash_or_says_so() -> None:
     filters = make_environment().filters
     assert [filters[name](None) for name in ("number", "percent", "seconds", "usd")] == [
-        *3 * ["\N{EN DASH}"], "not known",
+        *3 * ["\N{EN DASH}"], "unknown price",
     ]  # fmt: skip
     assert [filters[name](0.5) for name in ("number", "percent", "seconds", "usd")] == [
         "0", "50.0 %", "500 ms", "$0.5000",

@@ -1,5 +1,6 @@
 """What the pages of runs say, without a browser: figures, lists, mistakes."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -65,6 +66,16 @@ def test_a_run_shows_its_outcomes_and_what_it_paid_for(
     cost = manifest.cost
     assert cost.billed_usd
     assert f"All ${cost.billed_usd:.4f} {cost.billed_calls} {cost.cached_calls} " in said
+
+
+def test_calls_without_a_price_are_not_shown_as_free(finished: Finished, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished.first, tmp_path / "run"))
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    for row in manifest["cost"]["by_model"]:
+        row |= {"usd": None, "priced": 0}
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    said = words_of(TestClient(create_app([run]), base_url=HERE).get("/").text)
+    assert f"unknown price {manifest['cost']['billed_calls']} calls" in said
 
 
 def test_a_run_shows_how_samples_ended_in_its_second_pass(
