@@ -176,7 +176,7 @@ def test_init_writes_through_no_link(shell: Shell) -> None:
     (shell.folder / "coreeval.yaml").symlink_to("elsewhere.yaml")
     said = shell("init", ".")
     assert said.code == 2
-    assert "there is a config here already" in said.err
+    assert "this folder already has a config" in said.err
     assert not (shell.folder / "elsewhere.yaml").exists()
 
 

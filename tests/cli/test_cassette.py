@@ -141,8 +141,8 @@ def test_what_is_wrong_is_told(shell: Shell, finished: Path) -> None:
             "cassette",
             "cannot read the cassette: No such file or directory",
         )
-    shell.write("text", "no cassette")
-    assert "this is no cassette" in shell("cassette", "show", "text").err
+    shell.write("text", "not a cassette")
+    assert "this is not a cassette" in shell("cassette", "show", "text").err
     nowhere = shell("cassette", "export", shell.folder, "--out", "a", "--json")
     assert (nowhere.code, nowhere.error["kind"]) == (2, "run_state")
     assert not (shell.folder / "x").exists()

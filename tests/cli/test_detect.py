@@ -153,7 +153,7 @@ def test_sameness_of_meaning(shell: Shell, tmp_path: Path) -> None:
     ("message", "arguments"),
     {
         "--pairs is missing": (),
-        "the file cannot be read": ("--pairs", "nowhere.jsonl"),
+        "the file": ("--pairs", "nowhere.jsonl"),
         "'=clean.jsonl' is not of the form NAME=FILE": ("--pairs", "=clean.jsonl"),
         "two files have the same model name": (
             "--pairs",

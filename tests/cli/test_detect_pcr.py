@@ -259,7 +259,8 @@ def test_who_refuses_everything_gives_no_signal_and_no_error(
     mute, tuned = said.document["comparisons"]
     assert mute["verdict"] == "insufficient_signal"
     assert (
-        "none of 40 items of train has two answers (of 80 questions: 80 refused)" in mute["reason"]
+        "none of the 40 items of train has two answers (of 80 questions: 80 refused)"
+        in mute["reason"]
     )
     assert mute["difference"]["estimate"] is None and mute["splits"]["train"]["n"] == 0
     assert mute["ablation"] == {"forms": [], "thresholds": []}
@@ -374,12 +375,12 @@ def test_recorded_modified_items_take_the_place_of_a_modification(
         ),
         ("detect.pcr.train_split", "test", ("both splits are 'test'",)),
         ("detect.pcr.test_split", "dev", ("no split 'dev'", "test, train")),
-        ("dataset.path", "bench/train.jsonl", ("no such folder", "a file for each split")),
+        ("dataset.path", "bench/train.jsonl", ("no such folder", "one file per split")),
         ("dataset.format", "tweeteval", ("tweeteval",)),
         ("models.targets", [], ("targets",)),
         ("models.targets", ["offline:clean"], ("offline:clean cannot be asked", "evaluate RUN")),
         ("models.targets", ["openai:x", "openai:x"], ("targets has 'openai:x' more than once",)),
-        ("task", "emotion", ("this config is of a run", "coreeval refresh")),
+        ("task", "emotion", ("this config is for a run", "coreeval refresh")),
     ],
 )
 def test_a_mistake_in_the_config_is_one_message(
@@ -407,7 +408,7 @@ def test_each_kind_of_config_names_the_other_command(
         (("--metric", "bleu"), ("--metric comes from the config", "--set detect.pcr.metric=")),
         (("--train-split", "dev"), ("detect.pcr.train_split",)),
         (("--pairs", "x.jsonl"), ("exclude each other",)),
-        (("--plot", "p.pdf"), ("no picture",)),
+        (("--plot", "p.pdf"), ("cannot write",)),
     ],
 )
 def test_options_that_would_be_passed_over_are_refused(

@@ -47,7 +47,7 @@ def test_a_run_and_a_release_are_exported(shell: Shell, finished: Path, released
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (["--to", "xml", "--out", "a"], "usage", "there is no format 'xml'"),
+        (["--to", "xml", "--out", "a"], "usage", "'xml' is not a format"),
         (["--to", "csv", "--out", "one"], "usage", "this folder is not empty"),
         (["--to", "csv"], "usage", "--out"),
     ],

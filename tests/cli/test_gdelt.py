@@ -140,9 +140,9 @@ WRONG = {
     "--until needs": ("--days", "3", "--until", "2026-10-05"),
     "'yesterday' is not a day": ("--since", "yesterday"),
     "unknown feed 'tweets'": ("--days", "3", "--feeds", "tweets"),
-    "no address of a mirror": ("--days", "3", "--mirror", "http://data.gdeltproject.org"),
+    "not an address of a mirror": ("--days", "3", "--mirror", "http://data.gdeltproject.org"),
     "is not a contact address": ("--days", "3", "--feeds", "current_events", "--contact", "me"),
-    "no address of the API of a wiki": (
+    "not an address of the API": (
         "--days",
         "3",
         "--feeds",
@@ -153,7 +153,7 @@ WRONG = {
         "http://w.org/",
     ),
     "starts in the future": ("--since", "2199-01-01"),
-    "window is backwards": ("--since", "2026-02-01", "--until", "2026-01-01"),
+    "window is reversed": ("--since", "2026-02-01", "--until", "2026-01-01"),
     "the news folder does not exist": ("--from", "nowhere"),
     "the store has no news to continue from yet": ("--since", "last"),
     "greater than or equal to 1": ("--days", "0"),
@@ -317,7 +317,7 @@ def test_a_query_shows_the_source(shell: Shell, facts: Path) -> None:
     other = shell(*ask, "--source", "gdelt", "--json").document
     assert (other["evidence"], other["reason"]) == ([], "not_covered")
     wrong = shell(*ask, "--source", "twitter", "--json")
-    assert wrong.code == 2 and "there is no source 'twitter'" in wrong.error["message"]
+    assert wrong.code == 2 and "'twitter' is not a source" in wrong.error["message"]
     assert wrong.error["hint"] == "gdelt, current_events"
 
 

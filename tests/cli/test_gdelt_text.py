@@ -53,8 +53,8 @@ def test_a_text_that_is_not_the_article_has_a_reason(shop: Shell) -> None:
     [
         ((URL,), "no source of texts"),
         ((URL, "--fetch"), "fetch: true needs contact"),
-        ((URL, "--fetch", "--contact", "me"), "an address of yours"),
-        (("ftp://x.example/y", "--from", "texts.jsonl"), "no address of a web page"),
+        ((URL, "--fetch", "--contact", "me"), "your contact address"),
+        (("ftp://x.example/y", "--from", "texts.jsonl"), "not the address of a web page"),
         ((URL, "--from", "absent.jsonl"), "cannot be read"),
         ((URL, "--from", "texts.jsonl", "--published", "soon"), "no date"),
     ],

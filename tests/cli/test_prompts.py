@@ -356,7 +356,7 @@ def test_mistakes_are_told(shell: Shell, arguments: list[str], message: str, hin
         (["--role", "composer"], "which have no prompt"),
         (["--role", "extractor", "--model", "openai:gpt-x"], "OPENAI_API_KEY is not set"),
         (["--role", "extractor", "--model", "nobody"], "there is no model 'nobody'"),
-        (["--role", "extractor", "--model", "{modl: x}"], "this is no model"),
+        (["--role", "extractor", "--model", "{modl: x}"], "this is not a model"),
         (["--role", "extractor", "--judge"], "--judge applies only to the composer: the"),
         (["--role", "composer", "--judge"], "the fact_judge is played by rules here"),
         (["--role", "composer", "--sample", "a", "--limit", "1"], "exclude each other"),
@@ -378,7 +378,7 @@ def test_a_run_of_another_task(shell: Shell, run: Path) -> None:
     config = shell.config({"task": "irony"})
     said = shell("prompts", "show", "composer", "--config", config, "--run", run)
     assert said.code == 2
-    assert "the run is of the task emotion, the config of irony" in said.err
+    assert "the run uses the task emotion, but the config uses irony" in said.err
 
 
 def test_without_a_command_nothing_is_guessed(shell: Shell) -> None:

@@ -52,9 +52,9 @@ def test_verify_takes_a_digest_that_was_published(shell: Shell, released: Path) 
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (["--version", "1", "--out", "one"], "release", "there is a release one already"),
+        (["--version", "1", "--out", "one"], "release", "release one already exists"),
         (["--version", "1/2"], "release", "is not a valid version"),
-        (["--version", "2", "--parent", "nowhere"], "release", "this is no release"),
+        (["--version", "2", "--parent", "nowhere"], "release", "this is not a release"),
         (["--version", "2", "--takedown", "nowhere"], "config", "takedown list cannot be read"),
         ([], "usage", "--version"),
     ],

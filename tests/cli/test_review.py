@@ -54,7 +54,7 @@ def test_a_class_is_decided_without_what_has_another_reason_too(shell: Shell, ru
     assert shell(*asked, "flag", "--json").document["pending"] == 1
     assert shell(*asked, "flag", "--json").document["recorded"] == []
     wrong = shell(*asked, "flags")
-    assert (wrong.code, "there is no reason 'flags'" in wrong.err) == (2, True)
+    assert (wrong.code, "'flags' is not a reason" in wrong.err) == (2, True)
 
 
 def test_a_sheet_there_and_back(shell: Shell, run: Made) -> None:
@@ -86,7 +86,7 @@ async def test_a_long_list_is_shown_a_page_at_a_time(shell: Shell, run: Made) ->
     [
         (["--approve", FIRST], "a decision needs a name"),
         (["--by", "Ada"], "no decision was given"),
-        (["--by", "Ada", "--approve", "emotion/test/0"], "no new text of a sample"),
+        (["--by", "Ada", "--approve", "emotion/test/0"], "no new text for a sample"),
         (["--by", "Ada", "--from-csv", "none.csv"], "cannot be read"),
     ],
 )

@@ -213,7 +213,7 @@ async def test_a_run_with_an_open_batch_is_not_deleted(
         assert "coreeval resume" in said.err
     shutil.copytree(run, shell.folder / "far" / "moved")
     manifest.write_text("{")
-    assert "restore its files from a copy" in shell("runs", "delete", "other", "--yes").err
+    assert "restore its files from a backup" in shell("runs", "delete", "other", "--yes").err
     (shell.folder / "home").mkdir()
     with monkeypatch.context() as changed:
         changed.setenv("COREEVAL_HOME", str(shell.folder / "home"))

@@ -28,7 +28,7 @@ def test_a_contact_is_a_web_or_mail_address(contact: str) -> None:
     "contact", ["", "me", "https://", "a@b c", "me@a.example\r\nX: y", "(x)@y", "x" * 201 + "@a.b"]
 )
 def test_what_is_no_contact_is_refused(contact: str) -> None:
-    with pytest.raises(ValidationError, match="an address of yours"):
+    with pytest.raises(ValidationError, match="your contact address"):
         ArticlesConfig(fetch=True, contact=contact)
 
 

@@ -189,7 +189,7 @@ def test_no_predictions_make_an_empty_table() -> None:
 @pytest.mark.parametrize("extra", [{"1": "a"}, {"9": "a"}, {"2": "c"}])
 def test_a_doubled_or_foreign_prediction_or_label_is_told(extra: Mapping[str, str]) -> None:
     said = [*_said({"original": {"1": "a"}}), *_said({"original": extra})]
-    with pytest.raises(RunCorrupt, match="second prediction"):
+    with pytest.raises(RunCorrupt, match="duplicate prediction"):
         compare_arms([("t", said)], gold=GOLD, labels=("a", "b"))
 
 

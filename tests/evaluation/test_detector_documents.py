@@ -45,7 +45,7 @@ def test_a_document_without_what_its_tables_show_is_one_error(
 ) -> None:
     verdict = next(iter(DOCUMENTED[detector].verdicts))
     path = write(files, detector, BARE | {"verdict": verdict})
-    with pytest.raises(RunCorrupt, match="is damaged, or of another version") as caught:
+    with pytest.raises(RunCorrupt, match="is damaged or from another version") as caught:
         read_documents(files)
     assert caught.value.where == str(path)
     assert DOCUMENTED[detector].command in caught.value.hint

@@ -338,7 +338,7 @@ def test_few_texts_and_refusals_say_nothing() -> None:
     items = make_items(30, "semantic")
     mute = {key: ("refused", "") for key in answer_all(items, {}, 0)}
     found = judge_recitation(items, mute)  # type: ignore[arg-type]
-    assert (found.verdict, found.reason) == ("refusing", "it tried to go on with 0 of 30 originals")
+    assert (found.verdict, found.reason) == ("refusing", "it tried to continue 0 of 30 originals")
     assert found.twins["semantic"].original == found.twins["semantic"].twin == 0
 
 

@@ -188,7 +188,7 @@ def test_few_texts_and_refusals_say_nothing() -> None:
         place: ("answered", "I don't know this text.") for place, _ in list_places(pairs)
     }
     found = judge_ngrams(pairs, declined)
-    assert (found.verdict, found.reason) == ("refusing", "it tried to go on with 0 of 30 originals")
+    assert (found.verdict, found.reason) == ("refusing", "it tried to continue 0 of 30 originals")
 
 
 # -- peakedness -----------------------------------------------------------------------------------

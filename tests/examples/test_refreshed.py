@@ -40,7 +40,7 @@ def test_targets_are_asked_about_arms_that_a_cassette_repeats(repeated: Path) ->
 
 
 def test_the_run_itself_goes_no_further(repeated: Path) -> None:
-    with pytest.raises(RunStateError, match="repeats a cassette"):
+    with pytest.raises(RunStateError, match="replays a cassette"):
         resume(repeated)
 
 

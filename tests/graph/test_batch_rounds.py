@@ -110,7 +110,7 @@ def test_a_provider_known_for_batches_is_not_asked_live_unless_the_user_says_so(
     priced(lab)
     provider.has_batches = False
     monkeypatch.setitem(endpoints._OWN_ORIGINS, "openai", lab.server.url.removesuffix("/v1"))
-    with pytest.raises(ModelUnusable, match="none can be made") as caught:
+    with pytest.raises(ModelUnusable, match="none can be created") as caught:
         begin(lab)
     assert "OPENAI_API_KEY" in caught.value.hint and "--live" in caught.value.hint
     assert lab.server.requests == [] and lab.manifest.cost.unknown_usd == 0
@@ -156,7 +156,7 @@ def test_what_is_too_much_for_the_queue_of_the_account_waits_for_smaller_batches
     assert set(provider.paid.values()) == {1} and lab.manifest.cost.unknown_usd == 0
     taken = provider.sizes if at_once else provider.sizes[1:]
     assert set(taken) == {1}, "half of what was refused, for the rest of the day"
-    assert len([note for note in notes if "takes no more for now" in note]) == 1
+    assert len([note for note in notes if "accepts no more for now" in note]) == 1
 
 
 def test_a_single_call_that_is_too_much_ends_the_run_and_costs_nothing(
@@ -201,7 +201,7 @@ def test_results_that_are_cut_off_are_read_again(
     provider.cuts_results, notes = 1, list[str]()
     begin(lab, waits=True, notes=notes)
     assert_as_live(lab, undisturbed)
-    assert not [note for note in notes if "answer no question" in note]
+    assert not [note for note in notes if "match no question" in note]
 
 
 @pytest.mark.parametrize(

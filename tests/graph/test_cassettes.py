@@ -91,7 +91,7 @@ def test_a_repeated_run_has_the_same_bytes(deck: Deck, undisturbed: Undisturbed)
     assert (manifest.status, manifest.cassette) == ("complete", deck.original.digest)
     assert manifest.counts == undisturbed.lab.manifest.counts
     assert manifest.cost.billed_usd == 0
-    with pytest.raises(RunStateError, match="repeats a cassette"):
+    with pytest.raises(RunStateError, match="replays a cassette"):
         resume(done.run)
     with pytest.raises(
         CassetteError,
@@ -118,7 +118,7 @@ def test_a_repeated_run_goes_on_if_it_was_stopped_after_its_samples(deck: Deck) 
     path = done.run / "manifest.json"
     write_manifest(path, read_manifest(path).model_copy(update={"status": "interrupted"}))
     assert resume(done.run).manifest.status == "complete"
-    with pytest.raises(RunStateError, match="repeats a cassette"):
+    with pytest.raises(RunStateError, match="replays a cassette"):
         resume(done.run)
 
 

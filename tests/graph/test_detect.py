@@ -146,7 +146,7 @@ def test_a_target_that_fails_leaves_the_run_as_it_was_and_the_same_call_goes_on(
     plan = plan_detection(KNOWS, asked.files.root, [], None)
     before = _report(asked)
     assert "<code>coreeval detect knows RUN</code>" in report_page.report_page(before)
-    with pytest.raises(RunError, match="questions without an answer") as caught:
+    with pytest.raises(RunError, match="questions unanswered") as caught:
         run_detector(plan)
     assert "run the same command to continue" in caught.value.hint
     assert _report(asked) == before
@@ -270,7 +270,7 @@ def test_exchangeability_of_a_target_goes_on_after_a_failure(asked: Lab) -> None
     with closing(context) as run:
         texts = {each.text for each in list_questions(plan.detector, read_inputs(run))}
     scoring.fail_after = 4
-    with pytest.raises(RunError, match="questions without an answer"):
+    with pytest.raises(RunError, match="questions unanswered"):
         run_detector(plan)
     answered = len(scoring.requests)
     assert answered > 4
@@ -361,7 +361,7 @@ def test_draws_are_asked_at_a_temperature_and_none_twice_after_a_failure(asked: 
     seeded = [target.model_copy(update={"seed": 5}) for target in plan.targets]
     plan = replace(plan, targets=seeded)
     (line,) = estimate_detection(plan).lines
-    with pytest.raises(RunError, match="questions without an answer"):
+    with pytest.raises(RunError, match="questions unanswered"):
         run_detector(plan)
     found = run_detector(plan)
     (target,) = found.document["targets"]

@@ -169,7 +169,7 @@ def test_retrying_asks_those_who_have_answered(finished: Lab) -> None:
 
 
 def test_a_run_with_open_samples_is_refused(stopped: Lab) -> None:
-    with pytest.raises(RunStateError, match="not come to its end") as caught:
+    with pytest.raises(RunStateError, match="unfinished") as caught:
         evaluate(stopped.files.root, targets=[stopped.target])
     assert "coreeval resume" in caught.value.hint
     assert stopped.manifest.evaluation is None

@@ -211,7 +211,9 @@ def test_no_release_and_no_cassette_is_made_of_private_documents(make: MakeItems
     lab.write(knowledge=knowledge | {"documents": "private"})
     lab.refresh(limit=1)
     assert [one.outcome for one in lab.results().values()] == ["accepted"]
-    with pytest.raises(ReleaseError, match="texts of publishers") as caught:
+    with pytest.raises(
+        ReleaseError, match="the run's documents contain publishers' texts"
+    ) as caught:
         make_release(lab.files.root, version="1.0.0")
     assert "knowledge.documents: excerpts" in caught.value.hint
     with pytest.raises(CassetteError, match="stay private"):

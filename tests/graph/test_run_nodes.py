@@ -93,7 +93,7 @@ def test_an_outage_is_no_wrong_answer(tested: Lab, capsys: pytest.CaptureFixture
     where = ["--limit", str(SAMPLES), "--run-dir", str(tested.files.root)]
     assert cli.main(["refresh", str(tested.config), *where]) == 1
     said = capsys.readouterr().err
-    assert "questions without an answer" in said and TARGET in said and "down" in said
+    assert "questions unanswered" in said and TARGET in said and "down" in said
     assert "coreeval resume" in said
     assert len(questions(tested)) <= answered + GIVE_UP_AFTER + 2 * CONCURRENCY
     assert tested.manifest.status == "stopped"

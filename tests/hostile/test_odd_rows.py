@@ -129,7 +129,7 @@ def test_a_command_on_a_run_with_an_odd_row_is_one_message(
     said = "".join(capsys.readouterr())
     assert "run.db holds what CoreEval does not write" in said
     assert str(run / "run.db") in said
-    assert "restore the file from a copy" in said
+    assert "restore the file from a backup" in said
 
 
 ODD_ITEMS: dict[TaskKind, dict[str, str]] = {

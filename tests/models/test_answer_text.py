@@ -88,7 +88,7 @@ def test_slips_of_json_are_mended(text: str, value: object) -> None:
     "text",
     [
         "",
-        "no object",
+        "not an object",
         "} {",
         '{"a": 1',
         '{"a": [{"b": 1}, {"b":',

@@ -49,6 +49,8 @@ async def test_an_id_that_holds_the_key_is_not_taken(
         lambda: batches.look(next(iter(server.batches))),
     ]
     for question in questions:
-        with pytest.raises(CallFailure, match="by the key that it was sent") as caught:
+        with pytest.raises(
+            CallFailure, match="the endpoint used the key as the name of a batch or file"
+        ) as caught:
             await question()
         assert caught.value.kind == "unknown" and KEY not in str(vars(caught.value))

@@ -166,7 +166,7 @@ async def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("batch_id", ["../b", "a/b", ""])
 async def test_an_id_is_no_path(batches: BatchFolder, batch_id: str) -> None:
-    with pytest.raises(ValueError, match="no id of a batch"):
+    with pytest.raises(ValueError, match="not a batch"):
         await batches.look(batch_id)
 
 

@@ -245,7 +245,7 @@ async def test_a_way_of_asking_that_was_chosen_and_is_refused_is_what_to_change(
     server.answers = tools_only
     error = (await check_one(store, server, structured="json_schema")).error
     assert error and "structured: json_schema" in error.message and "response_format" in str(error)
-    assert "leave out `structured`" in error.hint
+    assert "remove `structured`" in error.hint
 
 
 async def test_what_a_run_would_find_before_it_begins_is_found_here(

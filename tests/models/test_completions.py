@@ -69,7 +69,7 @@ async def test_an_endpoint_that_does_not_score_texts_is_one_error(
     [
         ("missing", "valid number"),
         ("nan", "is no log-probability|valid"),
-        ("above 0", "0.5 is no log-probability"),
+        ("above 0", "0.5 is not a log-probability"),
         ("no json", "Invalid JSON"),
     ],
 )
@@ -87,7 +87,7 @@ async def test_a_text_that_fails_later_fails_alone(connect: Connect) -> None:
         client = open_scorer(connect(), server.url)
         await score(client)
         server.manner = "nan"
-        with pytest.raises(ModelCallError, match="no scores of a text"):
+        with pytest.raises(ModelCallError, match="no scores for a text"):
             await score(client, "another text")
         server.manner = "echo"
         assert (await score(client, "another text")).logprobs
@@ -167,7 +167,7 @@ def scored(tokens: list[str], first: float | None = None) -> dict[str, object]:
 def test_the_scores_of_another_text_are_not_taken(text: str, tokens: list[str]) -> None:
     found = read(text, scored(tokens, -0.1))
     assert isinstance(found, CallFailure)
-    assert found.kind == "rejected" and "which are not the text" in found.message
+    assert found.kind == "rejected" and "which do not match the text" in found.message
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ def test_a_proxy_of_another_kind_is_told_at_opening(
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     config = ModelConfig(model=f"{provider}:x", base_url="https://127.0.0.1:9")
-    with pytest.raises(ConfigError, match="cannot be used here") as caught:
+    with pytest.raises(ConfigError, match="the environment names an unsupported proxy") as caught:
         open_model(config, {})
     assert "ALL_PROXY" in caught.value.where and "hunter2" not in str(caught.value)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -180,7 +180,7 @@ async def test_a_method_that_is_refused_gives_way_to_the_next(
 
 
 async def test_an_endpoint_that_is_not_there_stops_the_run(make_client: MakeClient) -> None:
-    with pytest.raises(ModelUnusable, match="nothing answers there"):
+    with pytest.raises(ModelUnusable, match="no server answers there"):
         await make_client(base_url="http://127.0.0.1:9/v1").ask(ASKED, SHAPE)
 
 

@@ -246,11 +246,11 @@ def test_a_web_page_is_no_answer_of_a_model(read: Callable[..., object]) -> None
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"", "no chat completion"),
+        (b"", "not a chat completion"),
         (b"<p>", "the answer is not a chat completion: '<p>'"),
-        (b"\xff\xfe", "no chat completion"),
-        (b'{"choices": []}', "no chat completion"),
-        (b'{"choices": [{"text": "old"}]}', "no chat completion"),
+        (b"\xff\xfe", "not a chat completion"),
+        (b'{"choices": []}', "not a chat completion"),
+        (b'{"choices": [{"text": "old"}]}', "not a chat completion"),
         (b'{"error": {"message": "overloaded"}}', "overloaded"),
         (b'{"error": {"code": 502}}', "the body contains an error"),
         (b'{"error": "upstream failed"}', "upstream failed"),

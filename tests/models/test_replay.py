@@ -161,8 +161,8 @@ async def test_two_answers_of_one_model_are_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "no recorded answer"),
-        ("[1]", "no recorded answer"),
+        ("{", "not a recorded answer"),
+        ("[1]", "not a recorded answer"),
         ('{"messages": [], "schema": "x"}', "content"),
         ('{"messages": [], "schema": "x", "content": "", "more": 1}', "more"),
         ('{"content": ""}', "messages and schema, or asked"),

@@ -148,7 +148,7 @@ def test_places_that_have_no_sheets(rated: Made, tmp_path: Path) -> None:
     rated.files.manifest.write_text(
         rated.files.manifest.read_text().replace('"complete"', '"running"')
     )
-    with pytest.raises(RunStateError, match="not come to its end"):
+    with pytest.raises(RunStateError, match="unfinished"):
         export_sheets(rated.files.root, tmp_path / "new")
 
 

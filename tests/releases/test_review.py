@@ -108,7 +108,7 @@ async def test_whom_only_gdelt_lists_counts_in_the_spelling_of_a_name(made: Made
     found = listed(made)[sample_id(2)]
     assert [(each.name, each.known) for each in found.names] == [("Eve Moor", "news")]
     assert found.beside == ("Tim Cook",)
-    assert "by GDELT's list" in found.why[0].detail
+    assert "according to GDELT" in found.why[0].detail
 
 
 def test_the_last_plan_counts_and_whom_it_is_about_without_a_name_is_listed(made: Made) -> None:
@@ -117,7 +117,7 @@ def test_the_last_plan_counts_and_whom_it_is_about_without_a_name_is_listed(made
         replace(2, person("Cy Poe", "negative")),
         replace(2, person("Di Ash"), attempt=2),
     )
-    assert why(made, 2) == {"unnamed": "it is about Di Ash without the name"}
+    assert why(made, 2) == {"unnamed": "it is about Di Ash without naming them"}
     note(made, replace(2, person("Cy Poe", "negative"), attempt=3))
     assert set(why(made, 2)) == {"negative", "unnamed"}
     assert next(iter(listed(made))) == sample_id(2), "the gravest come first"

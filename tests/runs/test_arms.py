@@ -138,10 +138,10 @@ def test_a_file_that_could_not_be_finished_does_not_appear(
     store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: RunStore, sample_id: str | None = None) -> object:
-        raise OSError("disk full")
+        raise OSError("disk is not full")
 
     monkeypatch.setattr(RunStore, "facts", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OSError, match="disk is not full"):
         write_arms(store, TASK, tmp_path / "d", split="test", on_reject="drop")
     assert not (tmp_path / "d" / "provenance").exists() or not list(
         (tmp_path / "d" / "provenance").iterdir()

@@ -26,7 +26,7 @@ def test_counts_name_every_outcome_and_add_up() -> None:
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(RunStateError, match="no run directory"):
+    with pytest.raises(RunStateError, match="not a run directory"):
         read_manifest(tmp_path / "manifest.json")
 
 

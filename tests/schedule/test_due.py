@@ -69,7 +69,7 @@ def test_the_clock_that_jumps_back_does_nothing(office: FakeSchedule) -> None:
     office.now -= 5 * WEEK
     back = office.check_once()
     assert (back.ending, back.exit_code, office.did) == ("clock_back", 0, [])
-    assert "the clock says 2026-10-12" in back.note
+    assert "the clock shows" in back.note
 
 
 def test_a_run_that_fails_is_gone_on_with(office: FakeSchedule) -> None:
@@ -444,7 +444,7 @@ def test_trouble_with_one_config_keeps_no_other_waiting(
     ("fault", "said"),
     [
         (ValueError("odd"), "this is a bug in CoreEval, not your mistake: ValueError: odd"),
-        (RecursionError(), "a fault of CoreEval"),
+        (RecursionError(), "a bug in CoreEval"),
         (PermissionError(13, "refused", "/store"), "refused"),
     ],
 )
@@ -486,7 +486,7 @@ def test_a_fault_while_a_config_is_read_keeps_no_other_waiting(
     monkeypatch.setattr("coreeval.schedule.plan.load_config", load)
     done = list(run_due([other.config, office.config], office.dependencies()))
     assert [each.ending for each in done] == ["failed", "released"]
-    assert done[0].trouble and "fault of CoreEval" in done[0].trouble.message
+    assert done[0].trouble and "bug in CoreEval" in done[0].trouble.message
     assert str(other.config) in done[0].trouble.where
 
 

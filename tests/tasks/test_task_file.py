@@ -85,7 +85,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"labels": [LABEL | {"nmae": "x"}, good()["labels"]]}, "did you mean 'name'?"),
         ({"labels": [LABEL, LABEL | {"or soon": None}]}, "(quote a meaning that has a comma, as"),
         ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 occurs twice"),
-        ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "'down' stands for two labels"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "is used for two labels"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "0"}]}, "'0' is the id of 'down'"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": "Unclear"}]}, "'unclear' is what a judge"),
         ({"labels": [LABEL, LABEL | {"id": 1, "name": " "}]}, "has an empty name"),
@@ -103,7 +103,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
         ({"templates": ["$headlin $labels"]}, "$headlin is no field of the task (did you mean 'he"),
         ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
-        ({"question": "Is $headline good?"}, "question: $headline is no field"),
+        ({"question": "Is $headline good?"}, "is not a field"),
         ({"fields": ["headline", "headline"]}, "'headline' occurs twice"),
         ({"fields": ["label"], "templates": ["$label"]}, "'label' is used for something else"),
         ({"fields": ["head line"]}, "'head line' cannot be a field's name"),
@@ -138,7 +138,7 @@ def test_lists_every_problem_at_once(tmp_path: Path) -> None:
 def test_two_targets_by_one_name(tmp_path: Path) -> None:
     tesla = {"name": "Tesla", "terms": ["tesla"]}
     path = written(tmp_path, question="For $target?", targets={"tesla": tesla, "TESLA": tesla})
-    assert any("'tesla' stands for two targets" in line for line in problems(path))
+    assert any("is used for two targets" in line for line in problems(path))
 
 
 def test_a_file_with_one_target_needs_no_config(tmp_path: Path) -> None:

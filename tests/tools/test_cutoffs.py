@@ -131,7 +131,7 @@ def test_a_file_of_the_user_s_own_comes_first(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("x: {released: {date: 2026-05, confidence: stated, as_of: 2026-06-01}}", "source"),
-        ("x: {released: {date: 2026-05, source: me, confidence: stated}}", "has as_of"),
+        ("x: {released: {date: 2026-05, source: me, confidence: stated}}", "needs as_of"),
         ("x: {released: {date: soon, source: me, confidence: stated, as_of: 2026-06-01}}", "soon"),
         (f"x: {{released: {OWN.replace('reported', 'given')}}}", "stated, reported or inferred"),
         ("x: {aliases: [y]}", "both cutoff and released are missing"),

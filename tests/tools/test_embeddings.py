@@ -79,7 +79,7 @@ def test_a_text_is_embedded_alike_alone_and_in_a_batch() -> None:
             "BERT with gelu",
         ),
         ({"tokenizer.json": "TOKENIZER", "config.json": "CONFIG"}, "model.safetensors is missing"),
-        ({"tokenizer.json": "TOKENIZER", "config.json": "[]"}, "config.json is no object"),
+        ({"tokenizer.json": "TOKENIZER", "config.json": "[]"}, "config.json is not an object"),
         (
             {"tokenizer.json": "TOKENIZER", "config.json": "CONFIG", "model.safetensors": "x" * 99},
             "are no weights",

@@ -72,7 +72,7 @@ def test_nothing_but_keys_and_switches_is_set(
     assert {k: v for k, v in os.environ.items() if k not in HARMLESS} == before
     told = capsys.readouterr().err
     assert all(name in told for name in list(HOSTILE)[:10])
-    assert "export it in the shell" in told
+    assert "export them in the shell" in told
     assert not any(value in told for value in HARMLESS.values())
 
 

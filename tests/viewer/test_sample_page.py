@@ -122,7 +122,10 @@ def test_neighbours_are_those_of_the_list_that_it_was_opened_from(
     assert f"Sample 2 of {len(accepted)} in this list" in words_of(text)
     assert f'href="/run/{key}/samples?outcome=accepted" data-keys="u"' in text
     other = next(each.sample_id for each in results if each.outcome != "accepted")
-    assert "Not in the list" in client.get(build_sample_url(key, other, "outcome=accepted")).text
+    assert (
+        "Not in the previous list"
+        in client.get(build_sample_url(key, other, "outcome=accepted")).text
+    )
 
 
 def test_calls_that_are_gone_say_so_and_the_rest_is_told(

@@ -327,7 +327,7 @@ def test_the_command_takes_a_reference(finished: Lab, tiny: Path, old: Path) -> 
     assert f"reference hf:{old}:" in shown.stdout and shown.stdout.count("remain to be scored") == 2
     done = _run(*words, cwd=finished.folder, name="membership")
     assert done.returncode == 0, done.stderr
-    assert "is compared with the reference" in " ".join(done.stdout.split())
+    assert "not compared with the reference" in " ".join(done.stdout.split())
 
 
 # -- a file ---------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
         ),
         ({"id": "x" * 1_001, "input": "q", "output": "x"}, "the id has more than 1,000"),
         ({"id": "1", "input": "q", "output": "x"}, "the id '1' occurs twice"),
-        ({"input": "q", "output": "C", "options": ["a", "b"]}, "the output 'C' is none of"),
+        ({"input": "q", "output": "C", "options": ["a", "b"]}, "is not one of"),
         (
             {"input": "q", "output": "A", "options": ["a"]},
             "options needs at least two non-blank texts",
@@ -153,8 +153,11 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
             {"input": "q", "output": "A", "options": ["a", " "]},
             "options needs at least two non-blank texts",
         ),
-        ({"input": "q", "output": "A", "options": ["a"] * 27}, "options is no list of at most 26"),
-        ({"input": "q", "output": "A", "options": "a, b"}, "options is no list"),
+        (
+            {"input": "q", "output": "A", "options": ["a"] * 27},
+            "options is neither a list of at most 26",
+        ),
+        ({"input": "q", "output": "A", "options": "a, b"}, "options is neither a list"),
         ({"input": "q", "output": "a", "options": {"a": "x", "b": "y"}}, "single capital letters"),
         (["x"], "JSON, but not an object"),
     ],
@@ -180,8 +183,8 @@ def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{}", "holds no JSON list"),
-        ("[", "is no JSON"),
-        ("[]", "not one of 0 entries"),
+        ("[", "is not valid JSON"),
+        ("[]", "none of"),
         ('[{"input": ""}]', "output is missing|input is empty"),
     ],
 )

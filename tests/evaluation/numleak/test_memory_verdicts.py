@@ -95,7 +95,11 @@ CUT_OFF = replace(
     ("measured", "verdict", "words"),
     [
         (REMEMBERED, "memorized", "r with the published values is 0.98 (0.96 to 0.99, n 40)"),
-        (REMEMBERED, "memorized", "50% (36% to 64%, n 40) are within 0.25 of the truth"),
+        (
+            REMEMBERED,
+            "memorized",
+            "50% (36% to 64%, n 40) of the answers are within 0.25 of the truth",
+        ),
         (REMEMBERED, "memorized", "in words at most 23%"),
         (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
@@ -171,7 +175,7 @@ def test_whoever_remembers_and_answers_what_does_not_exist_remembers() -> None:
             baselines={"constant": baseline(3.4, metric(0.7, 0.1))},
         ),
     ],
-    ids=["p", "adjusted p", "no p", "value before", "sign", "no baseline", "not exact"],
+    ids=["p", "adjusted p", "no p", "value before", "sign", "no memory-free baseline", "not exact"],
 )
 def test_memory_takes_the_whole_signature(missing: SeriesMeasurements) -> None:
     assert judge_memory(missing).verdict != "memorized"

@@ -68,7 +68,10 @@ def test_a_whole_record(path: Path) -> None:
     [
         ({**RECORD, "id": None}, "id is missing"),
         ({**RECORD, "id": " "}, "id is empty"),
-        ({**RECORD, "original_status": "failed"}, "original_status is none of answered, refused"),
+        (
+            {**RECORD, "original_status": "failed"},
+            "original_status is not one of answered, refused",
+        ),
         ({**RECORD, "cluster": 7}, "cluster must be a text, not int"),
         ({**RECORD, "id": True}, "id must be a text, not bool"),
         ({**RECORD, "id": 1.5}, "id must be a text, not float"),
@@ -87,7 +90,7 @@ def test_a_whole_record(path: Path) -> None:
             {**RECORD, "original_options": "A B"},
             "is neither an object that maps letters to texts nor a list of texts",
         ),
-        ({**RECORD, "modified_options": {"A": 1}}, "an option of modified_options is no text"),
+        ({**RECORD, "modified_options": {"A": 1}}, "an option of modified_options is not a text"),
         ({**RECORD, "modified_options": ["x"] * 27}, "has more options than letters"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),

@@ -115,7 +115,7 @@ def test_answers_that_never_agree_are_not_called_comparable() -> None:
     form = PcrOptions(alpha=0.001)
     found = compared(never, replace(ASKED, form=form))
     assert found.splits["train"].pcr.estimate == found.splits["test"].pcr.estimate == 1
-    assert found.verdict == "inconclusive" and "end of its scale" in found.reason
+    assert found.verdict == "inconclusive" and "limit of its scale" in found.reason
     linear = replace(ASKED, form=replace(form, scale="linear"))
     assert compared(never, linear).difference.pcr.estimate > 50
 

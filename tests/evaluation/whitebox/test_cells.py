@@ -90,7 +90,7 @@ def test_a_file_cut_within_its_first_line_has_no_results(file: Results) -> None:
 def test_a_file_that_is_no_results_file_is_left_as_it_is(file: Results, tmp_path: Path) -> None:
     file.path.parent.mkdir()
     file.path.write_bytes(b"my notes, without a line's end")
-    with pytest.raises(RunCorrupt, match="line 1 is not that of the results"):
+    with pytest.raises(RunCorrupt, match="line 1 is not the header of results"):
         file.read()
     assert file.path.read_bytes() == b"my notes, without a line's end"
 
@@ -155,7 +155,7 @@ def test_a_file_of_another_study_is_refused_but_not_for_the_name_of_the_model(
     file.add(result(zero))
     assert make_file(file.path, model="./weights").read() == {zero: result(zero)}
     for other in (make_file(file.path, study="other"), make_file(file.path, fingerprint="g")):
-        with pytest.raises(RunCorrupt, match="line 1 is not that of") as caught:
+        with pytest.raises(RunCorrupt, match="line 1 is not the header of") as caught:
             other.read()
         assert "delete the file" in caught.value.hint
     file.path.write_bytes(b"{}\n")

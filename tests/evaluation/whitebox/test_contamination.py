@@ -59,7 +59,7 @@ TRAIN = result("train", 0.6, 0.6, 0.6)
 def test_a_leak_that_pays_on_originals_alone_is_resisted() -> None:
     found = judge(ZERO, TRAIN, result("train_test", 1, 0.6, 0.6, arm="original"))
     assert (found.verdict, found.delta, found.compared) == ("resists", "delta2", "updated")
-    assert found.reason.startswith("a leak of the originals adds +40.0 (")
+    assert found.reason.startswith("leaking the originals adds")
     assert found.resistance.estimate == pytest.approx(0.4)
     (worth,) = found.worth
     assert worth.beyond.estimate == pytest.approx(0.4)
@@ -89,7 +89,7 @@ def test_the_verdict_rests_on_delta_1_where_nothing_else_was_measured(
 def test_few_samples_say_nothing_however_large_the_rise() -> None:
     found = judge(ZERO, result("test", 1, 0.5, 0.5, arm="original"), samples=40)
     assert found.verdict == "too_few"
-    assert found.reason == "40 samples are shared by all arms, and 50 are needed"
+    assert found.reason == "40 samples are shared by all arms, but 50 are needed"
 
 
 def test_the_verdict_is_about_the_largest_share() -> None:

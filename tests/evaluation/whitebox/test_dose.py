@@ -93,7 +93,7 @@ def test_all_doses_train_on_as_many_sentences(data: DoseData) -> None:
 
 
 def test_a_series_that_is_too_short_is_told() -> None:
-    with pytest.raises(DatasetError, match="the series has 8 dates, and 9 are needed"):
+    with pytest.raises(DatasetError, match="the series has 8 dates, but 9 are needed"):
         make_doses(series_of(8), dates=20, seed=0)
 
 
@@ -147,8 +147,8 @@ def test_the_table_and_the_plot_show_every_dose(data: DoseData, tmp_path: Path) 
     found = measure_response(data, results, seed=0, draws=100)
     said = "\n".join(text_lines(response_table(found)))
     assert "as it came" in said and "Each doubling of 1 + dose adds +" in said
-    path = draw_response(tmp_path / "dose.svg", found, "what it has read")
-    assert "what it has read" in path.read_text()
+    path = draw_response(tmp_path / "dose.svg", found, "training of")
+    assert "training of" in path.read_text()
 
 
 def test_rankings_are_in_the_form_that_numleak_reads(data: DoseData, tmp_path: Path) -> None:

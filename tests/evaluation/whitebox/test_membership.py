@@ -73,7 +73,7 @@ def test_context_loss_compares_the_same_tokens() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), 0.5])
 def test_a_number_that_is_no_log_probability_is_refused(bad: float) -> None:
-    with pytest.raises(ValidationError, match="is no log-probability"):
+    with pytest.raises(ValidationError, match="is not a log-probability"):
         TextScores(logprobs=(-1.0, bad))
 
 

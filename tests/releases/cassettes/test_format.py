@@ -136,7 +136,7 @@ def test_one_that_is_cut_is_refused(packed: CassetteSummary) -> None:
 def test_what_is_no_cassette_says_so(tmp_path: Path, said: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(said)
-    with pytest.raises(CassetteError, match="this is no cassette"):
+    with pytest.raises(CassetteError, match="this is not a cassette"):
         open_cassette(path)
     with pytest.raises(CassetteError, match="No such file"):
         open_cassette(tmp_path / "none")

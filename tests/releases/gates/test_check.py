@@ -93,7 +93,7 @@ def test_arms_that_were_never_compared_were_not_measured(gate: str) -> None:
 def test_without_a_release_before_it_nothing_can_be_stale() -> None:
     only = found("still_stale", {"max": 0.1}, still_stale=None)
     assert (only.status, only.score) == ("not_measured", None)
-    assert "followed no release" in only.reason
+    assert "is not based on a release" in only.reason
 
 
 def test_between_two_limits() -> None:
@@ -157,7 +157,7 @@ ABSENT: list[tuple[str, dict[str, Any], str]] = [
     ("after_cutoff", {"after_cutoff": (TargetFreshness(target="a", unknown=9),)}, "no target has"),
     ("cost_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
     ("cost_per_accepted_usd", {"cost": Cost(billed_usd=None)}, "no known price"),
-    ("cost_per_accepted_usd", {"kept": 60}, "no sample of its own"),
+    ("cost_per_accepted_usd", {"kept": 60}, "no new samples"),
     ("rank_correlation", {"findings": Findings(targets=TARGETS)}, "3 targets with scores on both"),
     ("rank_correlation", {"findings": None}, "there are 0"),
     ("pcr", {"findings": None}, "PCR was not measured"),
@@ -408,8 +408,8 @@ def test_a_release_knows_what_its_report_said_and_a_later_report_says_more(made:
     ("text", "error", "message"),
     [
         (None, RunStateError, "report not found"),
-        ("{", RunCorrupt, "no report of a run"),
-        ("[]", RunCorrupt, "no report of a run"),
+        ("{", RunCorrupt, "is not the report of a run"),
+        ("[]", RunCorrupt, "is not the report of a run"),
         (json.dumps(report() | {"pcr": {"targets": [{}]}}), RunCorrupt, "not as a run writes it"),
         (json.dumps(report() | {"pcr": 1}), RunCorrupt, "not as a run writes it"),
         (json.dumps(report(run="other/1")), RunStateError, "of the run other/1"),

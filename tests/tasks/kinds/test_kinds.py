@@ -53,7 +53,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
     ("change", "reason"),
     [
         ({"answer": 3}, "no index of an option: they are 0 to 2"),
-        ({"answer": "D"}, "none of the options A, B, C"),
+        ({"answer": "D"}, "not one of the options"),
         ({"answer": [0, 1]}, "2 right options; a choice has one"),
         ({"answer": None}, "the answer is missing"),
         ({"answer_text": "Steve Jobs"}, "answer is option A, and answer_text says 'Steve Jobs'"),
@@ -103,7 +103,7 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
         ({"answers": []}, "the field answers is empty"),
         ({"answers": None}, "the field answers is missing"),
         ({"answer_type": "colour"}, "none of text, number, date, yes_no"),
-        ({"tolerance": "about"}, "neither a number from 0 on nor a percentage"),
+        ({"tolerance": "about"}, "neither a non-negative number nor a percentage"),
         ({"tolerance": "1e9999999%"}, "must be below 100%"),
         ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
         ({"tolerance": "1e-99999999999"}, "is not between"),
@@ -121,7 +121,7 @@ def test_a_row_that_is_no_question_says_why(
 
 
 def test_a_summary_longer_than_its_document_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ItemDefect, match="are the columns exchanged"):
+    with pytest.raises(ItemDefect, match="are the columns swapped"):
         read(
             load(tmp_path, "summary"),
             {"document": REPORT["summary"], "summary": REPORT["document"]},

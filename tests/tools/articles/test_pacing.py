@@ -45,5 +45,5 @@ async def test_a_record_that_makes_no_sense_is_replaced(content: bytes, tmp_path
 
 async def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("a file")
-    with pytest.raises(KnowledgeError, match="time of the last request to a host cannot be kept"):
+    with pytest.raises(KnowledgeError, match="time of the last request to a host cannot be stored"):
         await paces(tmp_path / "hosts", FastTime()).turn("a.test", 60)

@@ -89,7 +89,10 @@ def test_a_store_that_no_steps_lead_from_is_refused(store: Path) -> None:
         RunCorrupt, match="schema version 1; this version of CoreEval supports only 3"
     ) as caught:
         open_store(store, GAP, what="a.db")
-    assert "before the first release" in caught.value.hint
+    assert (
+        "a pre-release version of CoreEval made it: move it away and start again"
+        in caught.value.hint
+    )
     assert _content(store) == ([1], [(1, "one")])
 
 

@@ -317,4 +317,4 @@ def test_a_file_that_another_process_holds_is_no_full_disk(
         event.listen(engine, "connect", lambda dbapi, _: dbapi.execute("PRAGMA busy_timeout=1"))
         with pytest.raises(RunError, match="locked") as caught:
             prepare_database(engine, FIRST, what="a.db")
-    assert "another process is at work on it" in caught.value.hint
+    assert "another process" in caught.value.hint

@@ -155,7 +155,7 @@ def test_sentences_claim_no_more_than_was_tried(published: DefenceResults) -> No
         "soft: blocked 239 of 240 attacks that were tried (99.6%, 95 % interval 90.5% to 100.0%); "
         "1 got a number, 1 of them near the truth."
     )
-    assert "this is no proof" in there.notes[0]
+    assert "this is not proof" in there.notes[0]
     assert "was not measured" in there.notes[1]
 
 

@@ -120,7 +120,7 @@ def test_what_leaks_goes_wrong_with_recall_and_what_is_honest_does_not() -> None
     assert leaky.route == "through_recall" and honest.route == "not_through_recall"
     assert leaky.follows_errors.ci_low > 0 > honest.follows_errors.ci_low
     assert honest.truth_beyond.ci_low > 0 > leaky.truth_beyond.ci_low
-    assert "goes wrong with it" in leaky.reasons[1] and "At most " in honest.reasons[1]
+    assert "is wrong in the same direction" in leaky.reasons[1] and "At most " in honest.reasons[1]
 
 
 def test_the_null_of_both_slopes_counts_what_was_seen_as_one_permutation() -> None:

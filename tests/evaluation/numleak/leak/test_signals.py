@@ -33,7 +33,7 @@ def test_rows_that_say_nothing_are_left_out_with_their_line_and_reason(tmp_path:
         (3, "the date 2020-01 occurs twice: the first row counts"),
         (4, "'May' is not a date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
         (5, "the value is missing"),
-        (6, "'high' is no number"),
+        (6, "'high' is not a number"),
         (7, "'nan' is not a usable number"),
         (8, "the value is missing"),
     ]
@@ -50,7 +50,7 @@ def test_several_values_in_one_period_are_none(tmp_path: Path) -> None:
         ("", "no column 'date'"),
         ("day,value\n1,2\n", "no column 'date'; it has day, value"),
         ("date,score\n1,2\n", "no column 'value'"),
-        ("date,value\n", "no row with a date and a number"),
+        ("date,value\n", "no row with both a date and a number"),
         ("date,value\nx,1\n", "line 2: 'x' is not a date"),
     ],
 )

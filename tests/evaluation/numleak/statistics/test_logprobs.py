@@ -140,7 +140,10 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
         ("[]", "JSON, but not an object"),
         ({**LINE, "mean_logprob": 0.1}, "mean_logprob: input should be less than or equal to 0"),
         ({**LINE, "mean_logprob": None}, "mean_logprob: input should be a valid number"),
-        ('{"model":"m","date":"1","candidate":"a","mean_logprob":-Infinity}', "mean_logprob is no"),
+        (
+            '{"model":"m","date":"1","candidate":"a","mean_logprob":-Infinity}',
+            "mean_logprob must be a",
+        ),
         ('{"model":"m","date":"1","candidate":"a","mean_logprob":NaN}', "mean_logprob: "),
         ({key: each for key, each in LINE.items() if key != "model"}, "model: field required"),
         ({**LINE, "candidate": ""}, "candidate: string should have at least 1 character"),

@@ -583,7 +583,7 @@ def test_a_damaged_file_or_a_clock_that_was_set_back_holds_nobody_up(
 def test_a_folder_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     pace = paced(tmp_path / "file" / "folder")
-    with pytest.raises(KnowledgeError, match="cannot be kept") as caught:
+    with pytest.raises(KnowledgeError, match="cannot be stored") as caught:
         in_virtual_time(pace.turn(1))
     assert "pace.json" in caught.value.where
 

@@ -171,7 +171,7 @@ def test_no_process_to_be_had(
     news: Path, monkeypatch: pytest.MonkeyPatch, apart: list[Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(news / "python"))
-    with ReaderProcesses() as several, pytest.raises(RunError, match="no process can be started"):
+    with ReaderProcesses() as several, pytest.raises(RunError, match="cannot start a process"):
         several.read(offered(news / "bad.csv"))
 
 

@@ -235,7 +235,7 @@ def test_a_proxy_without_an_address_is_one_message(
 
 BAD_ARCHIVES = {
     "two files": zipped(("a.csv", gkg_file(AT)), ("b.csv", gkg_file(AT))),
-    "no archive": b"<html>Service unavailable</html>",
+    "not an archive": b"<html>Service unavailable</html>",
     "a cut archive": gkg_zip(AT)[:-40],
 }
 
@@ -381,7 +381,7 @@ def test_a_checksum_that_cannot_be_read_is_told(tmp_path: Path, server: MirrorSe
     answer = Answer(body=gkg_zip(AT), headers={"x-goog-hash": "md5=%%%"})
     server.put(GKG.format(stamp(AT)), answer)
     done = synced(tmp_path / "store", server)
-    assert "states an MD5 that is none" in done.troubles.failed[f"gkg {AT:%Y-%m-%d %H:%M}"]
+    assert "states an invalid MD5" in done.troubles.failed[f"gkg {AT:%Y-%m-%d %H:%M}"]
 
 
 YEAR = timedelta(days=364)
@@ -431,7 +431,7 @@ def test_windows_that_cannot_be(
     ],
 )
 def test_no_mirror_without_tls(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of a mirror"):
+    with pytest.raises(UsageError, match="not an address of"):
         normalise_mirror_url(url)
 
 
