@@ -141,6 +141,8 @@ def _target_lines(target: Document, columns: Sequence[Column]) -> Iterator[str]:
          *_figures(pair["macro_f1_difference"], sign="+"))
         for pair in scores["comparisons"]
     ]  # fmt: skip
+    if pairs:
+        yield "  differences, on the n samples that both arms have"
     yield from text_lines(Table(columns, pairs), "  ", heads=False)
 
 

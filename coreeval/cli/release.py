@@ -17,7 +17,7 @@ from coreeval.cli.output import (
     one_line,
     show,
 )
-from coreeval.tools.formatting import NOT_MEASURED, format_number, format_share
+from coreeval.tools.formatting import NOT_MEASURED, format_share
 
 if TYPE_CHECKING:
     from coreeval.releases.release import Release
@@ -134,10 +134,7 @@ def _words(made: "Release") -> Iterator[str]:
     yield from comparability_lines(_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"
-    shift = format_number(found.balance_shift, undefined=NOT_MEASURED)
-    yield f"  {'label balance':<14}shifted by {shift} of 1"
-    bound = format_number(found.label_noise.bound, undefined=NOT_MEASURED)
-    yield f"  {'label noise':<14}at most {bound} (coreeval docs releases)"
+    yield from quality_lines(found.balance_shift, found.label_noise.bound, manifest.arms["updated"])
     samples = manifest.changelog.samples
     yield (
         f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
@@ -152,6 +149,15 @@ def _words(made: "Release") -> Iterator[str]:
     yield f"digest:  {made.digest}"
     yield f"check:   {command('verify', made.path)}"
     yield from offline_lines(list(manifest.ruled))
+
+
+def quality_lines(shift: float | None, bound: float | None, updated: int) -> Iterator[str]:
+    """Yield how far labels have shifted and may be wrong, if any sample is updated."""
+    nothing = f"{NOT_MEASURED}: no new samples" if updated == 0 else ""
+    balance = nothing or (NOT_MEASURED if shift is None else f"shifted by {shift:.3f} of 1")
+    noise = nothing or (NOT_MEASURED if bound is None else f"at most {bound:.3f}")
+    yield f"  {'label balance':<14}{balance}"
+    yield f"  {'label noise':<14}{noise} (coreeval docs releases)"
 
 
 def _source_lines(made: "Release") -> Iterator[str]:
@@ -174,7 +180,8 @@ def _withheld_lines(made: "Release") -> Iterator[str]:
     if manifest.review.pending:
         yield f"  {'undecided':<14}{manifest.review.pending} samples that a person should look at"
     if not manifest.licence.redistribute:
-        yield f"  {'originals':<14}by id only: {one_line(manifest.licence.name)}"
+        licence = one_line(manifest.licence.name)
+        yield f"  {'originals':<14}ids without texts; licence of the benchmark: {licence}"
 
 
 def verify(

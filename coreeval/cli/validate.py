@@ -160,7 +160,7 @@ def _benchmark(setup: "Setup", rows: Counter[str]) -> list[str]:
     more = [f"and {bad - SHOWN} more bad rows"] if bad > SHOWN else []
     rows.update(good=good, bad=bad)
     remark = counts_note(setup.config.dataset, good + bad)
-    counts = f"{good} samples, {bad} bad rows"
+    counts = f"{good} sample{'s' * (good != 1)}, {bad} bad row{'s' * (bad != 1)}"
     few = [f"warning: bad rows: {bad}; a run uses the others"] * (0 < bad <= good)
     return [counts, *traits.describe(), *shown, *more, *few, *([remark] if remark else [])]
 
@@ -294,7 +294,7 @@ def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
 
 def _words(document: Document, run: str) -> Iterator[str]:
     for check in document["checks"]:
-        yield f"{'ok ' if check['ok'] else 'NOT'} {check['name']}"
+        yield f"{'ok' if check['ok'] else 'FAILED'} {check['name']}"
         error = check["error"]
         for line in (*check["found"], *(_error_lines(error) if error else ())):
             yield "    " + line.replace("\n", "\n    ")
@@ -305,7 +305,7 @@ def _words(document: Document, run: str) -> Iterator[str]:
         held = f"ready to run; warnings: {warned}" if warned else "everything holds"
         yield f"{held}; next: {run}"
     else:
-        yield "not ready: see the lines marked NOT"
+        yield "not ready: see the lines marked FAILED"
 
 
 def _error_lines(error: Document) -> Iterator[str]:

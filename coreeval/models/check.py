@@ -242,6 +242,7 @@ BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 
 
 _LATER = "it is overloaded: try again later"
+_FAILED = "read the log of the server, or try again later; base_url and the key reach it"
 _WHERE = "check the end of base_url, which is often /v1, and try again"
 
 
@@ -397,10 +398,14 @@ def _to_error(failure: CallFailure, model: Model) -> CoreEvalError:
         key_env=model.config.key_variable,
     )
     if isinstance(final, ModelCallError):
+        told, hint = failure.message, _LATER if failure.kind == "throttled" else _WHERE
+        if failure.kind == "transient" and failure.answered:
+            said = told.removeprefix(f"Error code: {failure.answered} - ")
+            told, hint = f"the server answered {failure.answered}: {said}", _FAILED
         return ModelUnusable(
-            f"{model.name}: {failure.message}",
+            f"{model.name}: {told}",
             where=model.identity.endpoint,
-            hint=_LATER if failure.kind == "throttled" else _WHERE,
+            hint=hint,
         )
     return final
 

@@ -60,9 +60,12 @@ class CallFailure(Exception):
         retry_after: float | None = None,
         billed: bool = False,
         refused: RefusedOption | None = None,
+        answered: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
+        self.answered = answered
+        """The HTTP status of the server's answer, if it is known."""
         self.message = message
         self.retry_after = None if retry_after is None else min(retry_after, LONGEST_WAIT_S)
         """Seconds that the server asked us to wait, `LONGEST_WAIT_S` at most."""

@@ -306,6 +306,7 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
         retry_after=parse_retry_after(error.response.headers.get("retry-after")),
         billed=error.status_code in MAY_BE_BILLED,
         refused=refused,
+        answered=error.status_code,
     )
 
 

@@ -139,6 +139,6 @@ def test_validate_reads_the_gates_of_a_schedule(shell: Shell) -> None:
     config = shell.config({"schedule": {"cron": "0 3 * * MON", "gates": "gates.yaml"}})
     missing = shell("validate", config)
     assert missing.code == 2
-    assert "NOT gates" in missing.out and "config file not found" in missing.out
+    assert "FAILED gates" in missing.out and "config file not found" in missing.out
     shell.write("gates.yaml", GOOD)
     assert "ok  gates\n    acceptance, evidence\n" in shell("validate", config).out

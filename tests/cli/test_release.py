@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.cli.release import quality_lines
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 
@@ -70,3 +71,11 @@ def test_what_cannot_be_released(
 def test_there_is_no_release_of_what_is_no_run(shell: Shell) -> None:
     assert shell("release", "nowhere", "--version", "1", "--json").error["kind"] == "run_state"
     assert shell("verify", "nowhere", "--json").error["kind"] == "release"
+
+
+def test_a_release_without_new_samples_has_nothing_to_measure() -> None:
+    assert [line.split(maxsplit=2)[2] for line in quality_lines(None, 1.0, 0)] == [
+        "not measured: no new samples",
+        "not measured: no new samples (coreeval docs releases)",
+    ]
+    assert "at most 1.000" in list(quality_lines(None, 1.0, 3))[1]

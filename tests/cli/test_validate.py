@@ -103,8 +103,8 @@ def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
     path = shell.write("rows.jsonl", "\n".join(rows) + "\n")
     said = shell("validate", shell.config({"dataset": {"format": "jsonl", "path": str(path)}}))
     assert said.code == 2
-    assert "NOT benchmark" in said.out and "8 of 9 rows are not samples of the task" in said.out
-    assert "1 samples, 8 bad rows" in said.out
+    assert "FAILED benchmark" in said.out and "8 of 9 rows are not samples of the task" in said.out
+    assert "1 sample, 8 bad rows" in said.out
     assert said.out.count("bad row: rows.jsonl line") == 5
     assert "and 3 more bad rows" in said.out
 
@@ -184,7 +184,7 @@ def test_validate_says_where_spans_go(shell: Shell, monkeypatch: pytest.MonkeyPa
     assert "spans are sent to http://127.0.0.1:9/v1/traces, with texts and prompts" in said
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     refused = shell("validate", config)
-    assert (refused.code, "NOT telemetry" in refused.out) == (2, True)
+    assert (refused.code, "FAILED telemetry" in refused.out) == (2, True)
 
 
 ROW = {"input": 1, "output": 2, "as_of": "2026-10-01", "source": "https://prices.example"}
@@ -199,7 +199,7 @@ def test_a_file_of_prices_is_read(shell: Shell) -> None:
     (wrong,) = [check for check in checks if not check["ok"]]
     assert wrong["name"] == "prices" and "prices.yaml" in wrong["error"]["where"]
     shell.folder.joinpath("prices.yaml").unlink()
-    assert "NOT prices" in shell("validate", config).out
+    assert "FAILED prices" in shell("validate", config).out
 
 
 def test_which_models_have_a_price_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_what_a_benchmark_of_choices_is_made_of_is_counted(shell: Shell) -> None
     checks = shell("validate", shell.config(changes), "--json").document["checks"]
     (benchmark,) = [check for check in checks if check["name"] == "benchmark"]
     assert benchmark["found"][:4] == [
-        "2 samples, 1 bad rows",
+        "2 samples, 1 bad row",
         "right option: A 1, B 1",
         "options per question: 2 to 3, median 2",
         "words per question: 3 to 4, median 3",

@@ -349,3 +349,12 @@ async def test_an_answer_without_the_key_that_the_server_repeats(
     probe = probed(await check_one(store, server))
     assert probe.answers[0].text == '{"city": "***"}'
     assert KEY not in repr(probe.answers)
+
+
+async def test_a_server_that_fails_is_told_with_what_it_said(
+    store: CallStore, server: LLMServer
+) -> None:
+    server.answers = lambda _request: refused(500, "out of memory")
+    error = (await check_one(store, server)).error
+    assert error and error.message == "openai:stub: the server answered 500: out of memory"
+    assert "log of the server" in error.hint and "/v1" not in error.hint
