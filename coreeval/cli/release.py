@@ -129,8 +129,8 @@ def _comparability(made: "Release") -> Document | None:
 
 def _words(made: "Release") -> Iterator[str]:
     manifest, found = made.manifest, made.manifest.quality
-    follows = manifest.parent.version if manifest.parent else "nothing (first release)"
-    yield f"released {manifest.name} {manifest.version}, based on {follows}"
+    follows = f"based on {manifest.parent.version}" if manifest.parent else "the first release"
+    yield f"released {manifest.name} {manifest.version}, {follows}"
     yield from comparability_lines(_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"

@@ -17,7 +17,7 @@ def released(shell: Shell, finished: Path) -> Path:
 def test_a_release_says_what_an_owner_signs_off(shell: Shell, finished: Path) -> None:
     said = shell("release", finished, "--version", "2026.47", "--out", "a")
     assert said.code == 0
-    assert said.out.startswith("released trial 2026.47, which follows nothing (first release)\n")
+    assert said.out.startswith("released trial 2026.47, the first release\n")
     for line in ("accepted", "with news", "label noise", "by id only: TweetEval", "every role"):
         assert line in said.out
     assert "check:   coreeval verify a\n" in said.out

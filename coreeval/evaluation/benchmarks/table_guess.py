@@ -206,7 +206,7 @@ def _guess_label(
         "the label column is unclear",
         where=str(path),
         hint=f"name it with --label COLUMN; {_list_columns(columns)}. For questions with options "
-        "or answers see docs/datasets.md",
+        "or answers see: coreeval docs datasets",
     )
 
 
