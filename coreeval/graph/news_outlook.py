@@ -174,8 +174,8 @@ def _ways_to_more(outlook: NewsOutlook) -> Iterator[str]:
 
 
 OFFLINE_REMARK = (
-    "the offline roles are a demonstration: they rewrote 7 of 300 real tweets (coreeval docs offline); "
-    "for your own benchmark, name a model under models.default"
+    "the offline roles are a demonstration: they rewrote 7 of 300 real tweets "
+    "(coreeval docs offline); for your own benchmark, name a model under models.default"
 )
 
 

@@ -18,7 +18,7 @@ def test_a_release_says_what_an_owner_signs_off(shell: Shell, finished: Path) ->
     said = shell("release", finished, "--version", "2026.47", "--out", "a")
     assert said.code == 0
     assert said.out.startswith("released trial 2026.47, the first release\n")
-    for line in ("accepted", "with news", "label noise", "by id only: TweetEval", "every role"):
+    for line in ("accepted", "with news", "label noise", "ids without texts", "every role"):
         assert line in said.out
     assert "check:   coreeval verify a\n" in said.out
     told = shell("release", finished, "--version", "2026.48", "--out", "b", "--json").document
@@ -26,7 +26,7 @@ def test_a_release_says_what_an_owner_signs_off(shell: Shell, finished: Path) ->
     assert told["parent"]["version"] == "2026.47"
     assert told["counts"]["total"] == 5
     assert told["comparability"]["verdict"] == "cannot_tell"
-    assert said.out.splitlines()[1].startswith("arms:    Whether the updated arm is comparable")
+    assert said.out.splitlines()[1].startswith("arms:    It is not yet clear whether the updated arm")
 
 
 def test_verify_says_yes_or_what_is_wrong(shell: Shell, released: Path) -> None:
