@@ -55,8 +55,17 @@ def review_lines(shown: ReviewPage) -> Iterator[str]:
     yield from (f"written: {brief(file)}" for file in shown.files)
     if not shown.files and not shown.recorded:
         yield from _page_lines(shown)
+    yield from _problem_lines(shown.review)
     yield from _count_lines(shown)
     yield from _next_lines(shown)
+
+
+def _problem_lines(review: "Review") -> Iterator[str]:
+    """Yield a warning if notes, or samples listed because of them, may be missing."""
+    if problem := review.notes_problem:
+        yield f"warning: notes may be missing: {one_line(problem.message)}"
+        yield f"  where: {one_line(problem.where)}"
+        yield f"  to do: {problem.hint}"
 
 
 def _record_lines(shown: ReviewPage) -> Iterator[str]:
@@ -340,7 +349,7 @@ def _write(
 
 def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Document:
     state = shown.review.state(required=False).model_dump(exclude={"required"})
-    new = shown.recorded.new if shown.recorded else ()
+    new, problem = shown.recorded.new if shown.recorded else (), shown.review.notes_problem
     return {
         "run": str(shown.review.run),
         **state,
@@ -348,6 +357,7 @@ def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Documen
         "remarks": {
             key: said.model_dump(mode="json") for key, said in shown.review.remarks.items()
         },
+        "notes_problem": problem.as_dict() if problem else None,
         "recorded": [decision.model_dump() for decision in new],
         "unchanged": shown.recorded.unchanged if shown.recorded else 0,
         "csv": str(csv) if csv else None,

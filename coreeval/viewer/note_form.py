@@ -21,6 +21,7 @@ from coreeval.viewer.rendering import build_sample_url
 
 MOST_BYTES: Final = 1 << 16
 """The largest form: a note of 2,000 characters takes 24 KB at most."""
+_MOST_FIELDS: Final = 20
 _NOTE_PATH: Final = re.compile(r"/run/[^/]+/note")
 _SEPARATORS: Final = re.compile(r"[\s,;]+")
 
@@ -35,30 +36,43 @@ async def keep_note(request: Request) -> Response:
 
     Raises:
         HTTPException: 403, the form is not of a page of this server, or texts are hidden; 413, it
-            is too large; 400, it cannot be kept, with the reason.
+            is too large; 400, it has too many fields or cannot be kept, with the reason.
     """
     if request.app.state.hide_texts:
         raise HTTPException(403, "Texts are hidden here, so notes are neither shown nor kept.")
-    form = parse_qs((await _read_body(request)).decode(errors="replace"), max_num_fields=20)
-    given = {name: values[0] for name, values in form.items()}
+    given = _parse_form(await _read_body(request))
     if not hmac.compare_digest(given.get("form", "").encode(), request.app.state.form.encode()):
         raise HTTPException(403, "This form is of another page. Load the sample's page again.")
     run = find_run_path(request, request.path_params["key"])
-    sample, tags = unquote(given.get("sample", "")), _SEPARATORS.split(given.get("tags", ""))
+    sample = unquote(given.get("sample", ""))
     try:
         await run_in_threadpool(
             add_note,
             run,
             sample,
             given.get("note", ""),
-            [tag for tag in tags if tag],
+            _split_tags(given.get("tags", "")),
             by=given.get("by", ""),
+            before=_split_tags(given.get("before", "")),
         )
     except UsageError as error:
         hint = f" To do: {error.hint}." if error.hint else ""
         raise HTTPException(400, f"The note was not kept: {error.message}.{hint}") from None
     there = build_sample_url(request.path_params["key"], sample, request.url.query)
     return RedirectResponse(f"{there}#notes", 303)
+
+
+def _parse_form(body: bytes) -> dict[str, str]:
+    """Return the first value of each field."""
+    try:
+        form = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(400, f"A form has at most {_MOST_FIELDS} fields.") from None
+    return {name: values[0] for name, values in form.items()}
+
+
+def _split_tags(text: str) -> list[str]:
+    return [tag for tag in _SEPARATORS.split(text) if tag]
 
 
 async def _read_body(request: Request) -> bytes:

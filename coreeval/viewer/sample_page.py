@@ -212,7 +212,7 @@ def show_sample(request: Request) -> Response:
     view = ListView.from_query(request.query_params, hide_texts=hide)
     with open_requested_run(request) as run:
         history = read_history(run, read_sample_id(request))
-        remarks = open_notes(run.manifest).find(history.sample.id)
+        notes = open_notes(run.manifest).read()
         near = run.store.listing.neighbours(
             history.sample.id, view.chosen, sort=view.sort, descending=view.descending
         )
@@ -222,7 +222,8 @@ def show_sample(request: Request) -> Response:
         run=run,
         history=redact_history(history) if hide else history,
         near=near,
-        remarks=remarks,
+        remarks=notes.of(history.sample.id),
+        notes_problem=notes.problem,
         view=view,
         up=_build_list_url(run.key, view, near),
         helpers=HELPERS,

@@ -1,5 +1,6 @@
 """Notes and tags on samples, and what `review` does with them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make_people(tmp_path_factory.mktemp("notes"))
 
 
-def note(run: Made, text: str, *tags: str, sample: str = THIRD, by: str = "Ada") -> None:
+def note(
+    run: Made,
+    text: str,
+    *tags: str,
+    sample: str = THIRD,
+    by: str = "Ada",
+    before: tuple[str, ...] = (),
+) -> None:
     """Keep a note."""
-    add_note(run.files.root, sample, text, tags, by=by, now=lambda: NOW)
+    add_note(run.files.root, sample, text, tags, by=by, before=before, now=lambda: NOW)
 
 
 def test_a_note_lists_its_sample_and_the_last_tags_hold(run: Made) -> None:
@@ -41,8 +49,8 @@ def test_a_note_lists_its_sample_and_the_last_tags_hold(run: Made) -> None:
     assert [(one.by, one.note) for one in listed[THIRD].remarks.notes] == [
         ("Ada", "is the price right?\nlook")
     ]
-    assert log.find(THIRD) == review.remarks[THIRD] == log.read()[THIRD]
-    assert not log.find(sample_id(0))
+    assert review.remarks[THIRD] == log.read().of(THIRD)
+    assert not log.read().of(sample_id(0))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +68,15 @@ def test_what_cannot_be_kept_is_one_message(
 ) -> None:
     log = open_notes(read_manifest(run.files.manifest)).path
     before = log.read_bytes() if log.exists() else b""
-    tags = open_notes(read_manifest(run.files.manifest)).find(THIRD).tags
+    tags = open_notes(read_manifest(run.files.manifest)).read().of(THIRD).tags
     with pytest.raises(UsageError, match=told):
-        note(run, given["text"], *tags, **{k: v for k, v in given.items() if k != "text"})
+        note(
+            run,
+            given["text"],
+            *tags,
+            sample=given.get("sample", THIRD),
+            by=given.get("by", "Ada"),
+        )
     with pytest.raises(UsageError, match="is not a valid tag"):
         note(run, "x", "two words")
     with pytest.raises(UsageError, match="at most 20 tags"):
@@ -70,11 +84,56 @@ def test_what_cannot_be_kept_is_one_message(
     assert (log.read_bytes() if log.exists() else b"") == before
 
 
-def test_a_damaged_line_is_named(run: Made) -> None:
+def test_a_stale_page_removes_no_tags_of_others(run: Made) -> None:
     log = open_notes(read_manifest(run.files.manifest))
-    log.path.parent.mkdir(exist_ok=True)
-    kept = log.path.read_bytes() if log.path.exists() else b""
-    log.path.write_bytes(kept + b'{"sample": "emotion/test/3"}\n')
-    with pytest.raises(RunCorrupt, match="is not a valid note"):
-        log.find(THIRD)
-    log.path.write_bytes(kept)
+    second = sample_id(1)
+    note(run, "", "seen", "old", sample=second)
+    note(run, "", "seen", "old", "gold-wrong", sample=second, before=("old", "seen"))
+    note(run, "fine", "seen", "mine", sample=second, by="Grace", before=("old", "seen"))
+    assert log.read().of(second).tags == ("gold-wrong", "mine", "seen")
+    with pytest.raises(UsageError, match="nothing to save"):
+        note(run, "", "seen", sample=second, before=("old", "seen"))
+
+
+def test_a_damaged_line_is_left_out_told_and_refused_before_a_release(run: Made) -> None:
+    log = open_notes(read_manifest(run.files.manifest))
+    note(run, "kept", by="Grace")
+    kept = log.path.read_bytes()
+    try:
+        log.path.write_bytes(kept + b'{"sample": "emotion/test/3"}\n{"sample": "emo')
+        number = kept.count(b"\n") + 1
+        found = log.read()
+        assert found.of(THIRD).notes[-1].note == "kept"
+        told = f"lines {number}, {number + 1} are not valid notes"
+        assert found.problem and found.problem.message == told
+        review = load_review(run.files.root)
+        assert THIRD in {each.sample for each in review.samples}
+        with pytest.raises(RunCorrupt, match=told):
+            review.require_decided()
+        note(run, "after the damage")
+        assert log.read().of(THIRD).notes[-1].note == "after the damage"
+    finally:
+        log.path.write_bytes(kept)
+    assert log.read().problem is None
+
+
+def test_a_log_that_is_a_link_or_a_pipe_is_neither_followed_nor_waited_for(
+    run: Made, tmp_path: Path
+) -> None:
+    log = open_notes(read_manifest(run.files.manifest)).path
+    log.parent.mkdir(exist_ok=True)
+    aside, target = tmp_path / "aside", tmp_path / "elsewhere"
+    if log.exists():
+        log.rename(aside)
+    try:
+        for linked in (True, False):
+            log.symlink_to(target) if linked else os.mkfifo(log)
+            problem = load_review(run.files.root).notes_problem
+            assert problem and "which CoreEval never creates" in problem.message
+            with pytest.raises(RunCorrupt, match="which CoreEval never creates"):
+                note(run, "through it")
+            assert not target.exists()
+            log.unlink()
+    finally:
+        if aside.exists():
+            aside.rename(log)

@@ -51,8 +51,16 @@ def test_a_note_is_kept_shown_escaped_and_leads_back_to_its_sample(run: Made) ->
     shown = reader.get(answer.headers["location"]).text
     assert "&lt;script&gt;x&lt;/script&gt;\nü" in shown
     assert form_of(shown)[1]["tags"] == "price unsure"
-    kept = open_notes(read_manifest(run.files.manifest)).find(SAMPLE)
+    notes = open_notes(read_manifest(run.files.manifest))
+    kept = notes.read().of(SAMPLE)
     assert (kept.tags, kept.notes[0].note) == (("price", "unsure"), "<script>x</script>\nü")
+    reader.post(address, data=given | {"tags": "checked", "by": "Grace"})  # from the first page
+    assert notes.read().of(SAMPLE).tags == ("checked", "price", "unsure")
+    first = notes.path.read_bytes()
+    notes.path.write_bytes(first + b'{"sample": "')
+    damaged = reader.get(answer.headers["location"])
+    notes.path.write_bytes(first)
+    assert damaged.status_code == 200 and "line 3 is not a valid note" in damaged.text
 
 
 def test_what_is_not_from_a_page_of_this_server_is_refused(run: Made) -> None:
@@ -70,6 +78,7 @@ def test_what_is_not_from_a_page_of_this_server_is_refused(run: Made) -> None:
         ({"by": ""}, 400),
         ({"sample": "none"}, 400),
         ({"note": "x" * 70_000}, 413),
+        ({f"f{number}": "x" for number in range(21)}, 400),
     ):
         assert reader.post(address, data=given | changes).status_code == status
     strange = {"host": "evil.example"}

@@ -1,12 +1,12 @@
 """Notes and tags that people give samples: an append-only log beside the decisions.
 
 A note is about a sample of a benchmark, so all runs of the benchmark show it. The tags of a sample
-are those of its last line.
+are those of its last line. A line that cannot be read is left out and reported.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from coreeval.runs.names import require_tag
 from coreeval.schema import Text, Value
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import append_lines, hold_lock
+from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -25,6 +26,8 @@ MOST_CHARACTERS: Final = 2000
 """The most characters of a note (own choice)."""
 MOST_NAME_CHARACTERS: Final = 100
 MOST_SAMPLE_TAGS: Final = 20
+_MOST_TOLD: Final = 5
+"""The most damaged lines that are named."""
 
 
 class SampleNote(Value):
@@ -62,64 +65,94 @@ NO_REMARKS: Final = Remarks()
 
 
 @dataclass(frozen=True)
+class FoundNotes:
+    """What a log says, as far as it can be read."""
+
+    remarks: Mapping[str, Remarks] = field(default_factory=dict)
+    """By sample; those without a tag or a note are left out."""
+    problem: RunCorrupt | None = None
+    """Why notes or tags may be missing; None if the whole log was read."""
+
+    def of(self, sample: str) -> Remarks:
+        """Return the remarks about one sample."""
+        return self.remarks.get(sample, NO_REMARKS)
+
+
+@dataclass(frozen=True)
 class NoteLog:
     """The log of notes of one benchmark; it may not exist yet."""
 
     path: Path
 
-    def read(self) -> Mapping[str, Remarks]:
-        """Return the remarks by sample.
-
-        Raises:
-            RunCorrupt: a line is not a note.
-        """
-        found: dict[str, Remarks] = {}
-        for line in self._lines(""):
-            found[line.sample] = found.get(line.sample, NO_REMARKS).and_then(line)
-        return {sample: remarks for sample, remarks in found.items() if remarks}
-
-    def find(self, sample: str) -> Remarks:
-        """Return the remarks about one sample; other lines are not parsed.
-
-        Raises:
-            RunCorrupt: a line about it is not a note.
-        """
-        found = NO_REMARKS
-        for line in self._lines(sample):
-            found = found.and_then(line) if line.sample == sample else found
-        return found
-
-    def append(self, line: SampleNote) -> None:
-        """Add a line; on return it survives a power failure.
-
-        Raises:
-            RunLocked: another process is adding notes.
-        """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        busy = RunLocked("another process is saving a note", where=str(self.path), hint="try again")
-        with hold_lock(self.path.with_suffix(".notes-lock"), busy, wait_s=2):
-            append_lines(self.path, [json.dumps(line.model_dump())])
-
-    def _lines(self, sample: str) -> Iterator[SampleNote]:
-        """Yield the lines, or those that may be about a sample."""
+    def read(self) -> FoundNotes:
+        """Return the remarks of all samples; lines that are not notes are left out."""
         try:
+            refuse_special_file(self.path)
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
-            return
-        part = json.dumps(sample).encode() if sample else b""
-        for number, line in enumerate(lines, start=1):
-            if line and part in line:
-                yield self._parse(number, line)
+            return FoundNotes()
+        except RunCorrupt as error:
+            return FoundNotes(problem=error)
+        found: dict[str, Remarks] = {}
+        damaged = []
+        for number, content in enumerate(lines, start=1):
+            if line := _parse(content):
+                found[line.sample] = found.get(line.sample, NO_REMARKS).and_then(line)
+            elif content:
+                damaged.append(number)
+        return FoundNotes(
+            {sample: remarks for sample, remarks in found.items() if remarks},
+            self._describe_damage(damaged) if damaged else None,
+        )
 
-    def _parse(self, number: int, line: bytes) -> SampleNote:
-        try:
-            return SampleNote.model_validate_json(line)
-        except ValidationError:
-            raise RunCorrupt(
-                f"line {number} is not a valid note",
-                where=str(self.path),
-                hint="restore the file from a backup, or delete this line",
-            ) from None
+    def append(self, line: SampleNote, before: Collection[str]) -> None:
+        """Add a line; on return it survives a power failure.
+
+        Args:
+            line: The note, with the tags as its author left them.
+            before: The tags as its author found them. Only what the author added or removed is
+                changed: the tags that others gave meanwhile stay.
+
+        Raises:
+            UsageError: the sample would have too many tags, or there is nothing to save.
+            RunCorrupt: the log is a link, pipe or device.
+            RunLocked: another process is adding notes.
+        """
+        lock = self.path.with_suffix(".notes-lock")
+        for path in (self.path, lock):
+            refuse_special_file(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        busy = RunLocked("another process is saving a note", where=str(self.path), hint="try again")
+        with hold_lock(lock, busy, wait_s=2):
+            now = self.read().of(line.sample).tags
+            tags = _check_tags({*now, *line.tags} - ({*before} - {*line.tags}))
+            if not line.note and tags == now:
+                raise UsageError(
+                    "there is nothing to save", hint="write a note, or change the tags"
+                )
+            merged = line.model_copy(update={"tags": tags})
+            append_lines(self.path, [json.dumps(merged.model_dump())])
+
+    def _describe_damage(self, numbers: Sequence[int]) -> RunCorrupt:
+        """Return the error for lines that are not notes, by their numbers."""
+        one = len(numbers) == 1
+        told = ", ".join(map(str, numbers[:_MOST_TOLD]))
+        more = f" and {len(numbers) - _MOST_TOLD:,} more" if len(numbers) > _MOST_TOLD else ""
+        return RunCorrupt(
+            f"line {told} is not a valid note"
+            if one
+            else f"lines {told}{more} are not valid notes",
+            where=str(self.path),
+            hint=f"restore the file from a backup, or delete the line{'' if one else 's'}",
+        )
+
+
+def _parse(content: bytes) -> SampleNote | None:
+    """Return the note of a line; None if it is none."""
+    try:
+        return SampleNote.model_validate_json(content)
+    except ValidationError:
+        return None
 
 
 def open_notes(manifest: Manifest) -> NoteLog:
@@ -128,22 +161,32 @@ def open_notes(manifest: Manifest) -> NoteLog:
 
 
 def add_note(
-    run: Path, sample: str, note: str, tags: Sequence[str], *, by: str, now: Clock = utc_now
+    run: Path,
+    sample: str,
+    note: str,
+    tags: Sequence[str],
+    *,
+    by: str,
+    before: Collection[str] = (),
+    now: Clock = utc_now,
 ) -> None:
-    """Keep a note on a sample of a run, and the tags that the sample has from then on.
+    """Keep a note on a sample of a run, and what changed in the sample's tags.
 
     Args:
         run: The run's directory.
         sample: The id of the sample.
         note: The note; empty to change only the tags.
-        tags: All tags of the sample.
+        tags: All tags of the sample, as the person left them.
         by: The name of the person.
+        before: The tags as the person found them; those that are not among `tags` are removed.
         now: The clock that dates the note.
 
     Raises:
         UsageError: the run has no such sample, a value is too long, a word is not a tag, the name
             is empty, or there is nothing to save.
         RunStateError: there is no run.
+        RunCorrupt: the log of notes is a link, pipe or device.
+        RunLocked: another process is adding notes.
     """
     files = RunFiles(run)
     manifest = read_manifest(files.manifest)
@@ -156,10 +199,7 @@ def add_note(
         run=manifest.run,
     )
     _require_sample(files, sample)
-    log = open_notes(manifest)
-    if not line.note and line.tags == log.find(sample).tags:
-        raise UsageError("there is nothing to save", hint="write a note, or change the tags")
-    log.append(line)
+    open_notes(manifest).append(line, before)
 
 
 def _refuse_no_name() -> str:
@@ -174,7 +214,7 @@ def _check_length(what: str, text: str, most: int) -> str:
     return text
 
 
-def _check_tags(words: Sequence[str]) -> tuple[str, ...]:
+def _check_tags(words: Collection[str]) -> tuple[str, ...]:
     tags = tuple(sorted({require_tag(word) for word in words}))
     if len(tags) > MOST_SAMPLE_TAGS:
         raise UsageError(f"a sample has at most {MOST_SAMPLE_TAGS} tags")

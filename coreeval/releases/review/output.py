@@ -45,6 +45,7 @@ def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]
         samples=samples,
         open=len(review.open),
         listed=len(review.samples),
+        notes_problem=review.notes_problem,
     )
     write_text(path, page)
 

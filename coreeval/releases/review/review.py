@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coreeval.errors import ReviewOpen, RunStateError, UsageError
+from coreeval.errors import ReviewOpen, RunCorrupt, RunStateError, UsageError
 from coreeval.releases.release import MANIFEST, Release, read_release
 from coreeval.releases.release_manifest import ReviewState
 from coreeval.releases.review.decisions import (
@@ -39,6 +39,8 @@ class Review:
     """Samples whose new text must not be published, whether listed or not."""
     remarks: Mapping[str, Remarks] = field(default_factory=dict)
     """The notes and tags of the run's samples, whether listed or not."""
+    notes_problem: RunCorrupt | None = None
+    """Why notes, and samples listed because of them, may be missing; None if none are."""
 
     @property
     def open(self) -> tuple[ReviewEntry, ...]:
@@ -64,7 +66,10 @@ class Review:
 
         Raises:
             ReviewOpen: with the number of samples and the command that lists them.
+            RunCorrupt: notes cannot be read, so that a sample may be missing from the list.
         """
+        if self.notes_problem:
+            raise self.notes_problem
         if waiting := len(self.open):
             raise ReviewOpen(
                 f"{waiting} of {len(self.samples)} listed samples await a person's decision",
@@ -103,17 +108,20 @@ def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review
     Raises:
         RunCorrupt: the log of decisions is damaged.
     """
-    decisions, remarks = open_log(manifest).in_force(), open_notes(manifest).read()
+    decisions, notes = open_log(manifest).in_force(), open_notes(manifest).read()
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
         each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})
-        for each in list_samples(store, vouched=_parent_was_reviewed(manifest), remarks=remarks)
+        for each in list_samples(
+            store, vouched=_parent_was_reviewed(manifest), remarks=notes.remarks
+        )
     )
     return Review(
         run=files.root,
         samples=tuple(samples),
         rejected=frozenset(_samples_with_texts(store, against)) if against else frozenset(),
-        remarks={key: said for key, said in remarks.items() if _has_sample(store, key)},
+        remarks={key: said for key, said in notes.remarks.items() if _has_sample(store, key)},
+        notes_problem=notes.problem,
     )
 
 
