@@ -6,7 +6,6 @@ stop or a kill costs only the questions in flight.
 """
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import (
     AsyncIterator,
@@ -42,7 +41,7 @@ from coreeval.tools.files import hold_lock
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
-from coreeval.tools.workspace import Workspace
+from coreeval.tools.workspace import Workspace, name_target_file
 
 Question = TypeVar("Question")
 Distinct = TypeVar("Distinct", bound=Hashable)
@@ -353,7 +352,7 @@ def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
     """Return each target's file name, without characters that file systems do not allow."""
     names = dict[str, str]()
     for target in targets:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]
+        plain = name_target_file(target.model)
         taken = sum(name.casefold() == plain.casefold() for name in names.values())
         names[target.model] = f"{plain}-{len(names) + 1}" if taken else plain
     return {target: f"{name}.jsonl" for target, name in names.items()}

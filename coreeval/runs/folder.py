@@ -2,17 +2,22 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_args
 
+from coreeval.config import ROLES
 from coreeval.errors import RunError, RunLocked, RunStateError
 from coreeval.evaluation.detectors import DETECTORS, DOCUMENTED
+from coreeval.prompts import PromptName
 from coreeval.runs.arms import ANY_SHARD
 from coreeval.runs.batches import count_open_calls
 from coreeval.runs.manifest import Manifest, read_original_manifest
-from coreeval.runs.names import has_manifest
+from coreeval.runs.names import has_manifest, list_run_folders
 from coreeval.tools.files import special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
 from coreeval.tools.stores.places import has_store, store_kind
@@ -22,6 +27,8 @@ from coreeval.tools.workspace import (
     Workspace,
     command,
     find_own_workspaces,
+    knows_payer,
+    name_target_file,
 )
 
 _ARMS = ("updated", "semantic", "provenance", "control")
@@ -29,19 +36,58 @@ _REPLAY_STORE: Final = tuple(
     f"cassette/workspace/calls.db{end}" for end in ("", "-wal", "-shm", "-journal")
 )
 """The call store of a run that repeats a cassette, and of no other run."""
-_PATTERNS: Final = (
+_ANY_RUN: Final = (
     *RUN_FILES,
     *("dataset/README.md", *(f"dataset/{arm}/{ANY_SHARD}" for arm in _ARMS)),
-    "numleak/*.jsonl",
     *(f"detectors/{name}.json" for name in DOCUMENTED),
     *(f"detectors/{name}/*.jsonl" for name in {*DETECTORS, *DOCUMENTED}),
+)
+_REPLAY: Final = (
     *("cassette/task.yaml", "cassette/takedown.txt"),
-    *("cassette/prompts/*.md", "cassette/answers/*.jsonl"),
+    *(f"cassette/prompts/{name}.md" for name in get_args(PromptName)),
+    *(f"cassette/answers/{role}.jsonl" for role in ROLES),
     *_REPLAY_STORE,
 )
-_FOLDERS: Final = {
-    folder for pattern in _PATTERNS for folder in map(str, Path(pattern).parents) if folder != "."
-}
+_REPLY_ENDS: Final = tuple(
+    f"{number}{what}.jsonl" for number in ("", "-[0-9]", "-[0-9][0-9]") for what in ("", ".utility")
+)
+"""How the files of a target's answers about series end."""
+
+
+@dataclass(frozen=True)
+class _OwnFiles:
+    """The files that CoreEval makes in a run's folder, as patterns of names."""
+
+    patterns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest | None) -> "_OwnFiles":
+        """Return those of a run; without a manifest, of any run, except answers about series."""
+        if manifest is None:
+            return cls((*_ANY_RUN, *_REPLAY))
+        asked = [*manifest.models.get("targets", ()), *_list_added(manifest)]
+        names = {name_target_file(target["model"]) for target in asked}
+        replies = (f"numleak/{name}{end}" for name in names for end in _REPLY_ENDS)
+        return cls((*_ANY_RUN, *(_REPLAY if manifest.cassette else ()), *replies))
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """Return the folders that CoreEval makes."""
+        parents = (parent for pattern in self.patterns for parent in Path(pattern).parents)
+        return frozenset(map(str, parents)) - {"."}
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether CoreEval makes a file of this name, or one with this name of a draft."""
+        folder, slash, last = name.rpartition("/")
+        draft = _DRAFT.fullmatch(last)
+        whole = f"{folder}{slash}{draft[1]}" if draft else name
+        return any(fnmatchcase(whole, pattern) for pattern in self.patterns)
+
+
+def _list_added(manifest: Manifest) -> Sequence[Mapping[str, Any]]:
+    return manifest.evaluation.added if manifest.evaluation else ()
+
+
 _DRAFT = re.compile(r"\.(.+)\.\d+\.tmp")
 _LAST: Final = ("manifest.json", "run.lock")
 """Files that are deleted last: a deletion that is interrupted can be repeated."""
@@ -67,7 +113,7 @@ def refuse_used_folder(folder: Path, workspace: Workspace) -> None:
         )
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    foreign = next(_iter_foreign(folder), None)
+    foreign = next(_iter_foreign(folder, _OwnFiles.of(None)), None)
     if foreign or not (folder / "run.lock").exists():
         raise RunStateError(
             "this folder is not empty, and its files are not those of a run",
@@ -135,15 +181,16 @@ def delete_run_files(run: Path, manifest: Manifest | None) -> list[Path]:
         OSError: a file cannot be deleted.
     """
     _refuse_open_batches(run, manifest)
-    kept = set(_iter_foreign(run))
+    files = _OwnFiles.of(manifest)
+    kept = set(_iter_foreign(run, files))
     if manifest and Path(manifest.source.path).resolve() == run / "config.yaml":
         kept.add(run / "config.yaml")
     if _has_paid_answers(run / _REPLAY_STORE[0]):
         kept.update(run / name for name in _REPLAY_STORE if (run / name).exists())
-    own = [path for path in _iter_own(run) if path not in kept]
+    own = [path for path in _iter_own(run, files) if path not in kept]
     for path in sorted(own, key=lambda each: (each.name in _LAST and each.parent == run, each)):
         path.unlink(missing_ok=True)
-    for folder in sorted(_FOLDERS, reverse=True):
+    for folder in sorted(files.folders, reverse=True):
         place = run / folder
         if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
             place.rmdir()
@@ -168,23 +215,58 @@ def _refuse_open_batches(run: Path, manifest: Manifest | None) -> None:
             else "restore its files from a backup and finish it with coreeval resume; if you can "
             "lose its answers, delete its folder by hand",
         )
+    if manifest and manifest.batching and not _has_own_calls(run, manifest):
+        raise RunLocked(
+            "the run sent batches, and the call store that says whether one is open is missing",
+            where=manifest.workspace,
+            hint="put the workspace back, or name its present place with COREEVAL_HOME=DIR; if "
+            "you can lose the run's answers, delete its folder by hand",
+        )
 
 
 def _count_open_calls(run: Path, manifest: Manifest | None) -> int:
     """Return the number of a run's calls in open batches, whichever workspace is its own.
 
-    A run with a damaged manifest is known by the name of its folder alone.
+    A run with a damaged manifest is known by the name of its folder, which may have changed: every
+    batch that no other run of the workspace sent may be its own.
     """
-    recorded = [Path(manifest.workspace)] if manifest else []
-    payer = manifest.payer if manifest else f"{run.parent.name}/{run.name}@"
     return max(
         sum(
             calls
-            for name, calls in count_open_calls(Workspace(place).calls).items()
-            if name == payer or (manifest is None and name.startswith(payer))
+            for payer, calls in count_open_calls(workspace.calls).items()
+            if (payer == manifest.payer if manifest else _may_pay(run, payer, workspace))
         )
-        for place in (*recorded, *find_own_workspaces(run))
+        for workspace in _list_workspaces(run, manifest)
     )
+
+
+def _may_pay(run: Path, payer: str, workspace: Workspace) -> bool:
+    """Return whether a payer may be a run with a damaged manifest."""
+    return payer.startswith(f"{run.parent.name}/{run.name}@") or not (
+        payer in workspace.asking_payers or any(payer == other for other in _iter_payers(workspace))
+    )
+
+
+def _iter_payers(workspace: Workspace) -> Iterator[str]:
+    """Yield the payers of the runs of a workspace whose manifests are intact."""
+    for folder in list_run_folders(workspace):
+        with suppress(RunStateError):
+            yield read_original_manifest(folder / "manifest.json").payer
+
+
+def _has_own_calls(run: Path, manifest: Manifest) -> bool:
+    """Return whether a call store that the run used is found: it knows the run, or contains it."""
+    return any(
+        knows_payer(workspace.root, manifest.payer)
+        or (has_store(workspace.calls) and run.is_relative_to(workspace.runs.resolve()))
+        for workspace in _list_workspaces(run, manifest)
+    )
+
+
+def _list_workspaces(run: Path, manifest: Manifest | None) -> list[Workspace]:
+    """Return the workspaces that may be a run's own; they need not exist."""
+    recorded = [Path(manifest.workspace)] if manifest else []
+    return [Workspace(place) for place in (*recorded, *find_own_workspaces(run))]
 
 
 def _has_paid_answers(calls: Path) -> bool:
@@ -198,30 +280,22 @@ def _has_paid_answers(calls: Path) -> bool:
         return True
 
 
-def _iter_own(run: Path) -> Iterator[Path]:
-    return (path for path, own in _walk(run) if own)
+def _iter_own(run: Path, files: _OwnFiles) -> Iterator[Path]:
+    return (path for path, own in _walk(run, files) if own)
 
 
-def _iter_foreign(run: Path) -> Iterator[Path]:
+def _iter_foreign(run: Path, files: _OwnFiles) -> Iterator[Path]:
     """Yield the files and folders that CoreEval did not make, not what is in such a folder."""
-    return (path for path, own in _walk(run) if not own)
+    return (path for path, own in _walk(run, files) if not own)
 
 
-def _walk(run: Path, folder: str = "") -> Iterator[tuple[Path, bool]]:
+def _walk(run: Path, files: _OwnFiles, folder: str = "") -> Iterator[tuple[Path, bool]]:
     """Yield the files and the foreign folders of a run's folder, each with whether it is own."""
     with os.scandir(run / folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         name = f"{folder}/{entry.name}" if folder else entry.name
-        if entry.is_dir(follow_symlinks=False) and name in _FOLDERS:
-            yield from _walk(run, name)
+        if entry.is_dir(follow_symlinks=False) and name in files.folders:
+            yield from _walk(run, files, name)
         else:
-            yield run / name, entry.is_file(follow_symlinks=False) and _is_own(name)
-
-
-def _is_own(name: str) -> bool:
-    """Return whether a file has a name that CoreEval gives, or is a draft of such a file."""
-    folder, slash, last = name.rpartition("/")
-    draft = _DRAFT.fullmatch(last)
-    whole = f"{folder}{slash}{draft[1]}" if draft else name
-    return any(fnmatchcase(whole, pattern) for pattern in _PATTERNS)
+            yield run / name, entry.is_file(follow_symlinks=False) and name in files

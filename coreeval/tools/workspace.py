@@ -1,6 +1,7 @@
 """Where things are kept: the workspace beside the config, and the files of one run."""
 
 import os
+import re
 import shlex
 from dataclasses import dataclass
 from datetime import datetime
@@ -128,6 +129,11 @@ def item_payer(name: str) -> str:
 def series_payer(name: str) -> str:
     """Return the payer in the call store for the questions of a config about series."""
     return f"numleak@{name}"
+
+
+def name_target_file(model: str) -> str:
+    """Return the name of a target's file, without characters that file systems do not allow."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", model)[-100:]
 
 
 def workspace_for(base: Path) -> Workspace:

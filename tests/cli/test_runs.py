@@ -159,9 +159,13 @@ def test_a_folder_or_file_named_like_a_run_does_not_hide_it(here: Workspace, she
 
 def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell: Shell) -> None:
     run = here.runs / "other" / STARTS[0]
+    told = json.loads((run / "manifest.json").read_text())
+    told["models"]["targets"] = [{"model": "openai:org/one"}]
+    (run / "manifest.json").write_text(json.dumps(told))
     own = (
         *("tags.txt", "annotation.json", ".report.html.0.tmp", "control/run.db-wal"),
-        *("detectors/finetune.json", "detectors/membership/abc.jsonl", "numleak/m.jsonl"),
+        *("detectors/finetune.json", "detectors/membership/abc.jsonl"),
+        *("numleak/openai_org_one.jsonl", "numleak/openai_org_one-2.utility.jsonl"),
     )
     foreign = (
         "notes.txt",
@@ -169,6 +173,9 @@ def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell
         "dataset/mine.csv",
         ".coreeval/calls.db",
         "detectors/x.json",
+        "numleak/mine.jsonl",
+        "cassette/prompts/replacer.md",  # the run repeats no cassette
+        "cassette/workspace/calls.db-wal",
     )
     for name in (*own, *foreign):
         (run / name).parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +184,10 @@ def test_deleting_a_run_leaves_what_coreeval_did_not_make(here: Workspace, shell
     assert (said.code, said.err) == (0, "")
     assert said.document["kept"] == [
         str(run / name)
-        for name in (".coreeval", "dataset/mine.csv", "detectors/x.json", "notes.txt", "src")
+        for name in (
+            *(".coreeval", "cassette", "dataset/mine.csv", "detectors/x.json", "notes.txt"),
+            *("numleak/mine.jsonl", "src"),
+        )
     ]
     left = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
     assert left == set(foreign)
@@ -214,6 +224,10 @@ async def test_a_run_with_an_open_batch_is_not_deleted(
     shutil.copytree(run, shell.folder / "far" / "moved")
     manifest.write_text("{")
     assert "restore its files from a backup" in shell("runs", "delete", "other", "--yes").err
+    renamed = run.rename(run.with_name("renamed"))
+    said = shell("runs", "delete", renamed, "--yes")
+    assert said.code == 1 and "1 call of the run is in an open batch" in said.err
+    renamed.rename(run)
     (shell.folder / "home").mkdir()
     with monkeypatch.context() as changed:
         changed.setenv("COREEVAL_HOME", str(shell.folder / "home"))
@@ -221,6 +235,13 @@ async def test_a_run_with_an_open_batch_is_not_deleted(
     with closing(open_calls(here.calls, payer)) as calls:
         assert batch
         await calls.batches.update(batch, {"state": "lost"})
+    calls_db = here.calls.rename(here.calls.with_name("calls.moved"))
+    moved = shell.folder / "far" / "moved"
+    for batching in (True, False):  # without its call store, nothing says whether one is open
+        (moved / "manifest.json").write_text(json.dumps(told | {"batching": batching}))
+        said = shell("runs", "delete", "far/moved", "--yes")
+        assert (said.code, "call store that says whether" in said.err) == (batching, batching)
+    calls_db.rename(here.calls)
     assert shell("runs", "delete", "other", "--yes").code == 0 and not run.exists()
     assert here.calls.exists()
 
