@@ -184,7 +184,7 @@ OptionPatterns = tuple[re.Pattern[str], ...]
 """Patterns that are equally sure; their groups contain what they name."""
 _WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm){0,16}"""
 """What may be between the introductory words and a letter: marks, Markdown, LaTeX."""
-_END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
+_END = r"""(?=\s*(?:\Z|[.:,;!、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
 _OR = r"(?:[^\w\n]|(?i:\b(?:and|or|then|but|maybe|option|boxed|text|textbf|mathrm)\b)){1,24}"
 """What may be between two letters that lead an answer."""
 _EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -198,14 +198,44 @@ _ELSEWHERE = (
     r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9)){0,4})"
 )
 """"The answer is" in other languages."""
-_IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct)){0,8}"
+_IS = (
+    r"(?i:\s+(?:is|are|(?:would|should|must|will) be|option|choice|letter|the|correct|most|likely"
+    r"|definitely|certainly|clearly|surely|obviously|probably)){0,8}"
+)
 _SHALL = r"(?:\s|应该|应当|应|可能|就|则|只能|最终|更|选项|选择|选|[是为]){0,4}"
+_WRONG = r"(?:wrong|incorrect|false|untrue|ruled out|not (?:the )?(?:correct|right|true|answer))\b"
+_OTHER_SUBJECT = (
+    r"(?:because|since|as|for|so|while|whereas|and|or|but|the|all|every|everything|others?|rest"
+    r"|options?|choices?|answers?|statements?|is|are|[a-z])\b"
+)
+"""Begins what a verdict after a letter is about, instead of that letter."""
 _REJECTED_OPTION = re.compile(
-    r"\s*\?|[\s.)\]:]*(?:\w+\s+){0,4}?(?:is|are)\s+(?:wrong|incorrect|false|not\s+(?:the\s+)?"
-    r"(?:correct|right|answer))\b",
+    r"[\s)\]*_]{0,8}\?"
+    rf"|[)\]}}*_'\"`:]{{0,8}}[ \t]{{1,8}}(?:(?!{_OTHER_SUBJECT})\w{{1,40}}[ \t]{{1,8}}){{0,4}}?"
+    rf"(?:(?P<one>is|was)|are|were)(?:\s{{1,8}}{_WRONG}"
+    r"|n['\u2019]t (?:the )?(?:correct|right|true|answer)\b)"
+    r"|[ \t.:)\]*_(=\u2013\u2014-]{1,8}(?:no|false|wrong|(?:in|not )correct|[\u2717\u2718\u274c])"
+    r"[ \t.!)*_]{0,8}(?:\n|\Z)",
     re.IGNORECASE,
 )
-"""Follows a letter that is questioned or rejected."""
+"""Follows a letter, or its option, that is questioned or rejected."""
+_TAKEN_BACK = re.compile(r"(?i)[\s.,;!)*_\u2014-]{1,8}(?:no,|(?:no )?wait\b|hmm\b|scratch that\b)")
+_DENIED_OPTION = re.compile(
+    r"(?:(?:\b(?:not|never|cannot)|n['\u2019]t)"
+    r"(?:[ \t]{1,8}(?!(?:but|so|thus|therefore|hence|and|because|mistaken)\b)\w{1,40}){1,5}"
+    r"|\b(?:wrong|incorrect|false|worst) (?:answer|option|choice)s?\b(?: (?:is|are|was))?"
+    r")[^\w.,;!?\n]{0,8}\Z",
+    re.IGNORECASE,
+)
+"""Comes before a letter that is not chosen."""
+_ALSO = re.compile(
+    r"[^\w\n.;:!?]{1,8}(?:or[^\w\n]{1,4}(?:(?:maybe|perhaps|possibly|else|even|option|choice)[^\w\n]{1,4}){0,2}"
+    r"(?-i:([A-Z]))(?![A-Za-z0-9])"
+    rf"|and[^\w\n]{{1,4}}(?:option[^\w\n]{{1,4}})?(?-i:([A-Z])){_END})",
+    re.IGNORECASE,
+)
+"""Follows a letter beside which another one is named."""
+_NEXT: Final = 400  # characters after a letter that show whether it is rejected
 _IS_WORD = re.compile(r" (?!(?:is|would be|must be|should be|seems) )[a-z]")
 """Follows the article A or the pronoun I."""
 _LISTED = re.compile(r"\A(?:[>#\u2022*-]+\s+)+")
@@ -223,6 +253,7 @@ _BETWEEN_OPTIONS: Final = re.compile(
 )
 """What may be between the options of a list."""
 _SIGNS = " \t\n\r.。\"'`*,;"
+_MARKS = f"{_SIGNS})]:"
 
 
 def read_choice(text: str, options: Mapping[str, str]) -> str:
@@ -240,7 +271,7 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
     if _lists_options(said, options):
         return ""
     for way in _option_patterns("".join(options)):
-        if found := {letter for pattern in way for letter in _find_letters(pattern, said)}:
+        if found := {letter for pattern in way for letter in _find_letters(pattern, said, options)}:
             return found.pop() if len(found) == 1 else ""
     return _match_option_text(said, options)
 
@@ -255,13 +286,35 @@ def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) 
                 yield read_choice(text, options)
 
 
-def _find_letters(pattern: re.Pattern[str], said: str) -> Iterator[str]:
+def _find_letters(pattern: re.Pattern[str], said: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield each letter that is found, unless it is denied or rejected; "" if it is taken back."""
     for match in pattern.finditer(said):
-        names = "".join(name for name in match.groups() if name)
-        if _REJECTED_OPTION.match(said[match.end() :]):
+        names = "".join(sign for name in match.groups() if name for sign in name if sign.isupper())
+        if _DENIED_OPTION.search(said[max(0, match.start(1) - _NEAR) : match.start(1)]):
             continue
-        if names not in ("A", "I") or not _IS_WORD.match(said[match.end() :]):
-            yield from (sign for sign in names if sign.isupper())
+        told = said[match.end() : match.end() + _NEXT]
+        rest = _skip_option(told, options[names[-1]])
+        if rejected := _REJECTED_OPTION.match(rest):
+            names = names[:-1] if rejected["one"] else ""
+        elif also := _ALSO.match(rest):
+            names += _drop_article(also[1] or also[2], rest[also.end() :])
+        elif _TAKEN_BACK.match(rest):
+            yield ""
+        yield from _drop_article(names, told)
+
+
+def _drop_article(names: str, rest: str) -> str:
+    return "" if names in ("A", "I") and _IS_WORD.match(rest) else names
+
+
+def _skip_option(rest: str, option: str) -> str:
+    """Return what is behind a letter and, if it follows, the text of its option or its start."""
+    told, text = rest.lstrip(_MARKS), _strip_signs(option)
+    behind = told[len(text) :]
+    if text and told[: len(text)].casefold() == text and not _WORD_SIGN.match(behind):
+        return behind
+    line = _strip_signs(told.partition("\n")[0])
+    return "" if line and text.startswith(line) else rest
 
 
 @cache
@@ -271,24 +324,25 @@ def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
     joint = r"(?:\s*[、,/&+和与及或]\s*|\s+(?:and|or)\s+)?"
     named = rf"(?<![A-Za-z0-9])({one}(?:{joint}{one})*)(?![A-Za-z0-9])"
     ways = (
-        (rf"\A{_WRAP}{named}[\s.。)\]}}'\"*`】」>{_EMOJI}]*\Z",),
+        (rf"\A{_WRAP}{named}[\s.!。)\]}}'\"*`】」>{_EMOJI}]*\Z",),
         (
             rf"答案{_SHALL}{_WRAP}(?:选项|选择|选)?{_WRAP}{named}",
-            rf"(?i:\banswers?\b){_IS}{_WRAP}(?i:(?:option|choice)\s+)?{_WRAP}{named}",
+            rf"(?i:\banswers?\b){_IS}(?:\s+(?:[-\u2013\u2014]>?|\u2192)\s)?{_WRAP}(?i:(?:option|choice)\s+)?{_WRAP}{named}",
             rf"{_ELSEWHERE}{_WRAP}{named}",
-            rf"(?i:\Ait(?:'s|\s+is)\s+){_WRAP}{named}{_END[:-1]}|\s*!)",
+            rf"(?i:\Ait(?:'s|\s+is)\s+){_WRAP}{named}{_END}",
             rf"(?i:\bnot\s+){_WRAP}[{letters}]{_WRAP}(?i:\s+but\s+){_WRAP}{named}",
             rf"(?:\A|[.!?:;\n]\s*|(?i:\b(?:so|thus|therefore|hence|but|only|option|choice),?\s+)){_WRAP}{named}{_CORRECT}",
         ),
         (
             rf"\A{_WRAP}(?:选项|选择|选|(?i:option|choice)\s)?{_WRAP}{named}{_END}",
-            rf"\A{_WRAP}({one}){_OR}({one}){_END}",
+            rf"\A{_WRAP}({one}){_OR}({one})(?!(?:\W{{1,3}}(?:(?:and|or)\s)?{one}\b){{1,8}}\s+(?i:(?:is|are)\s+{_WRONG})){_END}",
             rf"(?s:\A{_WRAP}({one})['\"]?\s*[:,].*?[\s\[(,'\"]((?!\1){one})['\"]?\s*[:\],])",
         ),
         (
             rf"(?<![不未可以挑供被])(?:选择|选)(?:\s|答案|[是为]){{0,3}}{_WRAP}{named}",
             rf"(?<!不)[是为]{_WRAP}(?:选项)?{_WRAP}{named}{_END}",
-            rf"(?i:\b(?:choice|option)){_IS}{_WRAP}{named}{_END}",
+            rf"(?i:\b(?:choice|option|(?:correct|right)\s(?:one|statement|letter))){_IS}{_WRAP}{named}{_END}",
+            rf"(?i:\b(?:so|thus|therefore|hence),?\s+(?:it(?:'s|\s+is|\s+must\s+be)\s+)?){_WRAP}{named}{_END}",
             rf"(?i:\b(?:choose|chose|select|pick|go with)\s+(?:option\s+)?){_WRAP}{named}",
         ),
         (rf"(?:选项|(?i:\b(?:option|choice)\s)){_WRAP}{named}", rf"(?<!\w)\({named}\)"),
@@ -329,6 +383,7 @@ def _match_option_text(said: str, options: Mapping[str, str]) -> str:
         for letter, option in options.items()
         if (text := _strip_signs(option))
         and (bare == text or (said[:1] == letter and _begins_with(said[1:], text)))
+        and not (said[:1] == letter and _REJECTED_OPTION.match(_skip_option(said[1:_NEXT], option)))
     ]
     return found[0] if len(found) == 1 else ""
 

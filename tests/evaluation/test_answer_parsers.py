@@ -44,6 +44,35 @@ METALS = {"A": "tin", "B": "gold", "C": "iron", "D": "lead"}
         "B. B",
         "B - A metal that shines.",
         "B\n\nA. tin: too soft\nC. iron: rusts",
+        "The answer is B. A is wrong.",
+        "The answer is B. Option A is wrong.",
+        "The correct answer is B. The others are incorrect.",
+        "The correct answer is (B). All other statements are false.",
+        "The answer is **B**. All other options are incorrect.",
+        "Answer: B\n\nOption A is incorrect because it is soft.",
+        "Answer: B. A and C are wrong.",
+        "B. A, C and D are incorrect.",
+        "B\n\nThe other options are incorrect.",
+        "B) gold\nOption A is incorrect",
+        "(B) because all others are incorrect",
+        "The answer is B because A is false.",
+        "The answer is B and A is wrong.",
+        "B is correct because A is false.",
+        "The answer is definitely B",
+        "The answer is most likely B",
+        "B!",
+        "It's B!",
+        "Answer - B",
+        "Answer \u2192 B",
+        "The answer cannot be A, so B.",
+        "Answers A, C and D are incorrect. Therefore B.",
+        "The wrong answer is A; the right one is B",
+        "The only wrong answer is A; I choose B",
+        "The incorrect answer is A. The correct answer is B.",
+        "I would not pick A, I would pick B",
+        "If I'm not mistaken the answer is B",
+        "A is wrong so B is correct",
+        "A. tin - no\nB. gold - yes\nC. iron - no\nThe answer is B.",
     ],
 )
 def test_one_letter_is_read(text: str) -> None:
@@ -85,6 +114,19 @@ def test_one_letter_is_read(text: str) -> None:
         "tin, lead",
         "Option A, option B",
         "golden",
+        "The wrong answer is A",
+        "I would not choose A",
+        "I do not think that the answer is A",
+        "You should never choose option A",
+        "A. tin - no\nB. gold - yes\nC. iron - no",
+        "A) false\nB) true\nC) false\nD) false",
+        "The answer is A. No wait, B.",
+        "The answer is A. No, B.",
+        "The answer is B or maybe C",
+        "The answer is (A) or (B)",
+        "The answer is A, or B",
+        "Answer: B (or C)",
+        "A isn't correct",
     ],
 )
 def test_several_letters_or_none_are_unclear(text: str) -> None:
@@ -104,6 +146,18 @@ def test_an_option_of_nothing_but_signs_is_chosen_by_its_letter() -> None:
         assert read_choice(text, options) == "", text
     assert read_choice("A", options) == "A"
     assert read_choice("n apple", options) == "B"
+
+
+@pytest.mark.parametrize("text", ["B. no", "Answer: B. No", "B) no.", "B no", "no"])
+def test_an_option_that_reads_like_a_verdict_is_chosen(text: str) -> None:
+    assert read_choice(text, {"A": "yes", "B": "no"}) == "B"
+
+
+@pytest.mark.parametrize(
+    "text", ["B. No, not yet", "Answer: B. no, not yet.", "B) No", "B. No, not"]
+)
+def test_an_option_that_begins_like_a_verdict_is_chosen(text: str) -> None:
+    assert read_choice(text, {"A": "yes", "B": "No, not yet"}) == "B"
 
 
 @beside
