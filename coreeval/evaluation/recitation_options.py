@@ -1,9 +1,9 @@
 """Wrong options of a choice: can a target say one that it is not shown?
 
 Testset slot guessing (TS-Guessing: Deng et al., arXiv 2311.09783) shows a question with its other
-options and asks for a wrong one that is masked. Who has not read the question can hardly know which
-wrong option its author chose. The updated twin, whose options nobody can have read, is the control:
-what is easy to guess is guessed there, too.
+options and asks for a wrong one that is masked. The updated twin, whose options nobody can have
+read, shows how often a target guesses. It does not show how easy an original is to guess: who sees
+three of the four seasons knows the fourth. So originals that are ahead are suggestive at most.
 """
 
 import zlib
@@ -45,6 +45,7 @@ _COMMON: Final = frozenset(
     ("yes", "no", "true", "false", "none", "all", "both", "neither", "either", "other", "unknown")
 )
 """An option that begins with one of these is an option of any question (own choice)."""
+CAVEAT: Final = "options of originals may be easier to guess, for which a twin does not control"
 
 
 class OptionFinding(ShareFinding):
@@ -132,9 +133,9 @@ def judge_options(pairs: Iterable[TextPair], answers: Answers) -> OptionFinding:
         overlap[place.id, place.side] = rouge_l(text.rest, said)
         tried += place.side == "original" and not declines(words[place])
     found = judge_shares(
-        known, exact, tried=tried, unanswered=unanswered, verdicts=("recites", "no_recitation")
+        known, exact, tried=tried, unanswered=unanswered, verdicts=("suggestive", "no_recitation")
     )
-    reason = found.reason
+    reason = f"{found.reason}; {CAVEAT}" if found.verdict == "suggestive" else found.reason
     if found.verdict == "too_few":
         reason = f"{found.items} choices have an updated twin, an option to mask and both answers"
     scores = dict(zip(_SCORES, _score_overlaps(known, overlap), strict=True))

@@ -43,7 +43,9 @@ FEWEST_STARTS: Final = 2
 """Fewest starting points; one alone is a shorter completion (own choice)."""
 Side = Literal["original", "twin"]
 SIDES: Final[tuple[Side, ...]] = ("original", "twin")
-ShareVerdict = Literal["recites", "no_recitation", "peaked", "not_peaked", "too_few", "refusing"]
+ShareVerdict = Literal[
+    "recites", "suggestive", "no_recitation", "peaked", "not_peaked", "too_few", "refusing"
+]
 _WORD = re.compile(r"\S+")
 
 

@@ -1,9 +1,10 @@
-"""A wrong option is masked and asked for: who knows those of originals alone has read them."""
+"""A wrong option is masked and asked for: who knows those of originals has read or guessed them."""
 
 import pytest
 
+from coreeval.evaluation.detectors.recitation_probes import OPTIONS
 from coreeval.evaluation.recitation import FEWEST_ITEMS
-from coreeval.evaluation.recitation_options import choose_options, judge_options
+from coreeval.evaluation.recitation_options import CAVEAT, choose_options, judge_options
 from coreeval.evaluation.recitation_shares import Answers, TextPair, list_places
 from coreeval.schema import Arm
 
@@ -60,15 +61,41 @@ def said(pairs: list[TextPair], known: dict[str, int]) -> Answers:
     }
 
 
-def test_options_of_originals_alone_are_memory() -> None:
+def test_options_of_originals_alone_are_suggestive() -> None:
     pairs = choose(OLD, NEW, number=FEWEST_ITEMS)
     found = judge_options(pairs, said(pairs, {"original": 12, "twin": 2}))
-    assert (found.verdict, found.items, found.higher, found.lower) == ("recites", 20, 10, 0)
+    assert (found.verdict, found.items, found.higher, found.lower) == ("suggestive", 20, 10, 0)
+    assert found.reason.endswith(CAVEAT) and "p = 0.00098" in found.reason
+    assert OPTIONS.verdicts[found.verdict] == "cannot_tell"
     assert (found.original.estimate, found.twin.estimate) == (0.6, 0.1)
     assert found.rouge_l.estimate and found.rouge_l.estimate > 0.6, "Acme Inc is half Acme Ltd"
     assert found.rouge_l_twin.estimate == pytest.approx(0.1)
     both = judge_options(pairs, said(pairs, {"original": 12, "twin": 12}))
-    assert both.verdict == "no_recitation", "what is easy to guess is no memory"
+    assert both.verdict == "no_recitation" and CAVEAT not in both.reason
+
+
+CLOSED_SETS = (
+    "Spring Summer Autumn Winter",
+    "Spades Hearts Diamonds Clubs",
+    "East West North South",
+    "Ringo John Paul George",
+)
+
+
+def test_who_completes_closed_sets_is_not_said_to_recite() -> None:
+    samples = list[tuple[str, str, dict[Arm, dict[str, str]]]]()
+    for n in range(24):
+        options = CLOSED_SETS[n % len(CLOSED_SETS)].split()
+        news = [options[0], *(f"Newsname{n}{k}" for k in "pqr")]
+        old, new = (
+            {"question": "Which?"} | dict(zip("ABCD", each, strict=False))
+            for each in (options, news)
+        )
+        samples.append((f"q{n:02}", "A", {"original": old, "updated": new}))
+    pairs = choose_options(samples, seed=1)
+    found = judge_options(pairs, said(pairs, {"original": 17, "twin": 0}))
+    assert (found.items, found.higher, found.lower) == (24, 17, 0) and found.p_value < 1e-5
+    assert OPTIONS.verdicts[found.verdict] == "cannot_tell"
 
 
 def test_too_few_and_refusing() -> None:

@@ -325,6 +325,8 @@ _OVERLAPS: Final = ("rouge_l", "rouge_l_twin", "rouge_l_difference")
 
 
 def _make_option_tables(document: Json) -> Sequence[Table]:
+    from coreeval.evaluation.recitation_options import CAVEAT
+
     columns = (
         texts("target", most=40),
         *(texts(head, gap=2, most=40) for head in ("originals", "of twins", "difference")),
@@ -333,7 +335,7 @@ def _make_option_tables(document: Json) -> Sequence[Table]:
         (Foreign(each["target"]), *(_format_score(each[part]) for part in _OVERLAPS))
         for each in document["targets"]
     ]
-    title = "Exact match: shares of the masked options that were said word for word."
+    title = f"Exact match: shares of the masked options that were said word for word; {CAVEAT}."
     overlap = "ROUGE-L of the answers with the masked options."
     return [
         _make_verdict_table(document, OPTIONS.question),
@@ -349,7 +351,7 @@ OPTIONS: Final = Detector(
     access="answers",
     arguments=("recitation", "--probe", "options"),
     verdicts={
-        "recites": "remembered",
+        "suggestive": "cannot_tell",
         "no_recitation": "not_shown",
         "too_few": "cannot_tell",
         "refusing": "cannot_tell",
