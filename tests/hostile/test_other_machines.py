@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from coreeval.tools.files import is_locked
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import COPYING, open_readonly
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_triggers import RUN_SCHEMA
+from coreeval.tools.stores.sqlite import open_store
 from coreeval.tools.workspace import find_workspace, leads_elsewhere
 from tests.cli.conftest import finished, shell  # noqa: F401 - fixtures
 from tests.cli.kit import Shell
@@ -60,6 +63,17 @@ def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(
     with open_readonly(run_db, what="run.db") as seen:
         assert seen.execute("SELECT count(*) FROM samples").fetchone()[0] == 0
         assert names(run_db.parent) == before
+
+
+def test_an_older_store_that_cannot_be_written_says_that_it_is_older(
+    run_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = RUN_SCHEMA.version
+    newer = replace(RUN_SCHEMA, version=here + 1, migrations={here: lambda _connection: None})
+    forbid_writing(monkeypatch)
+    with pytest.raises(RunError, match=r"run\.db is of an older CoreEval") as caught:
+        open_store(run_db, newer, what="run.db")
+    assert "to a place where you may write" in caught.value.hint
 
 
 def test_what_another_process_has_not_yet_moved_out_of_its_log_is_read(

@@ -200,6 +200,7 @@ def _create_once(connection: Connection, schema: Schema, what: str, repair: str)
     if version:
         where = str(connection.engine.url.database)
         refuse_version(version, schema.version, schema.migrations, what=what, where=where)
+        _refuse_readonly(connection, what, where)
     else:
         _refuse_foreign(connection, what)
     _begin(connection)
@@ -210,6 +211,22 @@ def _create_once(connection: Connection, schema: Schema, what: str, repair: str)
     schema.create(connection)
     connection.execute(text("DELETE FROM schema_version"))
     connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": schema.version})
+
+
+def _refuse_readonly(connection: Connection, what: str, where: str) -> None:
+    """Refuse a database of an older version in a place where it cannot be changed.
+
+    Raises:
+        RunError: it is a file that this process may not write.
+    """
+    if connection.dialect.name == "sqlite" and not may_change(Path(where)):
+        raise RunError(
+            f"{what} is of an older CoreEval and has to be brought to this version, but it is "
+            "read-only here",
+            where=where,
+            hint="copy its folder, with the files that end in -wal and -shm, to a place where you "
+            "may write",
+        )
 
 
 def _refuse_foreign(connection: Connection, what: str) -> None:
