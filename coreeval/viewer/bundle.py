@@ -27,7 +27,7 @@ from coreeval.releases.release import Release, read_release
 from coreeval.releases.review.review import resolve_run
 from coreeval.runs.manifest import Manifest
 from coreeval.runs.open import open_run_reader
-from coreeval.tools.files import is_inside, leads_through_link, parse_json, write_json
+from coreeval.tools.files import leads_through_link, parse_json, write_json
 from coreeval.tools.stores.run_queries import ALL_SAMPLES, SampleFilter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape
@@ -40,6 +40,13 @@ MOST_SAMPLES: Final = 1000
 MOST_LIST_PAGES: Final = MOST_SAMPLES // PAGE_SIZE
 MARKER: Final = "bundle.json"
 """The file that says that a folder is a bundle, and which of its files are the bundle's."""
+_PAGE: Final = re.compile(
+    r"index\.html|detection\.html|report\.html|report\.json|items\.csv"
+    r"|(samples|targets)(-[0-9a-f]{16})?(-\d+)?\.html|sample/[0-9a-f]{16}\.(html|json)"
+    r"|static/[\w.-]+"
+)
+"""The names that `BundlePlan.find_file` gives: a marker may come from elsewhere, and only files
+with such names are replaced or deleted."""
 _MOST_MARKER_BYTES: Final = 1 << 20
 _ADDRESS: Final = re.compile(rb' (href|src)="(/[^"]*)"')
 """A link within these pages: a quote in a text is escaped, so no text looks like one."""
@@ -257,7 +264,7 @@ async def _fetch(client: httpx2.AsyncClient, address: str) -> bytes:
 def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
     """Write a bundle, and return its files; one that is there already is replaced.
 
-    Files that are not the bundle's stay in the folder.
+    Files that are not the bundle's stay in the folder; one that has the name of a page is refused.
 
     Args:
         app: The application that serves the pages of a plan.
@@ -283,6 +290,7 @@ def write_bundle(app: Starlette, folder: Path) -> Sequence[str]:
 def _move(draft: Path, folder: Path, files: Sequence[str], old: Sequence[str]) -> None:
     """Move a finished bundle to its place; the marker names all files until the end."""
     _refuse_links(folder, {*files, *old, MARKER})
+    _refuse_other_files(folder, {*files} - {*old})
     folder.mkdir(exist_ok=True)
     write_json(folder / MARKER, {"coreeval_bundle": 1, "files": sorted({*files, *old})})
     for name in files:
@@ -302,7 +310,7 @@ def find_own_files(folder: Path) -> Sequence[str]:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return ()
     names = _read_marker(folder)
-    if names is None or not all(map(is_inside, names)):
+    if names is None or not all(map(_PAGE.fullmatch, names)):
         raise UsageError(
             "this folder contains something other than a bundle",
             where=str(folder),
@@ -319,6 +327,17 @@ def _refuse_links(folder: Path, names: Collection[str]) -> None:
                 "a file of the bundle would be written through a link",
                 where=str(folder / name),
                 hint="remove the link, or name a new folder",
+            )
+
+
+def _refuse_other_files(folder: Path, names: Collection[str]) -> None:
+    """Refuse to replace a file that the bundle in the folder does not have."""
+    for name in sorted(names):
+        if (folder / name).exists():
+            raise UsageError(
+                "this file is not the bundle's, but has the name of a page",
+                where=str(folder / name),
+                hint="move it away, or name a new folder",
             )
 
 

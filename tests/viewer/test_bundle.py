@@ -58,19 +58,30 @@ def test_a_bundle_replaces_itself_and_nothing_else(made: Made, tmp_path: Path) -
     assert {*known["files"], "bundle.json"} == {
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
     }
-    marker.write_text(json.dumps(known | {"files": [*known["files"], "old.html"]}))
-    for name in ("old.html", "CNAME"):
+    marker.write_text(json.dumps(known | {"files": [*known["files"], "samples-9.html"]}))
+    for name in ("samples-9.html", "CNAME"):
         (folder / name).write_text("bench.example")
     (folder / "index.html").write_text("")
     write_bundle_of(made.files.root, folder)
-    assert not (folder / "old.html").exists()
+    assert not (folder / "samples-9.html").exists()
     (folder / "CNAME").unlink()
     assert read_all(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]
+    fewer = [name for name in known["files"] if name != "detection.html"]
+    marker.write_text(json.dumps(known | {"files": fewer}))
+    (folder / "detection.html").write_text("mine")
+    with pytest.raises(UsageError, match="this file is not the bundle's"):
+        write_bundle_of(made.files.root, folder)
+    assert (folder / "detection.html").read_text() == "mine"
+    assert json.loads(marker.read_text())["files"] == fewer
 
 
 @pytest.mark.parametrize(
-    "marker", ["", "{}", "[1", '{"coreeval_bundle": 1, "files": ["../kept.txt"]}']
+    "marker",
+    [
+        *("", "{}", "[1", '{"coreeval_bundle": 1, "files": ["../kept.txt"]}'),
+        '{"coreeval_bundle": 1, "files": ["index.html", "notes.txt"]}',
+    ],
 )
 def test_a_folder_with_something_else_is_refused(made: Made, tmp_path: Path, marker: str) -> None:
     folder = tmp_path / "mine"
