@@ -34,6 +34,7 @@ from coreeval.tasks import fold_name
 from coreeval.tasks.kinds.answer import ANSWERS, PROGRAM, split_answers
 from coreeval.tasks.kinds.base import CONTEXT, QUESTION
 from coreeval.tasks.task_file import UNDECIDED
+from coreeval.tools.units import name_unit, spell_units
 
 _LONGER: Final = 2.0
 """How many times as long as the original's the gold answer may be (own choice)."""
@@ -127,11 +128,11 @@ def _check_unit(item: WrittenItem) -> Iterator[Defect]:
     """Yield a defect for a number of another unit or scale than the item's, which is kept."""
     unit = item.fields.get("unit", "")
     for each in split_answers(item.fields) if unit and PROGRAM not in item.fields else ():
-        value = read_value(each, item.task.language)
+        value = read_value(spell_units(each, name_unit(unit)), item.task.language)
         if value is None:
             continue
         other_scale = value.is_scaled and read_scale(unit) not in (0, read_scale(each))
-        if other_scale or is_other_unit(unit, value.rest):
+        if other_scale or is_other_unit(value.rest, unit):
             yield form_defect(
                 "answer_type", f"the answer {each!r} must be in the unit of the item, {unit!r}"
             )

@@ -15,7 +15,7 @@ from math import prod
 from coreeval.agents.text.vocabulary import vocabulary_of
 from coreeval.agents.text.words import join_numbers, keep_results, normalise
 from coreeval.languages import ENGLISH
-from coreeval.tools.units import MEASURES
+from coreeval.tools.units import read_unit_at
 
 _FACTORS: dict[str, tuple[str, str]] = {
     "kilometre": ("length", "1000"), "mile": ("length", "1609.344"), "metre": ("length", "1"),
@@ -29,15 +29,10 @@ _FACTORS: dict[str, tuple[str, str]] = {
     "celsius": ("temperature", "1"), "fahrenheit": ("temperature", "1"),
 }  # fmt: skip
 """Each unit's dimension, and its size in the base unit of that dimension."""
-_UNIT_SPELLINGS = MEASURES | {
-    "celsius": f"{MEASURES['celsius']}|c",
-    "fahrenheit": f"{MEASURES['fahrenheit']}|f",
-}
-_UNIT = re.compile(
-    r"[ -]?(?:" + "|".join(f"({pattern})" for pattern in _UNIT_SPELLINGS.values()) + r")(?!\w)",
-    re.IGNORECASE,
-)
-_UNIT_NAMES = tuple(_UNIT_SPELLINGS)
+_LETTER = re.compile(r"[ -]?([cf])(?!\w)", re.IGNORECASE)
+_MEASURES = {"c": "celsius", "f": "fahrenheit", "pound or pound sterling": "pound",
+             "ounce or fluid ounce": "ounce", **{name: name for name in _FACTORS}}  # fmt: skip
+"""The unit that each name or letter is read as."""
 MOST_ROUNDING = Decimal("0.05")
 """Most that rounding may change a converted figure, as a share (own choice: 80 km as 50 miles)."""
 
@@ -54,8 +49,9 @@ class Quantity:
 
 def find_unit(text: str, position: int) -> str:
     """Return the name of the unit at a position in a text; empty if there is none."""
-    found = _UNIT.match(text, position)
-    return _UNIT_NAMES[found.lastindex - 1] if found and found.lastindex else ""
+    letter = _LETTER.match(text, position)
+    name = letter[1].lower() if letter else read_unit_at(text, position)[0]
+    return _MEASURES.get(name.partition(" per ")[0], "")
 
 
 def is_convertible(one: Quantity, other: Quantity) -> bool:

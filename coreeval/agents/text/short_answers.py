@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from math import isclose
 from typing import Final
 
 from coreeval.agents.text.numbers import SCALES, find_numbers
@@ -15,7 +16,7 @@ from coreeval.agents.text.words import (
     stem,
 )
 from coreeval.languages import ENGLISH
-from coreeval.tools.units import find_units, read_unit_at
+from coreeval.tools.units import find_factor, name_unit, read_unit_at, spell_units, units_agree
 
 _SAME: Final = 0.6
 """The F1 of words from which an answer with more or fewer words is the same: it may add a title or
@@ -154,10 +155,18 @@ def read_value(text: str, language: str = ENGLISH) -> StatedValue | None:
     )
 
 
-def is_other_unit(unit: str, rest: str) -> bool:
-    """Return whether what stands beside a number begins with another unit than the one given."""
+def is_other_unit(rest: str, *units: str) -> bool:
+    """Return whether what stands beside a number begins with another unit than any of those given.
+
+    Empty units do not count; if all are empty, no unit is another.
+    """
     named = read_unit_at(rest, 0)[0]
-    return bool(named and unit.strip() and named not in find_units(unit))
+    due = [(name_unit(unit), read_scale(unit)) for unit in units if unit.strip()]
+    return bool(named and due) and not any(
+        units_agree(named, unit) or (scale and isclose(find_factor(named, unit), scale))
+        for unit, scale in due
+        if unit
+    )
 
 
 def read_scale(unit: str) -> int:
@@ -182,8 +191,9 @@ def is_same_value(
     number. If the unit of the gold names a scale, as `billion dollars` does, bare numbers are of
     that scale; else a scale may be said by one of them alone.
     """
+    gold, said = (spell_units(each, name_unit(unit)) for each in (gold, said))
     due, given = read_value(gold, language), read_value(said, language)
-    if due is None or given is None or is_other_unit(f"{unit} {due.rest}", given.rest):
+    if due is None or given is None or is_other_unit(given.rest, unit, due.rest):
         return False
     scale = read_scale(unit)
     if scale and not due.is_scaled:

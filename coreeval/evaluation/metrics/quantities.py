@@ -15,7 +15,14 @@ from typing import Final
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_digits
 from coreeval.evaluation.numleak.parsing.dates import find_written_dates
 from coreeval.evaluation.numleak.parsing.quantities import plain_number, says_fall
-from coreeval.tools.units import find_units, is_measured, read_unit_at
+from coreeval.tools.units import (
+    CURRENCIES,
+    TIMES,
+    name_unit,
+    read_unit_at,
+    spell_units,
+    write_powers,
+)
 
 LONGEST_TEXT: Final = 8000
 """The characters read from the end of a text: some 2,000 tokens."""
@@ -34,23 +41,9 @@ _SCALES: Final = {
 _PERCENT: Final = ("%", "percent", "per cent", "pct", "percentage point", "percentage points", "pp")
 _BASIS_POINTS: Final = ("bp", "bps", "basis point", "basis points")
 _MONEY: Final = {
-    **dict.fromkeys(("$", "dollar", "dollars"), "dollar"),
-    **dict.fromkeys(("us$", "usd", "us dollar", "us dollars", "u.s. dollars"), "usd"),
-    **dict.fromkeys(("c$", "ca$", "cad"), "cad"),
-    **dict.fromkeys(("a$", "au$", "aud"), "aud"),
-    **dict.fromkeys(("hk$", "hkd"), "hkd"),
-    **dict.fromkeys(("\u20ac", "eur", "euro", "euros"), "eur"),
-    **dict.fromkeys(("\u00a3", "gbp", "pound", "pounds", "pounds sterling"), "gbp"),
-    **dict.fromkeys(("\u00a5", "jpy", "yen", "cny", "rmb", "yuan", "renminbi"), "yen or yuan"),
-    **dict.fromkeys(("\u20b9", "inr", "rs", "rs.", "rupee", "rupees"), "inr"),
-    **dict.fromkeys(("chf", "franc", "francs"), "chf"),
-}
-_DOLLARS: Final = ("dollar", "usd", "cad", "aud", "hkd")
-_TIMES: Final = {
-    form: unit
-    for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
-    for form in (unit, f"{unit}s")
-}
+    form: name for name, forms in CURRENCIES.items() for form in forms.split(", ")
+} | dict.fromkeys(("pound", "pounds"), "pound or pound sterling")
+_TIMES: Final = {form: name for name, forms in TIMES.items() for form in forms.split(", ")}
 _UNITS: Final = {
     **dict.fromkeys(_PERCENT, "percent"),
     **dict.fromkeys(_BASIS_POINTS, "percent"),
@@ -126,7 +119,7 @@ def normalise_numbers(text: str, most: int | None = LONGEST_TEXT) -> str:
 
     Of more than `most` characters the last ones count; None for all of them.
     """
-    said = text if most is None else text[-most:]
+    said = write_powers(text if most is None else text[-most:])
     for mark, left in _MARKUP:
         said = mark.sub(left, said)
     return write_digits(normalise_signs(said)).strip()
@@ -150,22 +143,28 @@ def _mark_fall(quantity: Quantity, text: str) -> Quantity:
     return replace(quantity, falls=not signed and says_fall(text, quantity.start, quantity.end))
 
 
-def read_quantity(text: str) -> Quantity | None:
-    """Return the number that a whole text is, such as an accepted answer; else None."""
-    said = normalise_numbers(text).rstrip(".")
+def read_quantity(text: str, unit: str = "") -> Quantity | None:
+    """Return the number that a whole text is, such as an accepted answer; else None.
+
+    `unit` is the name of the unit that it is probably in.
+    """
+    said = spell_units(normalise_numbers(text).rstrip("."), unit)
     found = [one for one in iter_quantities(said) if one.end - one.start >= len(said.strip())]
     return found[0] if found else None
 
 
 def read_unit(text: str) -> Quantity:
     """Return what a unit such as `%`, `$ million` or `thousand shares` says of a number 1."""
-    unit, scale = next(filter(is_measured, sorted(find_units(text))), ""), 0.0
     words = re.sub(r"[()\[\],]", " ", text.casefold()).split()
     parts = [part for word in words for part in _split_money(word)]
     pairs = [" ".join(two) for two in pairwise(words)]
-    for part in (*pairs, *parts):
-        unit = unit or _UNITS.get(part, "")
-        scale = scale or (_SCALES.get(part, 0.0) if len(part) > 1 or len(parts) > 1 else 0.0)
+    is_share = any(_UNITS.get(part) == "percent" for part in (*pairs, *parts))
+    unit, scale = "percent" if is_share else name_unit(text), 0.0
+    for part in parts:
+        own = name_unit(part)
+        is_unit = bool(unit and own) and unit.startswith(own)
+        if not scale and not is_unit and (len(part) > 1 or len(parts) > 1):
+            scale = _SCALES.get(part, 0.0)
     others = [part for part in parts if part not in _SCALES and part not in _NO_UNITS]
     return Quantity(value=1.0, unit=unit or " ".join(others or parts[: not scale]), scale=scale)
 
@@ -174,13 +173,6 @@ def _split_money(word: str) -> tuple[str, ...]:
     """Return the currency sign and the scale that a word such as `$mn` joins, or the word."""
     sign = next((sign for sign in ("us$", "$", "\u20ac", "\u00a3") if word.startswith(sign)), "")
     return tuple(filter(None, (sign, word.removeprefix(sign))))
-
-
-def units_agree(first: str, second: str) -> bool:
-    """Return whether two units, of which either may be empty, do not contradict each other."""
-    if not first or not second or first == second:
-        return True
-    return "dollar" in (first, second) and {first, second} <= set(_DOLLARS)
 
 
 def iter_quantities(text: str) -> Iterator[Quantity]:
@@ -213,24 +205,20 @@ def _make_quantity(found: re.Match[str], text: str) -> Quantity:
     unit = _unit_of(found)
     if (found["unit"] or "").lower() in _BASIS_POINTS and not found["money"]:
         value /= 100
-    measure, end = ("", found.end()) if unit else _read_measure(text, found.end())
+    measure, end = read_unit_at(text, found.start("unit") if found["unit"] else found.end())
+    if found["money"] or (unit and not measure):
+        measure, end = "", found.end()
     plain = not (sign or found["money"] or found["scale"] or found["unit"] or measure)
     return Quantity(
         value=-value if negative else value,
-        unit=unit or measure,
+        unit=measure or unit,
         scale=_SCALES.get((found["scale"] or "").lower(), 0.0),
         is_aside=bracketed and not is_value,
         step=_step_of(found["digits"]),
         is_year=plain and _YEAR.fullmatch(found["digits"]) is not None,
         start=found.start(),
-        end=end,
+        end=max(end, found.end()),
     )
-
-
-def _read_measure(text: str, position: int) -> tuple[str, int]:
-    """Return the measure such as km/h behind a number, and where it ends."""
-    name, end = read_unit_at(text, position)
-    return (name, end) if is_measured(name) else ("", position)
 
 
 def _introduces(text: str, at: int) -> bool:

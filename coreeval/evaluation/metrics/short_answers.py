@@ -23,10 +23,10 @@ from coreeval.evaluation.metrics.quantities import (
     read_quantity,
     read_unit,
     scale_like,
-    units_agree,
 )
 from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs, write_iso_dates
 from coreeval.evaluation.numleak.parsing.dates import WrittenDate, find_written_dates
+from coreeval.tools.units import find_factor, spell_units, units_agree
 
 AnswerType = Literal["text", "number", "date", "yes_no"]
 
@@ -87,7 +87,8 @@ def _grade_number(said: str, due: Accepted) -> Grade | None:
     targets = _targets(due)
     if not targets:
         return None
-    found = _choose_quantity(normalise_numbers(said), targets[0].quantity.unit)
+    unit = targets[0].quantity.unit
+    found = _choose_quantity(spell_units(normalise_numbers(said), unit), unit)
     fall_asked = _FALL_ASKED.search(due.question) is not None
     right = found is not None and any(_is_same(found, one, fall_asked) for one in targets)
     return Grade(right, float(right))
@@ -106,11 +107,11 @@ class _Target(NamedTuple):
 
 def _targets(due: Accepted) -> list[_Target]:
     """Return the accepted numbers; the gold must be one."""
-    found = [read_quantity(each) for each in due.answers]
+    unit = _read_item_unit(due)
+    found = [read_quantity(each, unit.unit) for each in due.answers]
     gold = found[0]
     if gold is None:
         return []
-    unit = _read_item_unit(due)
     own = bool(gold.unit)  # beside 14.5%, a bare 0.145 is a share
     whole = scale_like(gold, unit)
     step = whole.scale or 1.0
@@ -142,7 +143,8 @@ def _margin(quantity: Quantity, tolerance: str, step: float) -> float:
 def _is_same(said: Quantity, target: _Target, fall_asked: bool) -> bool:
     due, margin, scale, is_free = target
     if not units_agree(said.unit, due.unit):
-        return False
+        factor = find_factor(said.unit, due.unit)
+        return bool(factor) and abs(said.folded * factor - due.folded) <= margin
     readings = {said.folded if said.unit or due.unit != "percent" else said.folded / 100}
     if is_free and said.unit == "percent":
         readings.add(said.value * (said.scale or 1.0))
@@ -162,7 +164,7 @@ def _choose_quantity(text: str, unit: str) -> Quantity | None:
     stands beside it as an alternative.
     """
     every = [one for one in find_quantities(text) if not one.is_aside] or find_quantities(text)
-    found = [one for one in every if unit and one.unit == unit] or every
+    found = [one for one in every if unit and one.unit and units_agree(one.unit, unit)] or every
     if not found:
         return None
     if all(isclose(one.folded, other.folded) for one, other in pairwise(found)):

@@ -112,6 +112,10 @@ def test_the_unit_of_an_answer_may_belong_to_its_number(gold: str, defects: list
         ("dollars", "55 million", []),
         ("ships", "95 ships", []),
         ("ships", "95 km", ["answer_type"]),
+        ("m", "95 metres", []),
+        ("m", "95 m", []),
+        ("m", "95 ft", ["answer_type"]),
+        ("km\u00b2", "95 square kilometres", []),
     ],
 )
 def test_an_answer_has_the_unit_that_is_kept(unit: str, gold: str, defects: list[str]) -> None:
@@ -131,6 +135,14 @@ def test_an_answer_has_the_unit_that_is_kept(unit: str, gold: str, defects: list
         ("billion dollars", "55", "55 billion euros", False),
         ("$ in millions", "55", "55 million", True),
         ("kilometres", "55", "55 km/h", False),
+        ("m", "55", "55 m", True),
+        ("m", "55", "55 meters", True),
+        ("m/s", "55", "55 metres per second", True),
+        ("km\u00b2", "55", "55 km\u00b2", True),
+        ("kg", "55", "55 lbs", False),
+        ("hours", "55", "55 min", False),
+        ("MW", "55", "55 GW", False),
+        ("million tonnes", "55", "55 Mt", True),
         ("", "55", "55 million", True),
     ],
 )

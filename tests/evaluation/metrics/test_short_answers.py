@@ -91,7 +91,9 @@ NUMBERS = [
     ("US$12.3mn", True, ["$12.3 million"], "", "", ""),
     ("12.3", False, ["$12.3 million"], "", "", ""),
     ("12.3 euros", False, ["12.3"], "$", "", ""),
-    ("C$12.3", True, ["12.3"], "$", "", ""),
+    ("US$12.3", True, ["12.3"], "$", "", ""),
+    ("$12.3", True, ["12.3"], "C$", "", ""),
+    ("C$12.3", False, ["12.3"], "$", "", ""),
     ("C$12.3", False, ["12.3"], "US$", "", ""),
     ("$380 million", True, ["380"], "", "", "what was it, ( in millions ) ?"),
     ("$380 million", False, ["380"], "", "", "what was it?"),
@@ -164,6 +166,69 @@ def test_numbers(
 ) -> None:
     found = grade(said, *due, kind="number", unit=unit, tolerance=tolerance, question=question)
     assert found == (right, float(right))
+
+
+SAME_UNITS = [
+    ("m", ["5 m", "5m", "5 meters", "5 metres"]), ("metre", ["5 m"]), ("metres", ["5 m", "5"]),
+    ("m/s", ["5 m/s", "5 metres per second", "5 m/sec", "5 m s\u207b\u00b9"]),
+    ("mi", ["5 miles", "5 mi"]), ("miles", ["5 mi"]), ("in", ["5 inches", "5 in"]),
+    ("mi/h", ["5 mph", "5 miles per hour"]), ("km/h", ["5 km h-1", "5 kph", "5 km/hr"]),
+    ("g", ["5 grams", "5 g"]), ("t", ["5 tonnes", "5 t"]), ("tonnes", ["5 t", "5 metric tons"]),
+    ("l", ["5 litres", "5 L"]), ("yd", ["5 yards"]), ("C", ["5 \u00b0C", "5 degrees Celsius"]),
+    ("\u00b0C", ["5 C", "5C", "5 degrees"]), ("kg/m3", ["5 kilograms per cubic metre", "5 kg m-3"]),
+    ("km\u00b2", ["5 km\u00b2", "5 square km", "5 km^2"]), ("km2", ["5 km\u00b2"]),
+    ("sq km", ["5 km\u00b2"]), ("m\u00b3", ["5 m3", "5 cubic metres"]),
+    *((unit, ["5 h", "5 hr", "5 hrs", "5 hours"]) for unit in ("h", "hr", "hrs", "hours")),
+    ("min", ["5 minutes", "5 min", "5 m"]), ("s", ["5 seconds", "5 s"]), ("sec", ["5 seconds"]),
+    ("d", ["5 days", "5 d"]), ("yr", ["5 years"]), ("y", ["5 years"]), ("yrs", ["5 yr"]),
+    ("lb", ["5 pounds", "5 lbs"]), ("\u00a3", ["5 pounds"]), ("GBP", ["\u00a35"]),
+    ("USD/barrel", ["5 dollars per barrel", "$5"]), ("AUD", ["A$5", "$5"]),
+    ("l/100km", ["5 litres per 100 km"]), ("litres per 100 km", ["5 litres per 100 km"]),
+    ("mm", ["5 mm", "5 millimetres", "5"]), ("MW", ["5 mw", "5 megawatts"]), ("MB", ["5 Mb"]),
+    ("tonnes per year", ["5 t", "5 tonnes a year"]), ("t", ["5 MT"]), ("$ m", ["$5 m", "$5m"]),
+    ("people/hour", ["5 people per hour"]), ("goals", ["5 goals"]), ("light years", ["5 ly"]),
+    ("million t", ["5 million tonnes", "5"]), ("people per square kilometre", ["5 per km2"]),
+]  # fmt: skip
+OTHER_UNITS = [
+    ("kg", ["5 lbs", "5 g", "5 pounds"]), ("hours", ["5 min"]), ("MW", ["5 GW", "5 mW"]),
+    ("MB", ["5 GB"]), ("litres", ["5 ml"]), ("g", ["5 mg"]), ("$", ["A$5", "5 euros"]),
+    ("metres", ["5 cubic metres", "5 m\u00b2", "5 cm", "5 m/s", "5 nautical miles"]),
+    ("km/h", ["5 knots", "5 km", "5 mph"]), ("\u00b0C", ["5 F", "5 K"]), ("s", ["5 ms"]),
+    ("tonnes", ["5 kt"]), ("km\u00b2", ["5 km", "5 sq mi"]), ("MWh", ["5 kWh"]),
+    ("$/barrel", ["5 dollars per gallon"]), ("m", ["5 million"]), ("g/l", ["5 g/ml"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("unit", "said"), [(u, each) for u, all_ in SAME_UNITS for each in all_])
+def test_a_unit_is_the_same_in_every_spelling(unit: str, said: str) -> None:
+    assert grade(said, "5", kind="number", unit=unit).right
+    assert grade(f"It was {said}.", "5", kind="number", unit=unit).right
+
+
+@pytest.mark.parametrize(("unit", "said"), [(u, each) for u, all_ in OTHER_UNITS for each in all_])
+def test_another_unit_is_wrong(unit: str, said: str) -> None:
+    assert not grade(said, "5", kind="number", unit=unit).right
+
+
+@pytest.mark.parametrize(
+    ("said", "due", "unit", "right"),
+    [
+        ("5 m", "5,000,000", "people", True),
+        ("5 m tonnes", "5,000,000", "tonnes", True),
+        ("5 in 2020", "5", "feet", True),
+        ("5 million\u00b2", "5", "million", True),  # a note
+        ("5 GW", "5 MW", "", False),
+        ("5 Mt", "5", "million tonnes", True),
+        ("5000 m", "5", "km", True),
+        ("5 metres above sea level", "5", "m above sea level", True),
+        ("5 Nm", "5", "newton metres", True),
+        ("5 dogs", "5", "cats", True),  # neither is in the table
+    ],
+)
+def test_what_is_around_decides_a_short_spelling(
+    said: str, due: str, unit: str, right: bool
+) -> None:
+    assert grade(said, due, kind="number", unit=unit).right is right
 
 
 def test_a_gold_that_is_no_number_is_text() -> None:
