@@ -180,8 +180,11 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
     Raises:
         UsageError: labels are numbers without names, or a name is of no value.
     """
+    from coreeval.evaluation.benchmarks.table_guess import simplify_label
+    from coreeval.tasks.label_finder import parse_label_number
+
     pairs = [pair.partition("=") for pair in stated.split(",")] if stated else []
-    names = {value.strip(): name.strip() for value, _, name in pairs}
+    names = {simplify_label(value.strip()): name.strip() for value, _, name in pairs}
     if unknown := [value for value in names if value not in found.labels]:
         raise UsageError(
             f"the column {found.label!r} has no value {unknown[0]!r}",
@@ -189,7 +192,8 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
             hint=f"its values are {', '.join(found.labels)}",
         )
     _refuse_alike(found)
-    unnamed = [value for value in found.labels if _is_number(value) and not names.get(value)]
+    numbers = (value for value in found.labels if parse_label_number(value) is not None)
+    unnamed = [value for value in numbers if not names.get(value)]
     if unnamed:
         example = ",".join(f"{value}=NAME" for value in found.labels)
         raise UsageError(
@@ -202,10 +206,11 @@ def _parse_names(found: "TableGuess", stated: str | None) -> Mapping[str, str]:
 
 def _refuse_alike(found: "TableGuess") -> None:
     """Raise an error for labels that differ only in case, spaces, `_` or `-`."""
-    from coreeval.tasks.label_finder import fold_name
+    from coreeval.tasks.label_finder import fold_name, parse_label_number
 
     seen = dict[str, str]()
-    for value in found.labels:
+    names = (value for value in found.labels if parse_label_number(value) is None)
+    for value in names:
         other = seen.setdefault(fold_name(value), value)
         if other != value:
             one, two = found.spellings[other], found.spellings[value]
@@ -214,10 +219,6 @@ def _refuse_alike(found: "TableGuess") -> None:
                 where=f"the column {found.label!r}",
                 hint="write them the same way in the whole file",
             )
-
-
-def _is_number(value: str) -> bool:
-    return re.fullmatch(r"-?\d+(?:\.0+)?", value) is not None
 
 
 def _field_names(found: "TableGuess") -> dict[str, str]:
@@ -277,6 +278,8 @@ def _task_text(data: Path, found: "TableGuess", names: Mapping[str, str]) -> str
 
 
 def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> Iterator[str]:
+    from coreeval.tasks.label_finder import parse_label_number
+
     fields, kind = tuple(_field_names(found)), "tweet" if found.tweets else "text"
     what = " ".join(re.findall(r"[^\W_]+", found.label)) or "label"
     about = f"The {what} of a {kind} of {data.name}."
@@ -293,8 +296,9 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
     yield f"fields: {_quote(list(fields))}"
     yield f"text_kind: {'tweet' if found.tweets else 'sentence'}"
     yield "labels:"
-    for number, (value, name) in enumerate(names.items()):
-        own = int(float(value)) if all(map(_is_number, names)) else number
+    numbers = [parse_label_number(value) for value in names]
+    for number, name in enumerate(names.values()):
+        own = number if None in numbers else numbers[number]
         yield f"  - id: {own}"
         yield f"    name: {_quote(name)}"
         meaning = _quote(f"the {what} is {name.replace('_', ' ')}", style='"')

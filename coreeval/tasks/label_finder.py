@@ -26,7 +26,7 @@ def make_label_finder(task: Task) -> Callable[[object], Label | None]:
     }
 
     def find(value: object) -> Label | None:
-        number = _parse_integer(value)
+        number = parse_label_number(value)
         if number is None:
             return names.get(fold_name(str(value)))
         return ids.get(number) or names.get(str(number))
@@ -34,7 +34,8 @@ def make_label_finder(task: Task) -> Callable[[object], Label | None]:
     return find
 
 
-def _parse_integer(value: object) -> int | None:
+def parse_label_number(value: object) -> int | None:
+    """Return the id that a value is read as, such as 1 for "1.0"; None if it is a name."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -8,7 +8,7 @@ import yaml
 
 from coreeval.cli.init import CONFIG, TASK
 from coreeval.config import load_config
-from coreeval.tasks import load_task
+from coreeval.tasks import find_label, load_task
 from tests.cli.kit import DEMO, Shell
 
 MODEL = ("--model", "openai:qwen3", "--base-url", "http://127.0.0.1:8000/v1")
@@ -67,6 +67,19 @@ def test_labels_that_are_numbers_are_named(shell: Shell) -> None:
     assert written["models"] == {"default": "offline", "targets": []}
 
 
+def test_spellings_of_one_number_are_one_label(shell: Shell) -> None:
+    rows = "\n".join(f"Shares rose {n} %.,{('1', '1.0', '1e3', '-1')[n % 4]}" for n in range(9))
+    shell.write("data.csv", f"text,label\n{rows}\n")
+    refused = shell("init", "--data", "data.csv", "--json")
+    assert refused.code == 2 and "--labels -1=NAME,1=NAME,1000=NAME" in refused.error["hint"]
+    assert shell("init", "--data", "data.csv", "--labels", "1.0=up,1e3=down,-1=same").code == 0
+    task = load_task(str(shell.folder / TASK))
+    found = [find_label(task, said) for said in ("1", "1.0", "1e3")]
+    assert [(label.id, label.name) for label in found if label] == [
+        *((1, "up"), (1, "up"), (1000, "down"))
+    ]
+
+
 def test_columns_may_be_named(shell: Shell) -> None:
     rows = "\n".join(f"one {n}\ttwo {n}\t{'yes' if n % 2 else 'no'}\tlong {n}" for n in range(8))
     shell.write("pairs.tsv", f"a\tb\tsame\tnote\n{rows}\n")
@@ -101,7 +114,7 @@ WRONG = {
     "the label is the only column": ("--data", "one.csv"),
     "the file has no rows": ("--data", "none.csv"),
     "'unclear' is what a judge says": ("--data", "bad.csv"),
-    "task file here already": ("--data", "good.csv"),
+    "already has a task file": ("--data", "good.csv"),
 }
 
 
@@ -158,5 +171,5 @@ def test_rows_that_cannot_be_read_are_told_and_a_second_init_names_both_files(
     assert "some.csv: 2 rows; 1 row cannot be read: line 3: the line is not UTF-8" in said.out
     again = shell("init", "--data", "some.csv")
     assert again.code == 2
-    assert "there is a config and a task file here already" in again.err
+    assert "this folder already has a config and a task file" in again.err
     assert CONFIG in again.err and TASK in again.err and "delete both" in again.err

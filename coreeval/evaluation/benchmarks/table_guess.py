@@ -17,6 +17,7 @@ from coreeval.evaluation.benchmarks.tables import (
     read_header,
     read_tab_records,
 )
+from coreeval.tasks.label_finder import parse_label_number
 
 MOST_ROWS = 20_000
 """Most rows that are looked at."""
@@ -45,7 +46,7 @@ class TableGuess:
     label: str
     """The column with the label."""
     labels: Mapping[str, int]
-    """How often each label occurs, in alphabetical order."""
+    """How often each label occurs, in alphabetical order, as `simplify_label` spells them."""
     spellings: Mapping[str, str]
     """How and on which line each label is written first."""
     tweets: bool
@@ -189,7 +190,7 @@ def _find_spellings(
     found = dict[str, str]()
     for row, line in zip(rows, lines, strict=True):
         value = row.get(label, "")
-        found.setdefault(value.strip(), f"{value!r} (line {line})")
+        found.setdefault(simplify_label(value.strip()), f"{value!r} (line {line})")
     return found
 
 
@@ -233,7 +234,8 @@ def _find_named(usual: Sequence[str], columns: Sequence[str]) -> str | None:
 
 
 def _count_labels(path: Path, rows: Sequence[Mapping[str, str]], label: str) -> Mapping[str, int]:
-    found = Counter(value for row in rows if (value := row.get(label, "").strip()))
+    values = (value for row in rows if (value := row.get(label, "").strip()))
+    found = Counter(map(simplify_label, values))
     if not 2 <= len(found) <= MOST_LABELS:
         raise DatasetError(
             f"the column {label!r} has {len(found):,} values; labels are 2 to {MOST_LABELS}",
@@ -241,6 +243,12 @@ def _count_labels(path: Path, rows: Sequence[Mapping[str, str]], label: str) -> 
             hint="name the column with --label COLUMN",
         )
     return dict(sorted(found.items()))
+
+
+def simplify_label(value: str) -> str:
+    """Return one spelling of a label that is a whole number: `1` for `1.0`, `1000` for `1e3`."""
+    number = parse_label_number(value)
+    return value if number is None else str(number)
 
 
 def _list_columns(columns: Sequence[str]) -> str:
