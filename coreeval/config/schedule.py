@@ -138,7 +138,7 @@ def _explain_cron_error(expression: str, said: str) -> str:
     if name not in CRON_FIELDS:
         return f"{expression!r} is not a cron expression: {said}"
     part = expression.split()[list(CRON_FIELDS).index(name)]
-    return f"{expression!r}: {part!r} is no {name} ({CRON_FIELDS[name]})"
+    return f"{expression!r}: {part!r} is not a valid {name} ({CRON_FIELDS[name]})"
 
 
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,100}")

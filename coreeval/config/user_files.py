@@ -224,7 +224,7 @@ class _BoundedLoader(yaml.SafeLoader):
             raise _yaml_error(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
         except (LookupError, AttributeError, TypeError):  # PyYAML's, of a tag such as !!int
             kind = node.tag.rpartition(":")[2]
-            raise _yaml_error(f"{str(node.value)[:40]!r} is no {kind}", node) from None
+            raise _yaml_error(f"{str(node.value)[:40]!r} is not a valid {kind}", node) from None
 
 
 def _child_nodes(node: yaml.Node) -> list[yaml.Node]:

@@ -162,7 +162,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
             "target: all is only for format: tweeteval; name one",
         ),
         *(
-            ({"run": {"arms": arms}}, r"run: .*arms: it is \[semantic, updated\] or \[updated\]")
+            ({"run": {"arms": arms}}, r"run: .*arms: must be \[semantic, updated\] or \[updated\]")
             for arms in ([], ["semantic"], ["updated", "updated"])
         ),
         ({"run": {"arms": ["updated", "control"]}}, r"run\.arms\.1: 'control' is not one of"),

@@ -80,6 +80,6 @@ def test_what_is_no_address_of_a_mirror_is_told(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://u:s3cret@m.example", "https://m.example?key=s3cret"])
 def test_a_mirrors_password_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(UsageError, match="a URL must not contain a password or a query") as caught:
+    with pytest.raises(UsageError, match="must not contain a password or a query") as caught:
         normalise_mirror_url(url)
     assert "s3cret" not in str(caught.value)

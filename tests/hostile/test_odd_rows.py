@@ -209,7 +209,7 @@ def test_a_fault_of_coreeval_stays_one(run: Path) -> None:
 
 
 def test_a_label_that_is_none_of_the_task_is_told() -> None:
-    with pytest.raises(RunCorrupt, match=r"none of the task: '-1' of '1'"):
+    with pytest.raises(RunCorrupt, match=r"not in the task: '-1' of '1'"):
         next(code_answers([], gold={"1": "-1"}, labels=["joy", "anger"]))
 
 

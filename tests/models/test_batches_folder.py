@@ -191,7 +191,7 @@ async def test_a_folder_that_is_not_there_proves_no_loss(
     results.write_text(answer_line(1))
     state = await batches.look("b-1")
     folder.rename(away)
-    with pytest.raises(CallFailure, match="not there"):
+    with pytest.raises(CallFailure, match="is missing"):
         await batches.delete_files(state)
     away.rename(folder)
     await batches.delete_files(state)
@@ -209,7 +209,7 @@ async def test_a_pipe_in_place_of_a_file_is_told_and_waited_for_by_nobody(
     pipe = results.with_name(name)
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
-    with pytest.raises(CallFailure, match=f"{name} is no ordinary file") as caught:
+    with pytest.raises(CallFailure, match=f"{name} is not a regular file") as caught:
         await batches.look("b-1")
     assert caught.value.kind == "unusable"
     if pipe == results:

@@ -202,4 +202,6 @@ def test_an_impossible_count_is_told_once_for_each_model() -> None:
     for told in ("prompt tokens: '-5'", "prompt tokens: '-6'"):
         active_calls.record_impossible_count("m", told)
     [note] = active_calls.count_notes()
-    assert note.startswith("its endpoint reported an impossible token count")
+    assert note.startswith(
+        "m: its endpoint reported an impossible token count (prompt tokens: '-5')"
+    )

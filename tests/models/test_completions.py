@@ -68,7 +68,7 @@ async def test_an_endpoint_that_does_not_score_texts_is_one_error(
     ("manner", "said"),
     [
         ("missing", "valid number"),
-        ("nan", "is no log-probability|valid"),
+        ("nan", "is not a log-probability|valid"),
         ("above 0", "0.5 is not a log-probability"),
         ("no json", "Invalid JSON"),
     ],

@@ -57,7 +57,7 @@ CHANGES: tuple[tuple[str, Change, str], ...] = (
     ("samples", lambda rows: rows[0].update(outcome="fine"), "outcome"),
     ("updated", lambda rows: rows[0].update(text="another text"), "from the one in samples/"),
     ("updated", lambda rows: rows[0].update(text=None), "text"),
-    ("updated", lambda rows: rows[0].update(label=3), "another label"),
+    ("updated", lambda rows: rows[0].update(label=3), "a different label"),
     ("updated", lambda rows: rows.pop(), "is missing"),
     ("updated", lambda rows: rows.append(rows[0]), "has two rows"),
     (
@@ -84,15 +84,15 @@ def test_a_table_that_contradicts_the_others_is_named(
 
 
 STATED: tuple[tuple[str, object, str], ...] = (
-    ("counts.total", 1, "but its tables give"),
-    ("counts.accepted", 10**9, "but its tables give"),
+    ("counts.total", 1, "counts.total is 1, but its tables give "),
+    ("counts.accepted", 10**9, "counts.accepted is 1000000000, but its tables give "),
     ("kept", 1, "kept is 1, but its tables give 0"),
-    ("arms.updated", 99, "but its tables give"),
-    ("arms.provenance", 99, "but its tables give"),
+    ("arms.updated", 99, "arms.updated is 99, but its tables give "),
+    ("arms.provenance", 99, "arms.provenance is 99, but its tables give "),
     ("takedown.withheld", 1, "takedown.withheld is 1, but its tables give 0"),
     ("quality.by_label", [], "quality.by_label has 0 entries, but its tables give 4"),
-    ("quality.acceptance.estimate", 0.99, "but its tables give"),
-    ("quality.balance_shift", 0.9, "but its tables give"),
+    ("quality.acceptance.estimate", 0.99, "quality.acceptance.estimate is 0.99, but its tables "),
+    ("quality.balance_shift", 0.9, "quality.balance_shift is 0.9, but its tables give "),
     ("quality.rungs", [], "quality.rungs has 0 entries, but its tables give "),
 )
 
@@ -135,7 +135,7 @@ def test_the_last_digits_of_a_share_may_be_of_another_machine(release: Path) -> 
 def test_a_release_that_contradicts_itself_is_not_followed(made: Made, release: Path) -> None:
     rewrite_table(release, "updated", lambda rows: rows[0].update(text="another text"))
     setup = set_up(load_config(made.folder / "weekly.yaml"), NOW)
-    with pytest.raises(ReleaseError, match="the release has changed since it was made: updated/"):
+    with pytest.raises(ReleaseError, match="has changed since it was made: updated/"):
         find_followed_release(Lineage(release=release), setup, Workspace(made.folder))
 
 

@@ -231,8 +231,8 @@ def check_items(
 def _entry_defect(entry: ItemEntry, seen: set[str]) -> str | None:
     for name, value in (("input", entry.input), ("output", entry.output)):
         if not isinstance(value, str):
-            kind = "missing" if value is None else f"must be a text, not {type(value).__name__}"
-            return f"{name} is {kind}"
+            kind = "is missing" if value is None else f"must be a text, not {type(value).__name__}"
+            return f"{name} {kind}"
         if not is_encodable(value):
             return f"{name} contains an incomplete character (a lone surrogate)"
     if not str(entry.input).strip():

@@ -79,7 +79,7 @@ def test_no_mrpc_at_all(tmp_path: Path) -> None:
     put(tmp_path / "msr_paraphrase_test.txt", "Quality\ttext\n1\ta\n")
     with pytest.raises(DatasetError, match="no column '#1 String'"):
         read("mrpc", tmp_path, MRPC)
-    with pytest.raises(DatasetError, match="the task emotion wants text"):
+    with pytest.raises(DatasetError, match="the task emotion requires text"):
         read("mrpc", tmp_path, EMOTION)
 
 

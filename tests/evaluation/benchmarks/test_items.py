@@ -59,7 +59,7 @@ def test_a_compressed_file_and_the_splits_there(tmp_path: Path) -> None:
     assert list_item_splits("finqa", tmp_path) == ["dev", "train"]
     (item,) = load_items("finqa", tmp_path, "train").items
     assert item == Item(id="finqa/train/1", split="train", input=entry["input"], output="")
-    with pytest.raises(DatasetError, match="no file of the split 'test'") as caught:
+    with pytest.raises(DatasetError, match="no file for the split 'test'") as caught:
         load_items("finqa", tmp_path, "test")
     assert "the splits there: dev, train" in caught.value.hint
 

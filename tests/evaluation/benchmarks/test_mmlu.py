@@ -42,9 +42,9 @@ def test_a_letter_is_never_taken_for_the_text_of_an_option(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("Why?,one,two,E", "no letter of an option (A to B)"),
-        ("Why?,one,two,1", "no letter of an option (A to B)"),
-        ("Why?,one,two,", "no letter of an option (A to B)"),
+        ("Why?,one,two,E", "not an option letter (A to B)"),
+        ("Why?,one,two,1", "not an option letter (A to B)"),
+        ("Why?,one,two,", "not an option letter (A to B)"),
         ("Why?,A", "2 cells; a line is a question, 2 to 26 options"),
         (f"Why?,{','.join(map(str, range(27)))},A", "29 cells"),
         ("Why?,one,,three,A", "the option B is empty"),

@@ -182,7 +182,7 @@ def test_what_is_implied_is_said() -> None:
     assert (one.id, one.unit.name, one.sign, one.decimals) == ("mkt-rf-us", "percent", "signed", 2)
     assert one.tolerances == (0.22,)
     assert [str(each) for each in found.values] == ["2000-01", "2001-01"]
-    assert "tolerance of 0.22 is a twentieth of its standard deviation" in found.notes[0]
+    assert "tolerance is 0.22, one twentieth of the standard deviation" in found.notes[0]
     plain = infer_series("x", records("2000", "2001", truths=(1.0, 2.0)), file="f")
     assert plain and plain.definition.unit.symbol == "" and plain.definition.sign == "positive"
 
@@ -268,7 +268,7 @@ def test_a_report_of_hardly_anything_is_made_without_a_number_that_is_none(
 def test_a_gain_that_rests_on_one_date_has_no_interval(tmp_path: Path) -> None:
     about = short(ONE_MOVE)
     text = report(tmp_path, asked(about, "-{:.2f}%", ("value",))[:24], about)
-    assert "larger (no interval, n 23) than that of one who knows" in " ".join(text.split())
+    assert "times (no interval, n 23) that of a baseline that predicts" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("variant", ["sentiment", "placebo", "blind", "repeated", "description"])

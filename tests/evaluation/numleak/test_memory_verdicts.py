@@ -100,7 +100,7 @@ CUT_OFF = replace(
             "memorized",
             "50% (36% to 64%, n 40) of the answers are within 0.25 of the truth",
         ),
-        (REMEMBERED, "memorized", "in words at most 23%"),
+        (REMEMBERED, "memorized", "only in words, at most 23% smaller"),
         (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
         (SILENT, "refusing", "It refused 38 of 40 questions"),
@@ -125,11 +125,11 @@ CUT_OFF = replace(
         ),
         (replace(CHANCE, fictitious=ANSWERED), "fabricating", "Yet the model answers"),
         (replace(CONSTANT, fictitious=ANSWERED), "fabricating", "the same number"),
-        (replace(CHANCE, fictitious=metric(0.5, 0.3)), "inconclusive", "is open"),
+        (replace(CHANCE, fictitious=metric(0.5, 0.3)), "inconclusive", "it is unclear"),
         (
             replace(CHANCE, baselines={"constant": baseline(3.4, metric(0.1, 0.2))}),
             "inconclusive",
-            "is open: r is 0.05 (-0.25 to 0.35, n 40) (p 0.4000), and the error is 10%",
+            "r is 0.05 (-0.25 to 0.35, n 40) (p 0.4000), and the error is 10%",
         ),
     ],
 )
@@ -237,13 +237,17 @@ PERIOD = Backtest(start="2015-01", end="2020-12")
 @pytest.mark.parametrize(
     ("verdicts", "answer", "words"),
     [
-        ({"A": "memorized", "B": "no_recall"}, "no", "the published values of A (memorized),"),
-        ({"A": "partly_memorized"}, "no", "part of the published values of A (partly memorized),"),
-        ({"A": "fluent"}, "no", "knows the approximate values at each date of A (fluent),"),
+        ({"A": "memorized", "B": "no_recall"}, "no", "the published values of A (memorized) and"),
+        (
+            {"A": "partly_memorized"},
+            "no",
+            "part of the published values of A (partly memorized) and",
+        ),
+        ({"A": "fluent"}, "no", "knows the approximate values at each date of A (fluent) and"),
         (
             {"A": "memorized", "B": "refusing", "C": "fluent"},
             "no",
-            "A (memorized) and knows the approximate values at each date of C (fluent),",
+            "A (memorized) and knows the approximate values at each date of C (fluent) and",
         ),
         ({"A": "refusing", "B": "no_recall"}, "unsettled", "its memory of A (refusing) could not"),
         ({"A": "inconclusive", "B": "fabricating"}, "unsettled", "of A (inconclusive) could not"),
@@ -276,7 +280,7 @@ def test_every_verdict_leads_somewhere_and_refusing_is_never_clean() -> None:
 
 def test_many_series_are_not_all_named() -> None:
     found = assess_trust("m", dict.fromkeys("ABCDEF", "memorized"), PERIOD)
-    assert "A, B, C and 3 more series (memorized)," in found.sentence
+    assert "A, B, C and 3 more series (memorized) and" in found.sentence
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -405,6 +409,11 @@ def test_nearness_says_which_way_and_how_much_and_its_interval_agrees(gain: Metr
     if math.isnan(gain.estimate):
         assert "not comparable" in says
         return
+    if gain.estimate <= -1:
+        times = re.findall(r"[\d.]+", says)
+        ends = [] if gain.ci_low == gain.ci_high else [1 - gain.ci_high, 1 - gain.ci_low]
+        assert times[: 1 + len(ends)] == [f"{each:.1f}" for each in (1 - gain.estimate, *ends)]
+        return
     assert says.startswith(
         f"{abs(gain.estimate):.0%} {'smaller' if gain.estimate >= 0 else 'larger'} ("
     )
@@ -423,7 +432,7 @@ def test_nearness_says_which_way_and_how_much_and_its_interval_agrees(gain: Metr
 
 def test_the_error_that_is_four_times_as_large_reads_so() -> None:
     assert describe_nearness("constant", Metric(-2.99, -4.0, -2.18, 40, 40)).startswith(
-        "299% larger (218% to 400%) than"
+        "4.0 times (3.2 to 5.0) that of a baseline that predicts"
     )
     assert describe_nearness("year", Metric(-0.1, -0.5, 0.3, 40, 40)).startswith(
         "10% larger (30% smaller to 50% larger) than"
@@ -475,8 +484,8 @@ CUTOFF = date(2018, 6, 30)
     ("before", "after", "words"),
     [
         (20, 0, ()),
-        (20, 1, ("rests on the 20 dates", "1 later date does not count")),
-        (30, 10, ("rests on the 30 dates", "10 later dates do not count")),
+        (20, 1, ("uses the 20 dates", "ignores 1 later date")),
+        (30, 10, ("uses the 30 dates", "ignores 10 later dates")),
         (1, 30, ("Only 1 date before the cutoff", "had a readable answer: the verdict uses all")),
         (0, 30, ("Only 0 dates before the cutoff", "had a readable answer: the verdict uses all")),
     ],
@@ -493,7 +502,7 @@ def test_it_says_which_dates_a_verdict_rests_on(
 
 def test_a_cutoff_that_is_not_known_is_said() -> None:
     found = choose_basis(points(1.0, 20, 20, CUTOFF), None, {})
-    assert found.says[0].startswith("The model's cutoff is not known")
+    assert found.says[0].startswith("The model's cutoff is unknown")
 
 
 @pytest.mark.parametrize("factor", [0.001, 0.01, 1.0, 5.0, 100.0, 1000.0])

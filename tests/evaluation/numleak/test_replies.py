@@ -133,7 +133,7 @@ def test_a_damaged_packed_file_is_told(tmp_path: Path, cut: slice) -> None:
     path = tmp_path / "said.jsonl.gz"
     lines = (({**RECORD, "date": f"{year}-01"}) for year in range(1900, 2000))
     path.write_bytes(gzip.compress(packed(tuple(lines)))[cut])
-    with pytest.raises(DatasetError, match="cannot be read") as refused:
+    with pytest.raises(DatasetError, match="cannot read") as refused:
         read_replies(path)
     assert refused.value.where == str(path)
 
@@ -154,7 +154,7 @@ def test_a_file_without_a_reply_is_an_error(path: Path, content: bytes, message:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read"):
         read_replies(path)
 
 

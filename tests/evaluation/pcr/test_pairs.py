@@ -90,7 +90,7 @@ def test_a_whole_record(path: Path) -> None:
             {**RECORD, "original_options": "A B"},
             "is neither an object that maps letters to texts nor a list of texts",
         ),
-        ({**RECORD, "modified_options": {"A": 1}}, "an option of modified_options is not a text"),
+        ({**RECORD, "modified_options": {"A": 1}}, "an option of modified_options must be a text"),
         ({**RECORD, "modified_options": ["x"] * 27}, "has more options than letters"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
@@ -131,7 +131,7 @@ def test_blank_lines_and_line_separators_inside_a_text(path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read"):
         read_pairs(path)
 
 

@@ -102,7 +102,7 @@ def test_consistency_and_alpha_of_nothing() -> None:
     linear = PcrOptions(alpha=0, scale="linear")
     found = compared(never, replace(ASKED, form=linear))
     assert found.splits["train"].pcr.estimate == math.inf
-    assert found.verdict == "inconclusive" and "not defined" in found.reason
+    assert found.verdict == "inconclusive" and "undefined" in found.reason
     assert compared(never, replace(ASKED, form=replace(linear, alpha=0.01))).verdict
 
 
@@ -157,7 +157,7 @@ def test_on_alike_splits_intervals_hold_and_p_is_uniform(interval: str) -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(DatasetError, match="no pair of the split 'dev'") as missing:
+    with pytest.raises(DatasetError, match="no pairs for the split 'dev'") as missing:
         compared(CLEAN, replace(ASKED, train="dev"))
     assert (missing.value.where, missing.value.hint) == ("it", "there are train, test")
     with pytest.raises(DatasetError) as empty:

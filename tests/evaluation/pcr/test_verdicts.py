@@ -76,7 +76,7 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (
             with_interval(-0.02, 0.029, 0.9),
             "comparable",
-            "leaves out 12.5 points, which a quarter of a split known by heart would make",
+            "excludes 12.5 points, the effect of memorizing a quarter of a split",
         ),
         (with_interval(0.01, 0.02), "comparable", "(+0.010 to +0.020) is within 0.03"),
         (
@@ -96,8 +96,8 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (replace(CLEAR, scored=(0, 3)), "inconclusive", "train has 0 items with a reference and "),
         (replace(CLEAR, clusters=(19, 300)), "inconclusive", "has items from only"),
         (replace(CLEAR, performance=(0.01, 0.0)), "insufficient_signal", "(0.0100 and 0.0000)"),
-        (with_interval(math.nan, math.nan), "inconclusive", "not defined"),
-        (replace(CLEAR, p_value=math.nan), "inconclusive", "not defined"),
+        (with_interval(math.nan, math.nan), "inconclusive", "undefined"),
+        (replace(CLEAR, p_value=math.nan), "inconclusive", "undefined"),
     ],
 )
 def test_the_rule_that_gave_it(seen: Evidence, verdict: Verdict, words: str) -> None:

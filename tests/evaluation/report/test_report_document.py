@@ -106,7 +106,9 @@ def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(
     said = [says(1, "original", "anger"), says(1, "updated", "anger")]
     asked = report_document(found_in(tmp_path, said=said, models=MODELS | {"targets": [TARGET]}))
     assert "not proof of memory" in "\n".join(asked["limits"])
-    assert f"Neither cutoff nor release of {TARGET} is known" in "\n".join(asked["limits"])
+    assert f"Neither the cutoff nor the release date of {TARGET} is known" in "\n".join(
+        asked["limits"]
+    )
 
 
 @pytest.mark.parametrize(

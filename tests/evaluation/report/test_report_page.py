@@ -157,7 +157,7 @@ def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_
     tmp_path: Path,
 ) -> None:
     alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
-    assert "Not comparable:" not in alike and "as long, as hard" in told(alike)
+    assert "Not comparable:" not in alike and "equivalent to the original" in told(alike)
     sentences = ("18 samples are too few to decide on x; about 360 would tell.",)
     few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
     assert "Comparability: Whether the updated arm is comparable" in few
@@ -217,7 +217,7 @@ def test_scores_have_their_intervals_and_the_drop_its_own(tmp_path: Path) -> Non
     assert "Targets on the arms" in html and "original → updated" in html
     assert "1 target of 1 got the original right" in html
     assert "What was not measured" in html and "detect.pcr" in html
-    assert f"Neither cutoff nor release of {TARGET} is known" in html
+    assert f"Neither the cutoff nor the release date of {TARGET} is known" in html
 
 
 def test_one_file_without_scripts_or_anything_from_elsewhere(tmp_path: Path) -> None:

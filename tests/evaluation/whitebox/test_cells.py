@@ -120,7 +120,7 @@ def test_a_damaged_line_is_one_message_that_names_it(file: Results) -> None:
         end.write(b"{}\n")
     with pytest.raises(RunCorrupt, match="line 3") as caught:
         file.read()
-    assert "made again" in caught.value.hint
+    assert "recomputed" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_verdict_needs_several_clusters(clusters: int, verdict: str) -> None:
     ]
     found = judge_membership(items, make_scores(items, {"original": 2.0}))
     assert found.verdict == verdict
-    assert (f"of {clusters} clusters, and 10 are needed" in found.reason) == (verdict == "too_few")
+    assert (f"of {clusters} clusters, but 10 are needed" in found.reason) == (verdict == "too_few")
 
 
 def test_scores_that_are_all_the_same_say_nothing() -> None:
@@ -173,7 +173,7 @@ def test_scores_that_are_all_the_same_say_nothing() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 @pytest.mark.parametrize("column", ["means", "deviations"])
 def test_a_mean_that_is_no_number_is_refused(column: str, bad: float) -> None:
-    with pytest.raises(ValidationError, match="is no number"):
+    with pytest.raises(ValidationError, match="is not a number"):
         TextScores.model_validate({"logprobs": (-1.0,), column: (bad,)})
 
 

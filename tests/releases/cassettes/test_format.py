@@ -110,9 +110,9 @@ def altered(packed: CassetteSummary, old: bytes, new: bytes) -> None:
         ),
         (b'"version": 1', b'"version": "\\u001b"', "this CoreEval reads 1"),
         (b'"texts": true', b'"texts": 7.5', "its header is malformed: texts"),
-        (b'"format"', b'"form"', "no cassette: its first line"),
+        (b'"format"', b'"form"', "not a cassette: its first line"),
         (b'"sample": 1', b'"sample": 2', "its lines do not match its header"),
-        (b'{"format"', b"[" * 100_000, "no cassette: its header is not JSON"),
+        (b'{"format"', b"[" * 100_000, "not a cassette: its header is not JSON"),
     ],
 )
 def test_an_altered_one_is_refused(
@@ -128,7 +128,7 @@ def test_one_that_is_cut_is_refused(packed: CassetteSummary) -> None:
     whole = packed.path.read_bytes()
     for length in (len(whole) // 2, len(whole) - 4, 5, 0):
         packed.path.write_bytes(whole[:length])
-        with pytest.raises(CassetteError, match=r"cut off|no cassette"):
+        with pytest.raises(CassetteError, match=r"cut off|not a cassette"):
             open_cassette(packed.path)
 
 
@@ -227,5 +227,5 @@ def test_a_recording_states_nothing_that_a_reviewers_machine_would_follow(
     whole["run"] |= json.loads(json.dumps(changes, default=str))
     body = gzip.decompress(packed.path.read_bytes()).partition(b"\n")[2]
     packed.path.write_bytes(gzip.compress(json.dumps(whole).encode() + b"\n" + body))
-    with pytest.raises(CassetteError, match=f"it states {says}, which no recording does"):
+    with pytest.raises(CassetteError, match=f"it states {says}, which a recording never contains"):
         open_cassette(packed.path)

@@ -118,7 +118,7 @@ def test_a_version_is_never_pushed_twice_with_other_content(
     hub: HubServer, sources: Sources, tmp_path: Path
 ) -> None:
     push(sources.free, to=NAME)
-    with pytest.raises(ReleaseError, match=r"the hub has another 2026\.47"):
+    with pytest.raises(ReleaseError, match=r"the hub has a different 2026\.47"):
         push(sources.closed, to=NAME)
     assert len(hub.repositories[NAME].commits) == 2
 
@@ -172,7 +172,7 @@ def test_a_list_of_files_without_end_is_left(
     hub.repositories[NAME] = Repository()
     hub.pages_without_end = True
     monkeypatch.setattr(exports, limit, least)
-    with pytest.raises(RunError, match=f"did not take the release: {told}"):
+    with pytest.raises(RunError, match=f"rejected the release: {told}"):
         push(sources.free, to=NAME)
     assert len(hub.asked) <= 20
 
@@ -230,7 +230,7 @@ def test_the_hubs_own_store_that_refuses_is_told_too(
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
     hub.refuses = lambda http: 403 if "xet-write-token" in http.path else None
-    with pytest.raises(RunError, match=r"did not take the release: .*403 Forbidden"):
+    with pytest.raises(RunError, match=r"rejected the release: .*403 Forbidden"):
         push(sources.free, to=NAME)
     assert set(hub.repositories[NAME].files) == {".gitattributes"}
 
@@ -242,7 +242,7 @@ def test_a_release_that_was_edited_is_not_pushed(
     card = edited / "README.md"
     card.chmod(0o644)
     card.write_text(card.read_text() + "better than ever\n")
-    with pytest.raises(ReleaseError, match=r"not what was made: README\.md"):
+    with pytest.raises(ReleaseError, match=r"has changed since it was made: README\.md"):
         push(edited, to=NAME)
     assert hub.asked == []
 

@@ -108,7 +108,7 @@ def test_a_failed_sample_is_a_failure_and_its_reason_is_xml(tmp_path: Path) -> N
 
 
 def test_what_cannot_be_exported(sources: Sources, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no format 'xml'"):
+    with pytest.raises(UsageError, match="'xml' is not a format"):
         export(sources.run, to="xml", out=tmp_path / "out")
     with pytest.raises(ReleaseError, match="neither a run nor a release"):
         export(tmp_path, to="csv", out=tmp_path / "out")

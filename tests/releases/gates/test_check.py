@@ -380,7 +380,7 @@ def test_a_release_that_keeps_its_gates(released: Release) -> None:
 
 def test_what_was_altered_is_not_gated(released: Release) -> None:
     (released.path / "more.txt").write_text("x")
-    with pytest.raises(RunError, match=r"not what was made: extra more\.txt") as told:
+    with pytest.raises(RunError, match=r"has changed since it was made: extra more\.txt") as told:
         check_release(released.path, HALF)
     assert told.value.exit_code == 1
 
@@ -410,9 +410,13 @@ def test_a_release_knows_what_its_report_said_and_a_later_report_says_more(made:
         (None, RunStateError, "report not found"),
         ("{", RunCorrupt, "is not the report of a run"),
         ("[]", RunCorrupt, "is not the report of a run"),
-        (json.dumps(report() | {"pcr": {"targets": [{}]}}), RunCorrupt, "not as a run writes it"),
-        (json.dumps(report() | {"pcr": 1}), RunCorrupt, "not as a run writes it"),
-        (json.dumps(report(run="other/1")), RunStateError, "of the run other/1"),
+        (
+            json.dumps(report() | {"pcr": {"targets": [{}]}}),
+            RunCorrupt,
+            "not in the expected format",
+        ),
+        (json.dumps(report() | {"pcr": 1}), RunCorrupt, "not in the expected format"),
+        (json.dumps(report(run="other/1")), RunStateError, "from run other/1"),
     ],
 )
 def test_reports_that_are_none_of_it(

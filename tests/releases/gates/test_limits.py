@@ -51,7 +51,7 @@ def test_what_is_commented_out_may_be_taken_in(tmp_path: Path) -> None:
         ("gates: {acceptance: {mim: 0.5}}", "unknown key 'gates.acceptance.mim'", "'min'"),
         ("gates: {cost_usd: {max: 1, by: ci_low}}", "unknown key 'gates.cost_usd.by'", "known"),
         ("gates: {acceptance: 0.5}", "a gate is a mapping such as {max: 0.1}, not 0.5", ""),
-        ("gates: {acceptance: }", "acceptance says nothing", ""),
+        ("gates: {acceptance: }", "acceptance is empty", ""),
         ("gates: {acceptance: {}}", "neither min nor max", ""),
         ("gates: {acceptance: {missing: skip}}", "neither min nor max", ""),
         ("gates: {acceptance: {min: lots}}", "gates.acceptance.min: 'lots' is not a number", ""),

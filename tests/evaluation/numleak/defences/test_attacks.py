@@ -152,7 +152,7 @@ def test_sentences_claim_no_more_than_was_tried(published: DefenceResults) -> No
         "none: without a defence, 240 of 240 attacks got a number, 240 of them near the truth."
     )
     assert said[SONNET, "soft"] == (
-        "soft: blocked 239 of 240 attacks that were tried (99.6%, 95 % interval 90.5% to 100.0%); "
+        "soft: blocked 239 of 240 attacks (99.6%, 95 % interval 90.5% to 100.0%); "
         "1 got a number, 1 of them near the truth."
     )
     assert "this is not proof" in there.notes[0]

@@ -107,7 +107,7 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"), [("  \n", "the file of 'house' is empty"), (None, "cannot be read")]
+    ("written", "said"), [("  \n", "the file of 'house' is empty"), (None, "cannot read")]
 )
 def test_a_file_without_words_is_named(tmp_path: Path, written: str | None, said: str) -> None:
     file = tmp_path / "house.md"
@@ -130,7 +130,7 @@ def test_a_file_without_words_is_named(tmp_path: Path, written: str | None, said
         ({"suffixes": ["beg"]}, "suffixes: there is no built-in 'beg'"),
         ({"utility": True}, "utility needs a judge"),
         ({"second_judge": "openai:b"}, "a judge before it"),
-        ({"judge": "offline:nobody"}, "'offline:nobody' is no judge"),
+        ({"judge": "offline:nobody"}, "'offline:nobody' is not a judge"),
         ({"judge": "openai:a", "second_judge": "openai:a"}, "both judges are openai:a"),
     ],
 )
@@ -193,7 +193,7 @@ def test_questions_of_ones_own(tmp_path: Path) -> None:
         ("- {id: a, category: odd, question: Why}", "0.category"),
         ("- {id: a, category: history, question: b}\n- {id: a, category: history, question: c}",
          "'a' occurs twice"),
-        ("[", "cannot be read"),
+        ("[", "cannot read"),
     ],
 )  # fmt: skip
 def test_a_file_of_questions_that_is_none(tmp_path: Path, text: str, said: str) -> None:

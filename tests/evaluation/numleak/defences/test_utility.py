@@ -61,7 +61,7 @@ def test_lines_that_are_none_are_counted_with_their_reasons(path: Path) -> None:
     assert list(found.good) == SAID
     assert [row.line for row in found.bad] == [4, 6, 7, 8]
     reasons = [row.reason for row in found.bad]
-    assert reasons[0] == "the answer occurs twice, first in line 1"
+    assert reasons[0] == "duplicate answer, first in line 1"
     assert "not JSON" in reasons[1] and reasons[2] == "the line is not UTF-8"
     assert reasons[3].startswith("scores.0.score: input should be less")
 

@@ -155,7 +155,9 @@ def test_a_signal_that_follows_wrong_recall_leaks_without_any_truth() -> None:
 def test_few_dates_are_undecided(dates: int) -> None:
     one = attribute("s", planted("recall", 0.8, 60, 1)[:dates], AuditSettings(draws=100))
     assert one.route == "undecided"
-    assert one.reasons == (f"{dates} dates have signal, recall and truth; 20 are the least.",)
+    assert one.reasons == (
+        f"{dates} dates have a signal, a recalled value and a true value; at least 20 are needed.",
+    )
 
 
 def test_a_constant_signal_is_undecided() -> None:
@@ -184,7 +186,7 @@ def test_one_mistake_gives_numbers_without_an_interval_and_no_verdict() -> None:
     truth, noise = np.random.default_rng(1).normal(size=(2, 40))
     recall = truth + (np.arange(40) == 3)
     one = attribute("s", triples(truth + noise, recall, truth), AuditSettings(draws=100))
-    assert one.route == "undecided" and "few mistakes" in one.reasons[2]
+    assert one.route == "undecided" and "few errors" in one.reasons[2]
     for found in (one.follows_errors, one.truth_beyond):
         assert np.isfinite(found.estimate) and np.isnan([found.ci_low, found.ci_high]).all()
         assert span(found).endswith(" (no interval, n 40)")

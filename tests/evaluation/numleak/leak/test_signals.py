@@ -30,7 +30,7 @@ def test_rows_that_say_nothing_are_left_out_with_their_line_and_reason(tmp_path:
     found = read(tmp_path, text)
     assert dict(found.rows) == {"2020-01": 1.0}
     assert [(row.line, row.reason) for row in found.bad] == [
-        (3, "the date 2020-01 occurs twice: the first row counts"),
+        (3, "the date 2020-01 occurs twice; the first row is used"),
         (4, "'May' is not a date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
         (5, "the value is missing"),
         (6, "'high' is not a number"),
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_signal_is_refused(tmp_path: Path, text: str, message:
 
 
 def test_a_missing_file_and_a_taken_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read"):
         read_signal(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes(b"date,value\n2020-01,\xe9\n")
     with pytest.raises(DatasetError, match="is not UTF-8"):

@@ -61,7 +61,7 @@ def test_a_file_given_takes_the_place_of_the_source(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="cannot read the") as caught:
+    with pytest.raises(DatasetError, match="its file cannot be read") as caught:
         open_series(own(tmp_path), base=tmp_path)
 
     assert caught.value.where == str(tmp_path / "toy.csv")

@@ -70,13 +70,13 @@ def test_a_row_that_cannot_be_read_is_named_and_left_out() -> None:
     assert len(series.values) == 10
     assert series.notes[0] == (
         "4 rows are left out, which cannot be read: line 12: '2020-13' is not a date of a "
-        "monthly series; line 13: 'about 3' is no number; line 14: '1e99' is too large; and 1 "
+        "monthly series; line 13: 'about 3' is not a number; line 14: '1e99' is too large; and 1 "
         "more"
     )
 
 
 def test_a_file_most_of_which_cannot_be_read_is_refused() -> None:
-    with pytest.raises(DatasetError, match=r"2 of 3 rows cannot be read: line 2: 'a' is no num"):
+    with pytest.raises(DatasetError, match=r"2 of 3 rows cannot be read: line 2: 'a' is not a num"):
         read(HEAD + "2020-01,a\n2020-02,b\n2020-03,1\n")
 
 

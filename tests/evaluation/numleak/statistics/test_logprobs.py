@@ -147,8 +147,8 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
         ('{"model":"m","date":"1","candidate":"a","mean_logprob":NaN}', "mean_logprob: "),
         ({key: each for key, each in LINE.items() if key != "model"}, "model: field required"),
         ({**LINE, "candidate": ""}, "candidate: string should have at least 1 character"),
-        ({**LINE, "text": "\ud800", "date": "2001"}, "half a character"),
-        (LINE, "this candidate of this date occurs twice, first in line 1"),
+        ({**LINE, "text": "\ud800", "date": "2001"}, "incomplete character"),
+        (LINE, "duplicate candidate for this date, first in line 1"),
     ],
 )
 def test_a_bad_line_has_its_number_and_reason(tmp_path: Path, line: object, reason: str) -> None:
@@ -175,7 +175,7 @@ def test_a_file_without_a_candidate_is_refused(
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="cannot read"):
         read_candidates(tmp_path / "none.jsonl")
 
 
