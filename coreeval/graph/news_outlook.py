@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import time, timedelta
 from itertools import islice
 
-from coreeval.agents.offline.extract import SpacyExtractor
 from coreeval.agents.queries import has_most_words, plan_queries
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark
@@ -101,6 +100,8 @@ def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = Non
 
 async def _count_found(setup: Setup, local: LocalKnowledge, drawn: list[Sample]) -> int:
     """Return the number of samples of which a name, or most words of a topic, are in the news."""
+    from coreeval.agents.offline.extract import SpacyExtractor  # not for a run without remarks
+
     extractor = SpacyExtractor(setup.task, spacy=False)
     asked = [
         query.model_copy(update={"id": f"{place}/{query.id}"})

@@ -130,8 +130,8 @@ def test_version(shell: Shell) -> None:
         (["refresh", "x.yaml", "--run-dir", "a-file"], "--run-dir"),
         (["status", "a-file"], "is a file"),
         (["init", "a-file"], "is a file"),
-        (["resume", "run", "--keep", "--anew"], "--keep and --anew"),
-        (["trace", "run", "id", "--outcome", "failed"], "--outcome"),
+        (["resume", ".", "--keep", "--anew"], "--keep and --anew"),
+        (["trace", ".", "id", "--outcome", "failed"], "--outcome"),
         (["detect", "recitation", ".", "--probe", "quizz"], "there is no probe 'quizz'"),
     ],
 )
@@ -206,8 +206,8 @@ def test_ctrl_c_in_a_command_is_told(shell: Shell, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     monkeypatch.setattr("coreeval.runs.status.read_status", stopped)
-    assert shell("status", "run").err == "error: stopped by Ctrl-C\n"
-    said = shell("status", "run", "--json")
+    assert shell("status", ".").err == "error: stopped by Ctrl-C\n"
+    said = shell("status", ".", "--json")
     assert (said.code, said.error["kind"]) == (130, "interrupted")
 
 

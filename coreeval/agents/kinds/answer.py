@@ -1,5 +1,6 @@
 """Questions with answers: question, context and accepted answers are written anew."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
@@ -72,6 +73,10 @@ def _ask_facts(item: WrittenItem) -> FactQuestion:
     return FactQuestion(fields=texts, evidence=item.evidence)
 
 
+_RATE = re.compile(r"\s(?:an?|per)\s\w{1,20}\.?$")
+"""The end of a rate: a judge may name one where the unit, which is the original's, names none."""
+
+
 def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str) -> bool:
     """Return whether a judge's answer is one of the accepted ones, in other words if need be."""
     if fold_name(said) in (UNDECIDED, ""):
@@ -84,8 +89,9 @@ def is_accepted(task: Task, sample: Sample, fields: Mapping[str, str], said: str
         golds = [each for each in accepted if read_value(each, language) is not None]
         if golds:
             return any(
-                is_same_value(each, said, tolerance=tolerance, unit=unit, language=language)
+                is_same_value(each, read, tolerance=tolerance, unit=unit, language=language)
                 for each in golds
+                for read in {said, _RATE.sub("", said)}
             )
     return any(is_same_answer(each, said, language) for each in accepted)
 
