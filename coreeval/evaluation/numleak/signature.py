@@ -236,8 +236,8 @@ class MemoryCase:
         near = describe_nearness(self.bars.baseline, self.bars.gain)
         beside = bar if self.bars.can_discriminate else "a tolerance too wide to reveal memory"
         return (
-            f"{within}, {beside}; the error is {near} (for values known only in words, at most "
-            f"{WORDS_GAIN:.0%} smaller)"
+            f"{within}, {beside}. The mean error is {near}; for values known only in words, it would "
+            f"be at most {WORDS_GAIN:.0%} smaller"
         )
 
     @property

@@ -98,9 +98,9 @@ CUT_OFF = replace(
         (
             REMEMBERED,
             "memorized",
-            "50% (36% to 64%, n 40) of the answers are within 0.25 of the truth",
+            "50% (36% to 64%, n 40) of the answers fall within 0.25 of the truth",
         ),
-        (REMEMBERED, "memorized", "only in words, at most 23% smaller"),
+        (REMEMBERED, "memorized", "only in words. The mean error is"),
         (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
         (SILENT, "refusing", "It refused 38 of 40 questions"),

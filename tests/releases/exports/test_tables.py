@@ -113,7 +113,7 @@ def test_what_cannot_be_exported(sources: Sources, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="neither a run nor a release"):
         export(tmp_path, to="csv", out=tmp_path / "out")
     stopped = make_run(tmp_path, status="stopped").files.root
-    with pytest.raises(RunStateError, match=r"not come to its end \(stopped\)"):
+    with pytest.raises(RunStateError, match=r"unfinished \(stopped\)"):
         export(stopped, to="csv", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

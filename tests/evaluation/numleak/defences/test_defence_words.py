@@ -107,7 +107,7 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"), [("  \n", "the file of 'house' is empty"), (None, "cannot read")]
+    ("written", "said"), [("  \n", "the file of 'house' is empty"), (None, "cannot be read")]
 )
 def test_a_file_without_words_is_named(tmp_path: Path, written: str | None, said: str) -> None:
     file = tmp_path / "house.md"

@@ -31,7 +31,7 @@ def test_rows_that_say_nothing_are_left_out_with_their_line_and_reason(tmp_path:
     assert dict(found.rows) == {"2020-01": 1.0}
     assert [(row.line, row.reason) for row in found.bad] == [
         (3, "the date 2020-01 occurs twice; the first row is used"),
-        (4, "'May' is not a date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
+        (4, "'May' is not a date such as 2020-03-05, 2020-03, 2020-Q1 or 2020"),
         (5, "the value is missing"),
         (6, "'high' is not a number"),
         (7, "'nan' is not a usable number"),
