@@ -65,7 +65,7 @@ class Trial:
         return Workspace(self.config.parent / ".coreeval").calls
 
     def command(self) -> list[str]:
-        """Return the command that goes on with it."""
+        """Return the command that continues it."""
         start = ["refresh", str(self.config), "--run-dir", str(self.run_dir)]
         begun = RunFiles(self.run_dir).manifest.exists()
         words = ["resume", str(self.run_dir)] if begun else [*start, "--limit", str(self.samples)]

@@ -163,7 +163,7 @@ def _texts(material: Material, key: StudyKey, originals: Path | None) -> dict[st
         if fields is None or hash_texts(fields) != each.text_sha256:
             raise UsageError(
                 f"the sheets are about other texts: the {each.arm} text of {each.sample!r} is "
-                f"{'another one' if fields else 'not'} here",
+                f"{'different' if fields else 'missing'} here",
                 where=str(material.path),
                 hint=f"give the {key.made_of.kind} that was rated: "
                 f"{key.made_of.name} {key.made_of.version}",

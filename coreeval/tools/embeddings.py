@@ -172,7 +172,7 @@ class EmbeddingCache:
 
     def _changed(self) -> ModelUnusable:
         return ModelUnusable(
-            f"{self.name} gave vectors of another size than before: its model was changed",
+            f"{self.name} gave vectors of a different size than before: its model has changed",
             where="embeddings",
             hint="run the same command again, or resume the run: all texts are embedded again",
         )

@@ -95,7 +95,7 @@ def test_the_truth_beside_the_answers_is_enough(shell: Shell, about: Series) -> 
     path = write(shell.folder / "said.jsonl", with_truth(knows("a", about), about))
     (one,) = detect(shell, "--responses", path, "--json").document["series"]
     assert one["n"] == 60 and one["pearson_r"]["estimate"] == pytest.approx(1)
-    assert "no definition of tides is known: monthly" in one["notes"][0]
+    assert "tides has no definition: monthly" in one["notes"][0]
     bare = write(shell.folder / "bare.jsonl", knows("a", about))
     said = detect(shell, "--responses", bare, "--json")
     assert said.code == 2 and "the series 'tides' is unknown" in said.error["message"]
@@ -261,7 +261,7 @@ def test_words_say_what_is_shown_and_no_more(shell: Shell, scored: Path) -> None
     out = shell("detect", "numleak", "--rankings", scored).out
     out = " ".join(out.split())
     assert (
-        "most probable of 3 on 8 of 8 dates, more often than expected by chance (0.33; p < 0.001)"
+        "most probable of 3 candidates on 8 of 8 dates, more often than expected by chance (0.33; p < 0.001)"
     ) in out
     assert "the true value is the most probable of" in out
     assert "if not first" in out

@@ -81,6 +81,6 @@ def list_script_notes(references: Sequence[str], outputs: Sequence[str]) -> tupl
     )
     return tuple(
         f"{count} of {len(outputs)} answers are written in {here} letters, their references in "
-        f"{there}: they can hardly match, right or wrong"
+        f"{there}, so they rarely match, whether right or wrong"
         for (there, here), count in pairs.most_common()
     )

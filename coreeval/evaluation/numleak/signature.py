@@ -228,7 +228,7 @@ class MemoryCase:
     def closeness(self) -> str:
         """Compare the answers' nearness with knowledge in words, as the start of a sentence."""
         within = (
-            f"{share(self.hits)} of the answers are within {self.bars.tolerance:g} of the truth"
+            f"{share(self.hits)} of the answers fall within {self.bars.tolerance:g} of the truth"
         )
         bar = (
             f"against at most {self.bars.words:.0%} for a model that knows the values only in words"
@@ -236,8 +236,8 @@ class MemoryCase:
         near = describe_nearness(self.bars.baseline, self.bars.gain)
         beside = bar if self.bars.can_discriminate else "a tolerance too wide to reveal memory"
         return (
-            f"{within}, {beside}. The mean error is {near}; for values known only in words, it would "
-            f"be at most {WORDS_GAIN:.0%} smaller"
+            f"{within}, {beside}. The mean error is {near}; for values known only in words, it "
+            f"would be at most {WORDS_GAIN:.0%} smaller"
         )
 
     @property

@@ -116,8 +116,8 @@ def test_answers_in_another_script_are_named() -> None:
     found = scored("rouge_l", ("The rate rose", "利率上升"), ("The rate fell", "It fell"))
     assert found.score == pytest.approx((0 + 2 / 5) / 2)
     assert found.notes == (
-        "1 of 2 answers are written in CJK letters, their references in LATIN: "
-        "they can hardly match, right or wrong",
+        "1 of 2 answers are written in CJK letters, their references in LATIN, so they rarely "
+        "match, whether right or wrong",
     )
     assert scored("rouge_l", ("93.5 %", "利率 93.5"), ("B", "")).notes == ()
 

@@ -158,7 +158,7 @@ def test_arms_that_are_alike_have_no_notice_and_arms_of_which_it_is_unknown_say_
 ) -> None:
     alike = written(tmp_path, comparability=likeness("comparable", sentences=()))
     assert "Not comparable:" not in alike and "equivalent to the original" in told(alike)
-    sentences = ("18 samples are too few to decide on x; about 360 would tell.",)
+    sentences = ("18 samples are too few to decide on x; about 360 would suffice.",)
     few = told(written(tmp_path, comparability=likeness("cannot_tell", sentences=sentences)))
     assert "Comparability: It is not yet clear whether the updated arm is comparable" in few
     assert few.count("about 360 would suffice") == 3, "the head, the section and the limits"
