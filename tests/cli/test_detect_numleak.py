@@ -261,7 +261,8 @@ def test_words_say_what_is_shown_and_no_more(shell: Shell, scored: Path) -> None
     out = shell("detect", "numleak", "--rankings", scored).out
     out = " ".join(out.split())
     assert (
-        "most probable of 3 candidates on 8 of 8 dates, more often than expected by chance (0.33; p < 0.001)"
+        "most probable of 3 candidates on 8 of 8 dates, more often than expected by chance "
+        "(0.33; p < 0.001)"
     ) in out
     assert "the true value is the most probable of" in out
     assert "if not first" in out

@@ -291,4 +291,4 @@ async def test_texts_that_have_changed_since(rated: Made, out: Path) -> None:
     fill(out)
     await accept_all(rated, "yet another {}")
     wrong = refused(rated, out)
-    assert "is another one here" in wrong.message and "weekly" in wrong.hint
+    assert "is different here" in wrong.message and "weekly" in wrong.hint
