@@ -40,7 +40,7 @@ def test_a_file_that_is_no_config(shell: Shell, text: str, message: str) -> None
 
 def test_no_file_and_a_folder(shell: Shell) -> None:
     refused(shell, "nowhere.yaml", "config file not found", "nowhere.yaml", "coreeval init")
-    refused(shell, shell.folder, "cannot be read")
+    refused(shell, shell.folder, "cannot read")
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_sameness_of_meaning(shell: Shell, tmp_path: Path) -> None:
             "--pairs",
             "./clean.jsonl",
         ),
-        "no pair of the split 'dev'": ("--pairs", "clean.jsonl", "--train-split", "dev"),
+        "no pairs for the split 'dev'": ("--pairs", "clean.jsonl", "--train-split", "dev"),
         "no metric 'f1'": ("--pairs", "clean.jsonl", "--metric", "f1"),
         "no consistency 'same'": ("--pairs", "clean.jsonl", "--consistency", "same"),
         "cannot write a figure as": ("--pairs", "clean.jsonl", "--plot", "x.pdf"),

@@ -303,7 +303,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(
 
 
 def test_a_budget_is_kept(shell: Shell, server: LLMServer, config: Path) -> None:
-    assert "the price of openai:tuned is not known" in ask(shell, config, "--budget", "1").err
+    assert "the price of openai:tuned is unknown" in ask(shell, config, "--budget", "1").err
     assert not server.requests
     settings = yaml.safe_load(config.read_text("utf-8"))
     for target in settings["models"]["targets"]:
@@ -332,7 +332,7 @@ def test_a_target_that_is_down_is_told(shell: Shell, server: LLMServer, config: 
     server.answers = lambda _request: Reply(status=400, error={"message": "bad luck"})
     said = ask(shell, config, "--json")
     assert said.code == 1 and said.error["kind"] == "run"
-    assert "left 160 of 160 questions without an answer" in said.error["message"]
+    assert "left 160 of 160 questions unanswered" in said.error["message"]
     assert "bad luck" in said.error["message"]
 
 

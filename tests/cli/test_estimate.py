@@ -502,7 +502,7 @@ def test_a_preview_that_is_stopped_says_how_to_go_on(served: Path) -> None:
         (["--limit", "0"], "--limit"),
         (["--rows", "50", "--limit", "9"], "--rows and --limit exclude"),
         (["--set", "models.defualt=offline"], "unknown key"),
-        (["--set", "run.prices=none.yaml"], "cannot be read"),
+        (["--set", "run.prices=none.yaml"], "cannot read"),
         (["--set", "dataset.path=nowhere"], "nowhere"),
     ],
 )

@@ -141,4 +141,4 @@ def test_validate_reads_the_gates_of_a_schedule(shell: Shell) -> None:
     assert missing.code == 2
     assert "FAILED gates" in missing.out and "config file not found" in missing.out
     shell.write("gates.yaml", GOOD)
-    assert "ok  gates\n    acceptance, evidence\n" in shell("validate", config).out
+    assert "ok gates\n    acceptance, evidence\n" in shell("validate", config).out

@@ -156,7 +156,7 @@ WRONG = {
     "window is reversed": ("--since", "2026-02-01", "--until", "2026-01-01"),
     "the news folder does not exist": ("--from", "nowhere"),
     "the store has no news to continue from yet": ("--since", "last"),
-    "greater than or equal to 1": ("--days", "0"),
+    "must be at least 1": ("--days", "0"),
 }
 
 
@@ -267,7 +267,7 @@ def test_what_tells_a_name_apart_can_be_given(shop: Shell) -> None:
     {
         "ends (2026-06-01) before it begins": ("--start", "2026-07-01", "--end", "2026-06-01"),
         "'soon' is not a date": ("--start", "soon", "--end", "2026-06-01"),
-        "no precision 'sure'": (*JUNE, "--min-precision", "sure"),
+        "'sure' is not a precision": (*JUNE, "--min-precision", "sure"),
         "no news store found here": (*JUNE, "--store", "nowhere"),
     }.items(),
 )

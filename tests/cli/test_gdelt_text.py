@@ -55,8 +55,8 @@ def test_a_text_that_is_not_the_article_has_a_reason(shop: Shell) -> None:
         ((URL, "--fetch"), "fetch: true needs contact"),
         ((URL, "--fetch", "--contact", "me"), "your contact address"),
         (("ftp://x.example/y", "--from", "texts.jsonl"), "not the address of a web page"),
-        ((URL, "--from", "absent.jsonl"), "cannot be read"),
-        ((URL, "--from", "texts.jsonl", "--published", "soon"), "no date"),
+        ((URL, "--from", "absent.jsonl"), "cannot read"),
+        ((URL, "--from", "texts.jsonl", "--published", "soon"), "is not a date"),
     ],
 )
 def test_what_is_wrong_is_one_message(

@@ -99,7 +99,7 @@ def test_validate_and_estimate_say_what_would_be_kept(shell: Shell, release: Rel
         (["--from", "{release}", "--stale-after", "0d"], "is not an age"),
         (["--from", "nowhere"], "this is not a release"),
         (["--from", "latest"], "'trial' has no release yet"),
-        (["--from", "{damaged}"], "the release has changed since it was made: README.md"),
+        (["--from", "{damaged}"], "the parent 1 has changed since it was made: README.md"),
         (["--from", "{release}", "--set", "name=other"], "is a release of 'trial'"),
         (["--from", "{release}", "--set", "dataset.split=val"], "the release has the split 'test'"),
     ],
@@ -131,7 +131,7 @@ def test_a_run_needs_the_release_until_it_has_its_samples_and_no_longer(
         raise RunError("no team today")
 
     config, gone = shell.config(), RunHooks(watch=take_away)
-    with pytest.raises(ReleaseError, match=r"this is no release[\s\S]*coreeval resume"):
+    with pytest.raises(ReleaseError, match=r"this is not a release[\s\S]*coreeval resume"):
         refresh(config, limit=5, run_dir="r", parent=copy, around=gone)
     aside.rename(copy)
     with pytest.raises(RunError, match="no team today"):

@@ -56,7 +56,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Words]] = {
                       ("3 mistakes", "'tsak'", "did you mean 'task'?", "run.concurrency",
                        "did you mean 'tweeteval'?", "coreeval docs config")),
     "no dataset": ({"dataset": None}, ("dataset: this key is required", "coreeval docs config")),
-    "a number as words": ({"run.seed": "seven"}, ("run.seed", "integer", "wrong.yaml")),
+    "a number as words": ({"run.seed": "seven"}, ("run.seed", "whole number", "wrong.yaml")),
     "an unknown task": ({"task": "emotoin"}, ("'emotoin'", "did you mean 'emotion'?")),
     "no task file": ({"task": "mine.yaml"}, ("task file not found", "mine.yaml", "built in")),
     "no benchmark": ({"dataset.path": "gone"}, ("no such folder", "gone", "dataset.path")),
@@ -71,7 +71,7 @@ CONFIGS: dict[str, tuple[dict[str, object], Words]] = {
     "a window backwards": ({"knowledge.window": {"start": "2026-10-01", "end": "2026-01-01"}},
                            ("2026-10-01", "2026-01-01", "knowledge.window")),
     "a window without news": ({"knowledge.window": {"start": "2020-01-01", "end": "2020-02-01"}},
-                              ("no news", "2025-08-07", "knowledge.window")),
+                              ("no news", "2025-08-07", "under knowledge:, write `window:")),
     "a model without a provider": ({"models.default": "gpt-x"}, ("'gpt-x'", "provider:name")),
     "an unknown provider": ({"models.default": "opnai:gpt-x"}, ("'opnai:gpt-x'", "openai:")),
     "no key": ({"models.default": "openai:gpt-x"}, ("OPENAI_API_KEY", ".env")),
@@ -96,7 +96,7 @@ COMMANDS: dict[str, tuple[list[str], Words]] = {
     "an unknown command": (["refersh", "good.yaml"], ("'refersh'", "refresh")),
     "a misspelt setting": (["refresh", "good.yaml", "--set", "run.sead=1"],
                            ("run.sead", "did you mean 'seed'?")),
-    "no run": (["view", "empty"], ("no run", "empty", "coreeval refresh")),
+    "no run": (["view", "empty"], ("not a run", "empty", "coreeval refresh")),
     "an unknown run": (["trace", "trail"],
                        ("no run 'trail'", ".coreeval/runs", "coreeval refresh")),
     "an unknown sample": (["trace", "{finished}", "emotion/tset/1"],
@@ -104,7 +104,7 @@ COMMANDS: dict[str, tuple[list[str], Words]] = {
     "no release": (["verify", "{finished}"], ("no release", "release.json", "coreeval release")),
     "nothing to follow": (["refresh", "good.yaml", "--from", "latest"],
                           ("no release", "coreeval release")),
-    "news without dates": (["gdelt", "sync"], ("which news", "coreeval gdelt sync", "--days N")),
+    "news without dates": (["gdelt", "sync"], ("no news source", "coreeval gdelt sync", "--days N")),
 }  # fmt: skip
 """Mistakes in a command line: its words, and words of the message."""
 

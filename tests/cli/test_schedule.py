@@ -69,7 +69,7 @@ def test_a_typo_is_one_message(shell: Shell, command: list[str]) -> None:
     said = shell("schedule", *command, config)
     assert said.code == 2
     assert said.err.count("error: ") == 1
-    assert "'MONN' is not a day-of-week (0-7 or SUN-SAT" in said.err
+    assert "'MONN' is not a valid day-of-week (0-7 or SUN-SAT" in said.err
 
 
 def test_a_fault_of_ours_has_a_traceback_only_with_debug(
@@ -151,7 +151,7 @@ def test_install_prints_or_writes(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     }
     outside = shell("schedule", "install", config, "--github", "--print")
     assert (outside.code, shell("schedule", "install", config, "--github").code) == (0, 2)
-    assert f"no git repository contains the config yet: this is for one in {shell.folder}" in (
+    assert f"the config is not in a git repository yet; this assumes one in {shell.folder}" in (
         outside.err
     )
     (shell.folder / ".git").mkdir()

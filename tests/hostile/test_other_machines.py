@@ -313,6 +313,6 @@ def test_what_the_system_refuses_has_a_way_on(
         raise OSError(number, os.strerror(number), "place")
 
     monkeypatch.setattr("coreeval.runs.status.read_status", refuse)
-    said = shell("status", "run")
+    said = shell("status", ".")
     assert said.code == 1
     assert "where: place" in said.err and "to do: " in said.err

@@ -61,7 +61,7 @@ async def test_a_request_that_is_not_valid_is_named(server: BatchServer) -> None
 @pytest.mark.parametrize(
     ("status", "message", "kind"),
     [
-        (400, "prompt is too long", "rejected"),
+        (400, "prompt is too long", "too_long"),
         (400, "Your credit balance is too low", "quota"),
         (400, "Output blocked by content filtering policy", "declined"),
         (401, "invalid x-api-key", "credential"),
@@ -94,7 +94,7 @@ async def test_while_a_batch_of_its_size_runs_nothing_is_told(server: BatchServe
     with pytest.raises(CallFailure):
         await batches.create("b-1", requests)
     (made,) = server.batches
-    with pytest.raises(CallFailure, match=f"batch {made} may be it") as caught:
+    with pytest.raises(CallFailure, match=f"may be batch {made}") as caught:
         await batches.find("b-1", ids_of(requests), since=just_now())
     assert (caught.value.kind, caught.value.billed) == ("transient", False)
     await batches.look(made)

@@ -179,5 +179,5 @@ def test_a_bad_file_names_the_line(tmp_path: Path, text: str, says: str) -> None
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         open_model(ModelConfig(model=f"replay:{tmp_path}/none.jsonl"))
