@@ -363,7 +363,9 @@ async def test_ollamas_own_client_unpacks_nothing(store: CallStore, naps: Naps) 
     connected = exchange(store, retry=Retry(sleep=naps.sleep, attempts=1))
     async with ollama.running() as url:
         config = ModelConfig(model="ollama:llama", base_url=url)
-        with pytest.raises(ModelCallError, match="compressed although this was not requested: 'gzip'"):
+        with pytest.raises(
+            ModelCallError, match="compressed although this was not requested: 'gzip'"
+        ):
             await connected.open_client(config, "extractor", max_draws=1).ask(ASKED, SHAPE)
 
 

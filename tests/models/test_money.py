@@ -88,7 +88,9 @@ async def test_tokens_that_a_request_cannot_have_had_are_charged_as_what_was_put
     assert store.ledger.spent() == SpendingTotal(billed_usd=0.0, unknown_usd=put_aside)
     assert 0.1 < put_aside < 0.2
     odd = (
-        "20000000 prompt tokens for" if prompt > 1 else f"{completion} completion tokens, with a maximum of 100"
+        "20000000 prompt tokens for"
+        if prompt > 1
+        else f"{completion} completion tokens, with a maximum of 100"
     )
     (note,) = notes
     assert odd in note

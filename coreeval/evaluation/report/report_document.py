@@ -228,6 +228,7 @@ def report_document(found: ReportInput) -> Json:
     """Return the report as a JSON document."""
     manifest, config = found.manifest, found.config
     played = ModelsConfig.model_validate(manifest["models"])
+    played = played.model_copy(update={"targets": config.models.targets})
     as_played = config.model_copy(update={"models": played})
     document: dict[str, Any] = {
         **{key: manifest[key] for key in _OF_MANIFEST},

@@ -78,7 +78,9 @@ def found_in(
             (target, list(store.answers(target, ["original", "updated"]))) for target in targets
         ]
         found = ReportInput(
-            manifest=known.model_dump(mode="json") | (manifest or {}),
+            manifest=known.model_dump(mode="json")
+            | {"models": config.models.model_dump(mode="json", exclude_none=True)}
+            | (manifest or {}),
             config=config,
             task=task,
             quality=measure_quality(store, task, withheld=()).model_dump(mode="json"),
