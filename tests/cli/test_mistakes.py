@@ -104,7 +104,7 @@ COMMANDS: dict[str, tuple[list[str], Words]] = {
     "no release": (["verify", "{finished}"], ("no release", "release.json", "coreeval release")),
     "nothing to follow": (["refresh", "good.yaml", "--from", "latest"],
                           ("no release", "coreeval release")),
-    "news without dates": (["gdelt", "sync"], ("no news source", "coreeval gdelt sync", "--days N")),
+    "news without dates": (["gdelt", "sync"], ("no news source", "gdelt sync", "--days N")),
 }  # fmt: skip
 """Mistakes in a command line: its words, and words of the message."""
 

@@ -87,7 +87,7 @@ def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:
     for options, told in (
         (("--outcome", "acepted"), "did you mean 'accepted'?"),
         (("--sort", "cost"), "known: order, sample"),
-        (("emotion/test/1", "--min-cost", "1"), "--min-cost is for the list"),
+        (("emotion/test/1", "--min-cost", "1"), "--min-cost applies only to the list"),
         (("--text", "a", "--hide-texts"), "--text would search texts that --hide-texts hides"),
         (("--jsonl", "-", "--json"), "both write to stdout"),
         (("--jsonl", "no/such/folder"), "cannot be written"),

@@ -100,7 +100,7 @@ def test_the_mapping_must_be_the_tasks(tmp_path: Path) -> None:
 
 
 def test_a_task_with_two_texts_does_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="the task mrpc wants sentence1, sentence2"):
+    with pytest.raises(DatasetError, match="the task mrpc requires sentence1, sentence2"):
         read("tweeteval", tweets(tmp_path, "a\n", "0\n"), load_task("mrpc"))
 
 

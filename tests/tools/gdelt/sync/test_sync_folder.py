@@ -264,7 +264,7 @@ def test_many_files_are_committed_some_at_a_time(
 
 def test_no_news_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(KnowledgeError, match=r"it contains no GDELT files[\s\S]*no file in it"):
+    with pytest.raises(KnowledgeError, match=r"it contains no GDELT files[\s\S]*contains no files"):
         synced(tmp_path / "store", tmp_path / "empty")
     (tmp_path / "empty" / "a.txt").write_text("x")
     with pytest.raises(KnowledgeError, match=r"a\.txt \(contains no news\)"):
@@ -312,7 +312,7 @@ def test_a_reader_leaves_a_store_that_was_only_begun_to_the_next_sync(
     store = tmp_path / "store"
     store.mkdir()
     (store / "store.db").touch()  # as a full disk leaves it
-    with pytest.raises(KnowledgeError, match=r"begun[\s\S]*coreeval gdelt sync` again"):
+    with pytest.raises(KnowledgeError, match=r"still empty[\s\S]*coreeval gdelt sync` again"):
         NewsIndex(store)
     assert synced(store, news).counts.files == 4
     with pytest.raises(KnowledgeError):

@@ -216,7 +216,7 @@ def test_a_slow_download_ends(
 def test_a_mirror_that_cannot_be_reached_is_one_message(tmp_path: Path) -> None:
     with MirrorServer().running() as gone:
         pass
-    with pytest.raises(RunError, match=r"the mirror cannot be used[\s\S]*goes on where it was"):
+    with pytest.raises(RunError, match=r"the mirror cannot be used[\s\S]*to continue"):
         synced(tmp_path / "store", gone)
 
 
@@ -411,7 +411,7 @@ def test_a_clock_that_was_a_year_ahead_does_not_end_going_on(
     ("start", "end", "message"),
     [
         (NOW + timedelta(days=1), None, "in the future"),
-        (START, START - timedelta(days=1), "backwards"),
+        (START, START - timedelta(days=1), "reversed"),
         (NOW - timedelta(days=9000), NOW - timedelta(days=8000), "GDELT 2 begins on 2015-02-18"),
     ],
 )
@@ -468,5 +468,5 @@ def test_the_checksum_that_a_mirror_states(headers: list[tuple[str, str]], md5: 
 @pytest.mark.parametrize("word", ["md5=%%%", "md5=", "md5=AAAA", "md5=é",
                                   f"md5=1B2M2Y8AsgTpgAmY7PhCfg==,md5={OTHER}"])  # fmt: skip
 def test_a_checksum_that_is_none_is_not_passed_over(word: str) -> None:
-    with pytest.raises(ChecksumUnreadable, match=r"an MD5 that is none|two different"):
+    with pytest.raises(ChecksumUnreadable, match=r"an invalid MD5|two different"):
         read_md5_header(CIMultiDict([("x-goog-hash", word), ("ETag", f'"{MD5}"')]))
