@@ -71,7 +71,7 @@ def test_a_price_without_its_day_or_source_is_refused(tmp_path: Path, text: str,
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         load_prices(tmp_path / "none.yaml")
 
 

@@ -148,7 +148,7 @@ def test_a_date_without_its_source_is_refused(tmp_path: Path, text: str, told: s
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         load_cutoffs(tmp_path / "none.yaml")
 
 

@@ -177,7 +177,7 @@ def test_the_address_of_a_hook_stays_out_of_the_environment(
 )
 def test_a_file_that_is_none_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"the \.env file cannot be read"):
+    with pytest.raises(ConfigError, match=r"cannot read the \.env file"):
         read_env_file(tmp_path)
 
 

@@ -96,7 +96,7 @@ def test_an_altered_entry_counts_for_nothing(workspace: Workspace) -> None:
 def test_a_damaged_record_is_an_error_and_stays(workspace: Workspace, text: str) -> None:
     TrustRecord(workspace).trust_endpoints([PAIR])
     workspace.trust_file.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(RunCorrupt, match="cannot be read"):
+    with pytest.raises(RunCorrupt, match="cannot read"):
         load_trusted_endpoints(workspace)
     with pytest.raises(RunCorrupt):
         TrustRecord(workspace).trust_endpoints([PAIR])

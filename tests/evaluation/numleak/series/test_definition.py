@@ -42,7 +42,7 @@ def file_with(folder: Path, **changes: object) -> Path:
 def complaint(folder: Path, **changes: object) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         find_definition(str(file_with(folder, **changes)), base=folder)
-    assert caught.value.where.endswith("toy.yaml")
+    assert "toy.yaml" in caught.value.where
     return caught.value
 
 
