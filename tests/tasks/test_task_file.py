@@ -168,7 +168,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     scalar.write_text("just words", encoding="utf-8")
     for path, said in (
         (tmp_path / "none.yaml", "task file not found"),
-        (folder, "cannot be read"),
+        (folder, "cannot read"),
         (broken, "this is not YAML"),
         (scalar, "must be a mapping"),
     ):

@@ -52,7 +52,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(tmp_path: Path, right: 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"answer": 3}, "no index of an option: they are 0 to 2"),
+        ({"answer": 3}, "not the index of an option: they are 0 to 2"),
         ({"answer": "D"}, "not one of the options"),
         ({"answer": [0, 1]}, "2 right options; a choice has one"),
         ({"answer": None}, "the answer is missing"),
@@ -102,7 +102,7 @@ def test_a_tolerance_that_can_be_computed_is_kept(tmp_path: Path, tolerance: str
     [
         ({"answers": []}, "the field answers is empty"),
         ({"answers": None}, "the field answers is missing"),
-        ({"answer_type": "colour"}, "none of text, number, date, yes_no"),
+        ({"answer_type": "colour"}, "not one of text, number, date, yes_no"),
         ({"tolerance": "about"}, "neither a non-negative number nor a percentage"),
         ({"tolerance": "1e9999999%"}, "must be below 100%"),
         ({"tolerance": "9" * 1000}, "is not between 1e-15 and 1e\\+15"),
