@@ -81,7 +81,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(
 ) -> None:
     engine = open_engine(_url(tmp_path / "a.db"))
     prepare_database(engine, there, what="a.db")
-    expected = f"schema version {there.version}; this version of CoreEval supports only {known.version}"
+    expected = f"version {there.version}; this version of CoreEval supports only {known.version}"
     with pytest.raises(RunCorrupt, match=expected) as caught:
         prepare_database(engine, known, what="a.db")
     engine.dispose()
