@@ -100,7 +100,7 @@ LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
             {"question": "$target?", "targets": {"a": {"name": "b", "terms": ["c", ""]}}},
             "targets.a: a word of it is blank",
         ),
-        ({"templates": ["$headlin $labels"]}, "$headlin is not a field of the task (did you mean 'he"),
+        ({"templates": ["$headlin $labels"]}, "$headlin is not a field of the task (did you"),
         ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
         ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
         ({"question": "Is $headline good?"}, "is not a field"),
