@@ -289,8 +289,8 @@ def _task_lines(data: Path, found: "TableGuess", names: Mapping[str, str]) -> It
         f"{shown}\n\n{ask} this {kind}? Answer with one of these labels: $labels.",
         f"Label the {kind} with one of $labels and nothing else.\n\n{shown}",
     )
-    yield "# What each role knows about the benchmark (docs/tasks.md). The clearer the meanings,"
-    yield "# the better judges agree with the labels: say when a text has each of them."
+    yield "# What each role knows about the benchmark (coreeval docs tasks). Describe when a text"
+    yield "# has each label: clear meanings make judges agree with the labels."
     yield f"name: {_quote(_slug(data))}"
     yield f"description: {_quote(about)}"
     yield f"fields: {_quote(list(fields))}"

@@ -8,7 +8,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
 
 import typer
 
@@ -217,11 +217,12 @@ def read_subset(
     Raises:
         UsageError: the order does not exist or has no limit, or the file of ids cannot be read.
     """
-    from coreeval.evaluation.benchmarks.subset import Subset
+    from coreeval.evaluation.benchmarks.subset import SampleOrder, Subset
 
-    if order is not None and order not in _ORDERS:
-        near = difflib.get_close_matches(order, _ORDERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_ORDERS)}"
+    orders: tuple[str, ...] = get_args(SampleOrder)
+    if order is not None and order not in orders:
+        near = difflib.get_close_matches(order, orders, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(orders)}"
         raise UsageError(f"{order!r} is not an order", where="--sample", hint=hint)
     if order not in (None, "first") and limit is None:
         raise UsageError(
@@ -233,9 +234,6 @@ def read_subset(
         {"limit": limit, "order": order or "first", "ids": _read_ids(ids), "labels": labels or ()}
     )
     return None if chosen.is_first else chosen
-
-
-_ORDERS = ("first", "random", "stratified")
 
 
 def _read_ids(path: Path | None) -> list[str]:

@@ -23,7 +23,8 @@ def read_scores(run: Path) -> Document | None:
     """
     from coreeval.evaluation.grading import SCORING  # for no --help: it loads the stores
     from coreeval.evaluation.report.report_file import read_report
-    from coreeval.evaluation.scores import ARMS, Score
+    from coreeval.evaluation.scores import ARMS
+    from coreeval.runs.quality import read_arm_scores
     from coreeval.tools.workspace import RunFiles
 
     try:
@@ -31,16 +32,13 @@ def read_scores(run: Path) -> Document | None:
         if report is None:
             return None
         asked = {
-            each["target"]: {
-                arm["arm"]: Score.model_validate(arm["macro_f1"]).model_dump()
-                for arm in each["all_samples"]["arms"]
-            }
-            for each in report["arms"]["targets"]
+            target: {arm: score.model_dump() for arm, score in scores.items()}
+            for target, scores in read_arm_scores(report).items()
         }
         return {
             "score": SCORING[report["arms"].get("kind", "labels")].score.name,
             "texts": {arm: n for arm, n in report["arm_rows"].items() if arm in ARMS},
-            "targets": [{"target": str(name), "arms": arms} for name, arms in asked.items()],
+            "targets": [{"target": name, "arms": arms} for name, arms in asked.items()],
         }
     except (RunCorrupt, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -49,7 +47,7 @@ def read_scores(run: Path) -> Document | None:
 def score_lines(found: Document | None, run: Path) -> Iterator[str]:
     """Yield a line for each target with its score on each arm, or why there is none."""
     if found is None:
-        yield f"scores:  the report cannot be read; write it anew: {command('evaluate', run)}"
+        yield f"scores:  the report cannot be read; write it again: {command('evaluate', run)}"
         return
     if not found["targets"]:
         ask = command("evaluate", run, "--target", "PROVIDER:NAME")

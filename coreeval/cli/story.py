@@ -78,7 +78,7 @@ def show_story(
     story: "SampleHistory", offline_roles: list[str], *, as_json: bool, calls: bool
 ) -> None:
     """Print a story as a document or in words, with prompts and answers if requested."""
-    from coreeval.runs.history_document import build_history_document
+    from coreeval.runs.history import build_history_document
 
     document = build_history_document(story) | {"offline_roles": offline_roles}
     lines = story_lines(story, offline_roles, calls=calls)

@@ -198,7 +198,7 @@ def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
 
 
 def _write_lines(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:
-    from coreeval.runs.history_document import build_history_document
+    from coreeval.runs.history import build_history_document
 
     lines = (json.dumps(build_history_document(story)) + "\n" for story in stories)
     return sum(1 for line in lines if file.write(line))

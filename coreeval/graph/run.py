@@ -128,7 +128,7 @@ def refresh(
         changes = {"subset": subset, "limit": len(chosen)}
         manifest = manifest.model_copy(update=changes)
     if around.remark:
-        for remark in list_remarks(setup, workspace, limit):
+        for remark in list_remarks(setup, workspace, manifest.limit):
             around.remark(remark)
     with lock_run(files):
         _refuse_taken(files, workspace)

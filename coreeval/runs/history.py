@@ -388,6 +388,15 @@ def redact_history(history: SampleHistory) -> SampleHistory:
     return _redact_value(history).model_copy(update={"hidden": True})
 
 
+def build_history_document(history: SampleHistory) -> dict[str, Any]:
+    """Return a history in machine-readable form; the attempts of a call are lines of one text."""
+    document = history.model_dump(mode="json")
+    for step in document["steps"]:
+        for call in step["calls"]:
+            call["tries"] = "\n".join(call["tries"])
+    return document
+
+
 def redact_row(row: ListRow) -> ListRow:
     """Return a list row with its excerpt and reason replaced by placeholders."""
     return _redact_value(row)

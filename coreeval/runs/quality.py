@@ -381,8 +381,26 @@ def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dic
 
 def _target_scores(found: ReportJson) -> tuple[Score, Score]:
     """Return a target's macro-F1 on each of the two arms, over the samples that both have."""
-    for each in found["all_samples"]["comparisons"]:
-        if (each["first"]["arm"], each["second"]["arm"]) == RANKED_ARMS:
-            one, other = (each[side]["macro_f1"] for side in ("first", "second"))
-            return Score.model_validate(one), Score.model_validate(other)
-    return NO_SCORE, NO_SCORE
+    pair = find_ranked_pair(found)
+    if pair is None:
+        return NO_SCORE, NO_SCORE
+    one, other = (pair[side]["macro_f1"] for side in ("first", "second"))
+    return Score.model_validate(one), Score.model_validate(other)
+
+
+def find_ranked_pair(found: ReportJson) -> ReportJson | None:
+    """Return a target's comparison of the two ranked arms in a report; None if there is none."""
+    pairs = found["all_samples"]["comparisons"]
+    ranked = ((each["first"]["arm"], each["second"]["arm"]) == RANKED_ARMS for each in pairs)
+    return next((each for each, is_ranked in zip(pairs, ranked, strict=True) if is_ranked), None)
+
+
+def read_arm_scores(report: ReportJson) -> dict[str, dict[str, Score]]:
+    """Return the score of each target of a report on each arm, over all samples of the arm."""
+    return {
+        str(target["target"]): {
+            arm["arm"]: Score.model_validate(arm["macro_f1"])
+            for arm in target["all_samples"]["arms"]
+        }
+        for target in report["arms"]["targets"]
+    }

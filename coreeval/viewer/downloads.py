@@ -10,8 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from coreeval.runs.history import redact_history, redact_row
-from coreeval.runs.history_document import build_history_document
+from coreeval.runs.history import build_history_document, redact_history, redact_row
 from coreeval.tools.stores.run_queries import ListRow
 from coreeval.tools.text import format_sheet
 from coreeval.tools.workspace import RunFiles

@@ -1,14 +1,20 @@
 """What a run or a release found about its targets: scores on both arms, the loss, the verdict."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coreeval.evaluation.grading import SCORING
 from coreeval.evaluation.report.report_file import read_report
-from coreeval.evaluation.scores import RANKED_ARMS, Score
+from coreeval.evaluation.scores import Score
 from coreeval.meanings import COMPARABILITY
-from coreeval.runs.quality import Findings, TargetFindings, read_findings
+from coreeval.runs.quality import (
+    Findings,
+    TargetFindings,
+    find_ranked_pair,
+    read_arm_scores,
+    read_findings,
+)
 from coreeval.schema import TaskKind
 from coreeval.tools.workspace import RunFiles
 
@@ -76,7 +82,11 @@ def read_results(files: RunFiles) -> Results | None:
         found,
         score=SCORING[kind].score.name,
         losses=losses,
-        originals=dict(_find_original_scores(report)),
+        originals={
+            target: scores["original"]
+            for target, scores in read_arm_scores(report).items()
+            if "original" in scores
+        },
     )
 
 
@@ -120,18 +130,8 @@ def _build_target(
 
 
 def _find_difference(target: Mapping[str, Any]) -> Score | None:
-    for pair in target["all_samples"]["comparisons"]:
-        if (pair["first"]["arm"], pair["second"]["arm"]) == RANKED_ARMS:
-            return Score.model_validate(pair["macro_f1_difference"])
-    return None
-
-
-def _find_original_scores(report: Mapping[str, Any]) -> Iterator[tuple[str, Score]]:
-    """Yield each target with its score on all originals."""
-    for target in report["arms"]["targets"]:
-        for arm in target["all_samples"]["arms"]:
-            if arm["arm"] == "original":
-                yield target["target"], Score.model_validate(arm["macro_f1"])
+    pair = find_ranked_pair(target)
+    return Score.model_validate(pair["macro_f1_difference"]) if pair else None
 
 
 def find_task_change(tasks: Sequence[str]) -> str:

@@ -144,7 +144,7 @@ def test_the_scores_of_a_run_are_a_line_for_each_target(copied: Path) -> None:
     assert told({"updated": 2, "control": 1})[1].endswith("  control")
     (copied / "report.json").write_text("{", "utf-8")
     (line,) = score_lines(read_scores(copied), copied)
-    assert "write it anew: coreeval evaluate" in line
+    assert "write it again: coreeval evaluate" in line
 
 
 def test_failed_samples(shell: Shell) -> None:

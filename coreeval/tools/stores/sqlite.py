@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -36,9 +36,6 @@ from coreeval.tools.stores.heartbeat import (
 )
 from coreeval.tools.stores.migrations import Migrations, migrate, refuse_version
 from coreeval.tools.stores.places import find_schema
-
-if TYPE_CHECKING:
-    pass
 
 Row = dict[str, Any]
 WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
