@@ -46,7 +46,7 @@ def test_the_words_say_what_may_be_passed_on(shell: Shell, finished: Path) -> No
     assert "texts:   left out" in said and "--dataset PATH" in said and "TweetEval" in said
     kept = shell("cassette", "export", finished, "--out", "a", "--texts").out
     assert (
-        "texts: included, although their licence forbids sharing them; leave" in kept
+        "texts:   included, although their licence forbids sharing them; omit" in kept
         and "--dataset" not in kept
     )
     shown = shell("cassette", "show", "a").out

@@ -405,7 +405,7 @@ def test_each_kind_of_config_names_the_other_command(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (("--metric", "bleu"), ("--metric comes from the config", "--set detect.pcr.metric=")),
+        (("--metric", "bleu"), ("--metric cannot be used with CONFIG", "--set detect.pcr.metric=")),
         (("--train-split", "dev"), ("detect.pcr.train_split",)),
         (("--pairs", "x.jsonl"), ("exclude each other",)),
         (("--plot", "p.pdf"), ("cannot write",)),

@@ -131,7 +131,7 @@ def test_the_demo_ends_with_where_to_look(shell: Shell, monkeypatch: pytest.Monk
     report = re.search(r"emotion +(\S+report\.html)\n", tail)
     assert report
     assert (shell.folder / report[1]).exists()
-    assert "played by rules" in said.out
+    assert "Rules played every role" in said.out
     assert "SYNTHETIC" in said.out
     memory = dict(re.findall(r"^(offline:\w+) .* … [+-][\d.]+ +(.+)$", said.out, re.MULTILINE))
     assert memory.pop("offline:clean") in {"inconclusive", "comparable"}

@@ -232,7 +232,7 @@ def test_a_model_without_a_price_is_unknown_and_never_nothing(shell: Shell) -> N
     words = shell("estimate", config).out
     assert "USD                        unknown" in words
     assert "; similar names with a price: openai:gpt-5-mini" in words
-    assert "cannot be told" in words
+    assert "unknown because a price is missing" in words
 
 
 @pytest.mark.parametrize(

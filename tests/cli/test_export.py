@@ -69,7 +69,7 @@ def test_a_release_is_pushed_with_the_token_of_the_env_file(
     assert (refused.code, refused.error["kind"]) == (2, "credential")
     shell.write(".env", f"HF_TOKEN={TOKEN}\n")
     planned = shell("push", released, "--to", "me/trial", "--dry-run")
-    assert planned.out.startswith("would bring me/trial to trial 1: ")
+    assert planned.out.startswith("would update me/trial to trial 1: ")
     assert "  + release.json\n" in planned.out
     told = shell("push", released, "--to", "me/trial", "--json").document
     assert set(told) == documented("coreeval push")

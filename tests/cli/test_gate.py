@@ -41,7 +41,7 @@ def test_a_release_passes_and_a_tighter_limit_stops_it(shell: Shell, release: Pa
         "NOT met      acceptance",
         "is less than 1",
         "NOT measured pcr",
-        "to do: detect.p",
+        "to do: set detect.pcr to measure it",
     ):
         assert line in stopped.out
 

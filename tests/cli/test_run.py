@@ -300,7 +300,7 @@ def test_a_part_of_the_benchmark_is_chosen_by_seed_labels_and_ids(shell: Shell) 
             "--sample chooses the samples for --limit, but --limit is missing",
             "--limit N",
         ),
-        ("--limit", "2", "--sample", "randm"): ("no order 'randm'", "'random'"),
+        ("--limit", "2", "--sample", "randm"): ("'randm' is not an order", "'random'"),
     }.items():
         said = shell("refresh", config, *options, "--run-dir", "x")
         assert said.code == 2 and all(part in said.err for part in parts), said.err

@@ -90,7 +90,7 @@ def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:
         (("emotion/test/1", "--min-cost", "1"), "--min-cost applies only to the list"),
         (("--text", "a", "--hide-texts"), "--text would search texts that --hide-texts hides"),
         (("--jsonl", "-", "--json"), "both write to stdout"),
-        (("--jsonl", "no/such/folder"), "cannot be written"),
+        (("--jsonl", "no/such/folder"), "cannot write"),
     ):
         said = shell("trace", finished, *options)
         assert (said.code, told in said.err + said.out) == (2, True), said

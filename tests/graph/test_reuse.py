@@ -37,7 +37,7 @@ def done(undisturbed: Undisturbed) -> Iterator[Lab]:
 
 def reword(lab: Lab, role: RoleName, name: str) -> None:
     """Put another wording of one prompt beside the config."""
-    folder = lab.folder / name
+    folder = lab.folder / f"prompts-{name}"
     folder.mkdir()
     names: list[PromptName] = [role]
     names += ["label_judge_batch"] if role == "label_judge" else []

@@ -361,7 +361,7 @@ def test_a_run_that_lost_its_config_says_so(own: Path) -> None:
     run = own.parent / "run"
     refresh(own, run_dir=run)
     (run / "config.yaml").unlink()
-    with pytest.raises(RunStateError, match=r"lost its config\.yaml"):
+    with pytest.raises(RunStateError, match=r"config\.yaml is missing"):
         resume(run)
     assert read_manifest(run / "manifest.json").status == "complete"
 

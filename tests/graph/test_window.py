@@ -93,7 +93,7 @@ def test_a_start_that_is_written_needs_no_dates_and_keeps_those_there_are() -> N
         ({"start": "2026-03-01", "end": "2026-03-01"}, "is empty"),
         (
             {"start": "auto", "end": "2025-01-01"},
-            "auto: released of openai:gpt-5, https.*backwards",
+            "auto: released of openai:gpt-5, https.*reversed",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_window_without_any_news_is_told(window: Mapping[str, object], told: s
 
 
 def test_a_broken_file_of_dates_is_told_whatever_the_window(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         set_up(_config("openai:x", cutoffs=str(tmp_path / "none.yaml")), NOW)
 
 

@@ -348,7 +348,7 @@ def test_what_cannot_be_shared(shared: Lab, changes: dict[str, object], message:
 def test_remote_news_is_asked_for_by_one_process(shared: Lab) -> None:
     knowledge = dict[str, object](shared.changes.get("knowledge", {}))  # type: ignore[call-overload]
     shared.write(knowledge=knowledge | {"backends": ["doc"], "window": {"start": "2025-05-01"}})
-    with pytest.raises(ConfigError, match="doc is asked once for the news of all samples"):
+    with pytest.raises(ConfigError, match="doc is queried once for all samples"):
         shared.refresh()
 
 
