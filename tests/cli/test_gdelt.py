@@ -244,7 +244,7 @@ def test_what_a_stopped_sync_read_is_told_as_not_searchable(shop: Shell, tmp_pat
     )
     for said in (shop(*query, "s"), shop("gdelt", "coverage", "--store", "s")):
         assert said.code == 0
-        assert "1 articles in the news store are not searchable yet: give the same" in said.err
+        assert "1 articles in the news store are not searchable yet: run the same" in said.err
     sync_folder(tmp_path / "other", news)
     refused = shop(*query, tmp_path / "other")
     assert refused.code == 2

@@ -51,7 +51,7 @@ def test_asked_and_recorded_answers_give_the_same(shell: Shell, about: Series) -
     assert honest["truth_beyond"]["estimate"] > 0.99 and honest["route"] == "not_through_recall"
     assert one["leak"]["placebo"]["early"]["dates"] >= 30 and one["n"] == 60
     assert one["leak"]["scramble"]["shown_r"]["n"] == 30
-    assert [row["reason"][:16] for row in said.document["bad_rows"]] == ["'May' is not a date"]
+    assert [row["reason"][:19] for row in said.document["bad_rows"]] == ["'May' is not a date"]
     assert "not through recall" in (shell.folder / "page.html").read_text("utf-8")
     words = detect(shell, path).out
     assert "signal honest, 60 dates: not through recall" in words
@@ -73,7 +73,7 @@ def test_a_signal_of_other_dates_is_told_before_anything_is_asked(
     assert "the signal strange has one date (1950-01), none" in said.error["message"]
     assert not list(shell.folder.rglob("responses.jsonl"))
     for wrong, message in (
-        ("none.csv", "cannot be read"),
+        ("none.csv", "cannot read"),
         ("=x.csv", "is not of the form NAME=FILE"),
     ):
         said = detect(shell, path, "--signal", wrong, "--dry-run", "--json")

@@ -75,7 +75,7 @@ async def test_a_long_list_is_shown_a_page_at_a_time(shell: Shell, run: Made) ->
     assert first.count(" of 6 ---") == PAGE
     assert "next page: coreeval review run --page 2" in first
     assert "-- 6 of 6 " in last and "next page" not in last
-    assert "no such page" in shell("review", "run", "--page", "9").out
+    assert "this page does not exist" in shell("review", "run", "--page", "9").out
     filters = "--only flag --only person --only unnamed --decided"
     shown = shell("review", "run", *filters.split()).out
     assert f"next page: coreeval review run {filters} --page 2" in shown
