@@ -268,7 +268,9 @@ def test_who_refuses_everything_gives_no_signal_and_no_error(
     assert tuned["difference"]["p_adjusted"] == tuned["difference"]["p_value"]
     alone = ask(shell, written(shell, server, "mute"), "--plot", "p.svg")
     assert alone.code == 0
-    assert "insufficient signal: none of the 40 items" in alone.out and "permutations" not in alone.out
+    assert (
+        "insufficient signal: none of the 40 items" in alone.out and "permutations" not in alone.out
+    )
 
 
 def test_killed_it_goes_on_with_what_is_missing(

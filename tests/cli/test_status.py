@@ -104,8 +104,9 @@ def test_a_run_that_makes_no_progress_says_so_and_what_it_waits_for(
     said = shell("status", running)
     assert said.code == 0
     assert "no progress for 7" in said.out
-    assert "  openai:x: throttled by its endpoint, 8 waiting, the longest for 71 s: HTTP 429 �[2J" in (
-        said.out.splitlines()
+    assert (
+        "  openai:x: throttled by its endpoint, 8 waiting, the longest for 71 s: HTTP 429 �[2J"
+        in (said.out.splitlines())
     )
     beat(running, GOING, ago_s=700.0)  # a process that hangs leaves no sign either
     said = shell("status", running)
@@ -202,7 +203,10 @@ def test_watching_is_for_people(shell: Shell, finished: Path) -> None:
 def test_a_complete_run_says_whether_its_arms_are_comparable(
     shell: Shell, finished: Path, tmp_path: Path
 ) -> None:
-    assert "arms:    It is not yet clear whether the updated arm is comparable" in shell("status", finished).out
+    assert (
+        "arms:    It is not yet clear whether the updated arm is comparable"
+        in shell("status", finished).out
+    )
     run = Path(shutil.copytree(finished, tmp_path / "copy"))
     report = json.loads((run / "report.json").read_text("utf-8"))
     sentences = ["one\nline\x1b[2J", "two", "three", "four", "five"]
