@@ -10,6 +10,9 @@ WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 g
 # Not there either: 200 MB that few need.
 RAY := ray==2.60.0
 
+# mkdocs-material, and what it asks for.
+SITE := mkdocs-material==9.8.2 mkdocs==1.6.1 pymdown-extensions==13.1.2 markdown==3.11.3 pygments==2.21.0
+
 TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
@@ -18,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
 INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test test-extras check fix lock audit sbom dist clean
+.PHONY: demo test test-extras check fix lock audit sbom dist site gallery clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
@@ -31,6 +34,7 @@ test: check
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
 	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray
+	$(MAKE) site
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -64,8 +68,19 @@ sbom: .venv/tools/ready
 dist: .venv/tools/ready
 	.venv/tools/bin/python -m build --outdir dist .
 
+# The documentation as a site; a broken link, an unknown anchor or a page that is not in the navigation is an error.
+site: .venv/site/ready build/gallery/audit.html
+	.venv/site/bin/mkdocs build --strict --quiet
+
+# The pages that docs/gallery.md links. `make site` only builds them if they are missing.
+gallery: .venv/ready
+	$(BIN)/python -m scripts.gallery build/gallery
+
+build/gallery/audit.html: | .venv/ready
+	$(BIN)/python -m scripts.gallery build/gallery
+
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo
 
 # What a user of the demo needs, a third of what developers do.
 .venv/demo: pyproject.toml constraints.txt | .venv/pip
@@ -96,4 +111,9 @@ clean:
 .venv/tools/ready: Makefile
 	$(PYTHON) -m venv .venv/tools
 	.venv/tools/bin/pip install --quiet $(TOOLS)
+	touch $@
+
+.venv/site/ready: Makefile | .venv/pip
+	$(PYTHON) -m venv .venv/site
+	.venv/site/bin/pip install --quiet $(SITE)
 	touch $@
