@@ -13,7 +13,7 @@ from pathlib import Path
 
 from coreeval.graph.bundled import write_memory_config
 
-CONTENTS = ("run/index.html", "memory.html", "audit.html")
+CONTENTS = ("run/index.html", "run/samples.html", "memory.html", "audit.html")
 """The pages that docs/gallery.md links, in the gallery's folder."""
 
 
@@ -27,9 +27,9 @@ def build_gallery(folder: Path) -> None:
     folder.mkdir(parents=True)
     parts: tuple[Callable[[Path, Path], None], ...] = (_show_run, _show_memory, _show_audit)
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(parts)) as pool:
-        for number, done in enumerate([pool.submit(part, Path(place), folder) for part in parts]):
+        for done in [pool.submit(part, Path(place), folder) for part in parts]:
             done.result()
-            assert (folder / CONTENTS[number]).exists()
+    assert all((folder / page).exists() for page in CONTENTS)
 
 
 def _show_run(place: Path, folder: Path) -> None:
