@@ -70,7 +70,7 @@ dist: .venv/tools/ready
 
 # The documentation as a site; a broken link, an unknown anchor or a page that is not in the navigation is an error.
 site: .venv/site/ready build/gallery/audit.html
-	.venv/site/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
 
 # The pages that docs/gallery.md links. `make site` only builds them if they are missing.
 gallery: .venv/ready
