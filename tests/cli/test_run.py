@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from filelock import FileLock
 
@@ -40,12 +38,6 @@ def with_status(run: Path, status: str) -> None:
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
     text = json.dumps(manifest | {"status": status, "ended_at": ""})
     (run / "manifest.json").write_text(text, "utf-8")
-
-
-@pytest.fixture
-def copied(finished: Path, shell: Shell) -> Path:
-    """Return a finished run that a test may spoil."""
-    return Path(shutil.copytree(finished, shell.folder / "copied"))
 
 
 def test_words_and_document_agree(shell: Shell) -> None:
