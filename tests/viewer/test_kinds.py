@@ -1,5 +1,6 @@
 """The pages of choices, answers and summaries, in words and in a browser."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
+from coreeval.graph.bundled import recorded_run
+from coreeval.graph.cassettes.replay import replay
 from coreeval.schema import TaskKind
 from coreeval.viewer.app import create_app
 from tests.releases import kinds
@@ -51,6 +54,13 @@ def test_a_choice_has_its_options_in_a_table_with_the_right_one_marked(
     assert words_of(row).startswith("B right")
     assert "Cy Poe" in row and "Ada Roe" in row
     assert "right option" in words_of(html)
+
+
+def test_an_attempt_shows_the_options_that_it_wrote(tmp_path: Path) -> None:
+    replay(recorded_run("quiz"), tmp_path / "quiz")
+    attempt = part(page(tmp_path / "quiz", "sample/quiz-02"), "part-1")
+    wrote = re.findall(r'<p class="wrote"><span[^>]*>(.*?)</span>', attempt)
+    assert wrote == ["question", "A", "B", "C", "D"]
 
 
 def test_answers_are_lines_under_their_type(runs: dict[TaskKind, Path]) -> None:
