@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coreeval.cli.cassette import replay_document, replay_lines
 from coreeval.cli.output import Document, brief, command
-from coreeval.graph.bundled import RECORDED, RecordedKind, recorded_run
+from coreeval.graph.bundled import RECORDED, RecordedKind, write_recording
 
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.replay import ReplayResult
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
-    """Repeat the recorded runs of a kind, each in a new folder.
+    """Repeat the recorded runs of a kind, each in a new folder; the cassettes are written beside.
 
     Raises:
+        UsageError: this Python cannot unpack the recorded runs.
         CassetteError: a cassette is damaged.
         Interrupted: a signal stopped it; the next call begins again, in another folder.
     """
@@ -27,9 +28,9 @@ def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
     done = list["ReplayResult"]()
     for name in RECORDED[kind]:
         out = _find_free(folder / name)
+        cassette = write_recording(name, folder / "recorded")
         with show_progress(name) as watch:
-            hooks = RunHooks(watch=watch)
-            done.append(replay(recorded_run(name), out, around=hooks))
+            done.append(replay(cassette, out, around=RunHooks(watch=watch)))
     return done
 
 
