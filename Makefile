@@ -10,7 +10,7 @@ WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 g
 # Not there either: 200 MB that few need.
 RAY := ray==2.60.0
 
-TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
+TOOLS := build==1.6.1 twine==7.0.0 'readme_renderer[md]==46.0' pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,9 +60,11 @@ sbom: .venv/tools/ready
 	.venv/tools/bin/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --mc-type library \
 		--output-reproducible --validate --of JSON --output-file $(SBOM)
 
-# Wheel and source.
+# Wheel and source, and whether a package index would take and render them. Nothing older is published with them.
 dist: .venv/tools/ready
+	rm -f dist/*.whl dist/*.tar.gz
 	.venv/tools/bin/python -m build --outdir dist .
+	.venv/tools/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo

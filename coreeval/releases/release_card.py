@@ -10,6 +10,7 @@ from coreeval.evaluation.annotation.rating_study import RatedArm
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.evaluation.numleak.signature import plural
 from coreeval.evaluation.scores import Score
+from coreeval.project import name_in_markdown
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
     SYNTHETIC,
@@ -117,7 +118,7 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
     quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
     return f"""# {manifest.name} {manifest.version}
 
-{escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
+{escape(task.description)} Refreshed by {name_in_markdown()} {manifest.fingerprints.code}.
 
 {SYNTHETIC}
 {describe_offline_roles(manifest.ruled)}\
