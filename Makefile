@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
 INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test test-extras check fix lock audit sbom dist clean
+.PHONY: demo test test-extras check fix lock audit sbom dist image clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
@@ -65,6 +65,16 @@ dist: .venv/tools/ready
 	rm -f dist/*.whl dist/*.tar.gz
 	.venv/tools/bin/python -m build --outdir dist .
 	.venv/tools/bin/twine check --strict dist/*.whl dist/*.tar.gz
+
+# A container image, coreeval:latest, by podman or docker. More packages: make image EXTRAS=all
+EXTRAS ?= demo,view
+image:
+	@builder=$$(for name in podman docker; do if $$name info >/dev/null 2>&1; then echo $$name; break; fi; done); \
+	if [ -z "$$builder" ]; then \
+		echo "error: make image needs podman, or docker and its daemon; neither answers \`info\`" >&2; \
+		echo "  to do: install podman, or start docker" >&2; exit 1; \
+	fi; \
+	set -x; $$builder build --file Containerfile --build-arg EXTRAS=$(EXTRAS) --tag coreeval:latest .
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo

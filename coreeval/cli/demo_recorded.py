@@ -74,6 +74,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
         yield f"  all of it, to click  {command('view', one.run)}"
         yield f"  all outcomes          {command('trace', one.run)}"
         yield f"  the dataset          {brief(one.run / 'dataset')} (parquet)"
+        yield f"  the recording         {command('cassette', 'show', one.cassette.path)}"
 
 
 def _show_example(run: Path) -> Iterator[str]:

@@ -31,6 +31,9 @@ def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind
     runs = re.findall(r"coreeval trace (\S+)\n", tail)
     assert len(runs) == len(RECORDED[kind])
     assert all(shell("trace", run).code == 0 for run in runs)
+    recordings = re.findall(r"coreeval cassette show (\S+)\n", tail)
+    assert len(recordings) == len(RECORDED[kind])
+    assert all(shell("cassette", "show", file).code == 0 for file in recordings)
 
 
 def test_a_second_time_goes_into_another_folder(shell: Shell) -> None:
