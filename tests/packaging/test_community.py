@@ -14,7 +14,7 @@ FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
 PAGES = [
     *(ROOT / name for name in ("CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")),
     ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md",
-    *(ROOT / "docs" / name for name in ("container.md", "stability.md")),
+    *(ROOT / "docs" / name for name in ("comparison.md", "container.md", "stability.md")),
 ]
 
 
