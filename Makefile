@@ -66,10 +66,11 @@ dist: .venv/tools/ready
 	.venv/tools/bin/python -m build --outdir dist .
 	.venv/tools/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
-# A container image, coreeval:latest, by podman or docker. More packages: make image EXTRAS=all
+# A container image, coreeval:latest, by the first builder that answers. More packages: make image EXTRAS=all
 EXTRAS ?= demo,view
+BUILDER ?= podman docker
 image:
-	@builder=$$(for name in podman docker; do if $$name info >/dev/null 2>&1; then echo $$name; break; fi; done); \
+	@builder=$$(for name in $(BUILDER); do if $$name info >/dev/null 2>&1; then echo $$name; break; fi; done); \
 	if [ -z "$$builder" ]; then \
 		echo "error: make image needs podman, or docker and its daemon; neither answers \`info\`" >&2; \
 		echo "  to do: install podman, or start docker" >&2; exit 1; \

@@ -54,6 +54,13 @@ def test_the_builder_that_answers_is_used(tmp_path: Path, builder: str) -> None:
     ]  # fmt: skip
 
 
+def test_a_builder_may_be_chosen(tmp_path: Path) -> None:
+    for name in ("podman", "docker"):
+        add_builder(tmp_path, name)
+    assert run_make(tmp_path, "BUILDER=docker").returncode == 0
+    assert (tmp_path / "called").read_text().startswith("docker\nbuild\n")
+
+
 def test_it_runs_coreeval_as_an_ordinary_user_in_a_volume() -> None:
     final = _CONTAINERFILE.split("\nFROM ")[-1]
     assert re.findall(r"^USER (.+)$", final, re.MULTILINE) == ["1000"]

@@ -154,3 +154,13 @@ def test_every_supported_python_is_tested() -> None:
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
     assert matrix["python"] == named
     assert all(one["system"] != "ubuntu-latest" for one in matrix["exclude"])
+
+
+def test_wheel_and_image_are_shown_at_work_outside_the_checkout() -> None:
+    workflow = yaml.safe_load((WORKFLOWS / "tests.yml").read_text("utf-8"))
+    ran = commands(workflow["jobs"]["package"])
+    assert ran[0] == "make dist"
+    assert ran[2] == "make image BUILDER=docker"
+    assert "cd ../empty" in ran[1]
+    assert "pipx run --spec" in ran[1]
+    assert ran[3].startswith("docker run --rm coreeval ")
