@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
-from coreeval.graph.bundled import recorded_run
+from coreeval.graph.bundled import write_recording
 from coreeval.graph.cassettes.replay import replay
 from coreeval.schema import TaskKind
 from coreeval.viewer.app import create_app
@@ -57,7 +57,7 @@ def test_a_choice_has_its_options_in_a_table_with_the_right_one_marked(
 
 
 def test_an_attempt_shows_the_options_that_it_wrote(tmp_path: Path) -> None:
-    replay(recorded_run("quiz"), tmp_path / "quiz")
+    replay(write_recording("quiz", tmp_path / "recorded"), tmp_path / "quiz")
     attempt = part(page(tmp_path / "quiz", "sample/quiz-02"), "part-1")
     wrote = re.findall(r'<p class="wrote"><span[^>]*>(.*?)</span>', attempt)
     assert wrote == ["question", "A", "B", "C", "D"]
