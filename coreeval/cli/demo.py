@@ -54,7 +54,7 @@ def _show_recorded(kind: RecordedKind, folder: Path, as_json: bool) -> None:
 
 
 def _show_rules_at_work(folder: Path, as_json: bool) -> None:
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.cli.refresh import exit_code, summary_document
     from coreeval.graph.bundled import write_configs, write_memory_config
     from coreeval.graph.execute import RunHooks

@@ -21,7 +21,7 @@ def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
         CassetteError: a cassette is damaged.
         Interrupted: a signal stopped it; the next call begins again, in another folder.
     """
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.cassettes.replay import replay
     from coreeval.graph.execute import RunHooks
 

@@ -239,8 +239,9 @@ class PcrRequest:
 def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
     """Ask a config's targets about its benchmark, and compare its two splits."""
     with pause_garbage_collection():
-        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.configs import summarize_estimate
+        from coreeval.api.progress import show_progress
+        from coreeval.cli.estimate import estimate_document, estimate_lines
         from coreeval.graph.estimate.pcr_lines import estimate_items
         from coreeval.graph.pcr.item_campaign import ask_items, build_item_plan
 

@@ -79,8 +79,9 @@ class AuditRequest:
 def ask_and_audit(asking: AuditRequest) -> None:
     """Ask the targets of a config or a back-test about series, and audit their answers."""
     with pause_garbage_collection():
-        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.configs import summarize_estimate
+        from coreeval.api.progress import show_progress
+        from coreeval.cli.estimate import estimate_document, estimate_lines
         from coreeval.graph.estimate.numleak_lines import estimate_numleak
         from coreeval.graph.numleak.series_questions import ask_numleak
 

@@ -4,11 +4,10 @@
 first time.
 """
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -217,23 +216,9 @@ def read_subset(
     Raises:
         UsageError: the order does not exist or has no limit, or the file of ids cannot be read.
     """
-    from coreeval.evaluation.benchmarks.subset import SampleOrder, Subset
+    from coreeval.evaluation.benchmarks.subset import build_subset
 
-    orders: tuple[str, ...] = get_args(SampleOrder)
-    if order is not None and order not in orders:
-        near = difflib.get_close_matches(order, orders, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(orders)}"
-        raise UsageError(f"{order!r} is not an order", where="--sample", hint=hint)
-    if order not in (None, "first") and limit is None:
-        raise UsageError(
-            "--sample chooses the samples for --limit, but --limit is missing",
-            where="--sample",
-            hint="add --limit N",
-        )
-    chosen = Subset.model_validate(
-        {"limit": limit, "order": order or "first", "ids": _read_ids(ids), "labels": labels or ()}
-    )
-    return None if chosen.is_first else chosen
+    return build_subset(limit, order or "first", _read_ids(ids), labels or (), named="--{}".format)
 
 
 def _read_ids(path: Path | None) -> list[str]:
@@ -297,16 +282,9 @@ def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
     Raises:
         UntrustedEndpoint: consent was refused, or nobody can be asked.
     """
-    asked = set[tuple[str, str]]()
-    while True:
-        try:
-            return work()
-        except UntrustedEndpoint as error:
-            new = set(error.pairs) - asked
-            if error.record is None or not new or not (trust or _confirm(error)):
-                raise
-            asked |= new
-            _remember(error)
+    from coreeval.tools.trust import retry_with_trust
+
+    return retry_with_trust(work, lambda error: trust or _confirm(error), note)
 
 
 def _confirm(error: UntrustedEndpoint) -> bool:
@@ -317,14 +295,3 @@ def _confirm(error: UntrustedEndpoint) -> bool:
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
     return typer.confirm("Allow this from now on?", default=False, err=True)
-
-
-def _remember(error: UntrustedEndpoint) -> None:
-    from coreeval.tools.endpoints import EndpointPair
-    from coreeval.tools.trust import TrustRecord
-
-    assert error.record is not None, "only such errors are asked about"
-    pairs = [EndpointPair(*pair) for pair in error.pairs]
-    TrustRecord.at(error.record).trust_endpoints(pairs)
-    for pair in pairs:
-        note(f"remembered in {error.record}: {pair}")

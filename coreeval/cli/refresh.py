@@ -91,7 +91,7 @@ def refresh(
 ) -> None:
     """Refresh a benchmark. Ctrl-C stops it cleanly."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import refresh as work
 
@@ -145,7 +145,7 @@ def resume(
 ) -> None:
     """Resume a stopped run without repeating answered calls."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import resume as work
 
@@ -173,7 +173,7 @@ def retry(
 ) -> None:
     """Retry only the samples that failed."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import retry as work
 

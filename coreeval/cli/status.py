@@ -17,20 +17,22 @@ from coreeval.cli.output import (
     command,
     comparability_lines,
     control_lines,
-    forecast_parts,
-    format_idle_time,
     offline_lines,
     one_line,
     outcome_lines,
-    pace_parts,
     redraw,
     show,
+)
+from coreeval.errors import UsageError
+from coreeval.meanings import STATES
+from coreeval.runs.progress_lines import (
+    forecast_parts,
+    format_idle_time,
+    pace_parts,
     spend_parts,
     wait_lines,
     worker_lines,
 )
-from coreeval.errors import UsageError
-from coreeval.meanings import STATES
 from coreeval.tools.formatting import format_span
 from coreeval.tools.workspace import RunFiles
 

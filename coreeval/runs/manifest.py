@@ -47,9 +47,10 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 
 
 class ConfigSource(Value):
-    """The config file from which the run was started."""
+    """The config from which the run was started."""
 
     path: str
+    """The path of its file; empty if it was given in memory, or the run repeats a cassette."""
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
@@ -200,6 +201,11 @@ class Manifest(Value):
         has the recorded run's name and clock, and pays for itself.
         """
         return name_payer(self.run, self.now, self.cassette)
+
+    @property
+    def config_folder(self) -> Path:
+        """Return the folder of the config, or of the workspace if the config was in memory."""
+        return Path(self.source.path or self.workspace).parent
 
     @property
     def failed(self) -> int:

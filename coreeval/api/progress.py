@@ -5,17 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from coreeval.cli.output import (
+from coreeval.graph.monitor import Progress, Watch
+from coreeval.runs.progress_lines import (
     forecast_parts,
     format_counts,
     format_idle_time,
-    note,
     pace_parts,
-    plain,
     spend_parts,
     wait_lines,
 )
-from coreeval.graph.monitor import Progress, Watch
+from coreeval.tools.terminal import note, plain
 
 SHARE = 0.1
 """Share of the elapsed time that passes between two lines without a terminal: a night's log has
@@ -92,7 +91,7 @@ def _format_figures(progress: Progress) -> str:
 def _show_bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
 
-    from coreeval.cli.progress_bar import FigureBar
+    from coreeval.api.progress_bar import FigureBar
 
     with FigureBar(Console(stderr=True)) as bar:
         row = bar.add_task(_describe_stage("plan", label), total=None, said="", guess=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.cli.progress import show_progress
+from coreeval.api.progress import show_progress
 from coreeval.graph.monitor import Progress
 from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from tests.cli.kit import Shell
