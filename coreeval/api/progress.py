@@ -1,11 +1,15 @@
-"""Shows where a run is: a bar and its figures on a terminal, a calm line now and then elsewhere."""
+"""Shows where a run is: a bar on a terminal and in a notebook, a calm line at times elsewhere."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from io import StringIO
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
-from coreeval.graph.monitor import Progress, Watch
+from coreeval.graph.monitor import Progress, Watch, ignore_progress
 from coreeval.runs.progress_lines import (
     forecast_parts,
     format_counts,
@@ -16,11 +20,19 @@ from coreeval.runs.progress_lines import (
 )
 from coreeval.tools.terminal import note, plain
 
+if TYPE_CHECKING:
+    from coreeval.api.progress_bar import FigureBar
+
 SHARE = 0.1
 """Share of the elapsed time that passes between two lines without a terminal: a night's log has
 about a hundred."""
 SOONEST_S, LATEST_S = 10.0, 300.0
 """The shortest and the longest time in seconds between two lines."""
+REDRAW_S: Final = 0.5
+"""The shortest time in seconds between two drawings in a notebook."""
+NOTEBOOK_WIDTH: Final = 100
+"""The width of the bar in a notebook, in characters."""
+_FRAME: Final = '<pre style="margin:0">{code}</pre>'
 
 
 @contextmanager
@@ -88,27 +100,90 @@ def _format_figures(progress: Progress) -> str:
 
 
 @contextmanager
+def show_progress_to_viewer(wanted: bool = True) -> Iterator[Watch]:
+    """Yield a callback that shows a bar in a notebook or on a terminal, and elsewhere nothing.
+
+    Args:
+        wanted: Whether to show one at all.
+    """
+    kernel = _find_notebook() if wanted else None
+    if kernel is not None:
+        with _show_in_notebook(kernel) as watch:
+            yield watch
+    elif wanted and sys.stderr.isatty():
+        with _show_bar("") as watch:
+            yield watch
+    else:
+        yield ignore_progress
+
+
+@contextmanager
 def _show_bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
 
     from coreeval.api.progress_bar import FigureBar
 
     with FigureBar(Console(stderr=True)) as bar:
-        row = bar.add_task(_describe_stage("plan", label), total=None, said="", guess=True)
+        yield _feed_bar(bar, label)
 
-        def watch(progress: Progress) -> None:
-            if progress.pulse:
-                bar.figures = plain(_format_figures(progress))
-            bar.update(
-                row,
-                description=_describe_stage(progress.stage, label),
-                said=plain(progress.note or format_counts(progress.counts)),
-                guess=progress.pulse is None,
-            )
-            if progress.total:  # a stage that counts nothing leaves the bar as it is
-                bar.update(row, completed=progress.done, total=progress.total)
 
+def _feed_bar(bar: "FigureBar", label: str) -> Watch:
+    """Return a callback that keeps a bar up to date."""
+    row = bar.add_task(_describe_stage("plan", label), total=None, said="", guess=True)
+
+    def watch(progress: Progress) -> None:
+        if progress.pulse:
+            bar.figures = plain(_format_figures(progress))
+        bar.update(
+            row,
+            description=_describe_stage(progress.stage, label),
+            said=plain(progress.note or format_counts(progress.counts)),
+            guess=progress.pulse is None,
+        )
+        if progress.total:  # a stage that counts nothing leaves the bar as it is
+            bar.update(row, completed=progress.done, total=progress.total)
+
+    return watch
+
+
+def _find_notebook() -> ModuleType | None:
+    """Return IPython's module of displays if this process is the kernel of a notebook."""
+    loaded = sys.modules.get("IPython")
+    if loaded is None or getattr(loaded.get_ipython(), "kernel", None) is None:
+        return None
+    return import_module("IPython.display")
+
+
+@contextmanager
+def _show_in_notebook(displays: ModuleType) -> Iterator[Watch]:
+    """Yield a callback that shows the bar as HTML, which needs no widgets."""
+    from rich.console import Console
+
+    from coreeval.api.progress_bar import FigureBar
+
+    console = Console(
+        file=StringIO(), record=True, width=NOTEBOOK_WIDTH, force_terminal=True, force_jupyter=False
+    )
+    bar = FigureBar(console)
+    feed, drawn = _feed_bar(bar, ""), time.monotonic()
+
+    def draw() -> object:
+        console.print(bar.get_renderable())
+        return displays.HTML(console.export_html(code_format=_FRAME, inline_styles=True))
+
+    shown = displays.display(draw(), display_id=True)
+
+    def watch(progress: Progress) -> None:
+        nonlocal drawn
+        feed(progress)
+        if time.monotonic() - drawn >= REDRAW_S:
+            drawn = time.monotonic()
+            shown.update(draw())
+
+    try:
         yield watch
+    finally:
+        shown.update(draw())
 
 
 def _describe_stage(stage: str, label: str) -> str:

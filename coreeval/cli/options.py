@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from coreeval.cli.output import note, one_line, plain
-from coreeval.errors import ReleaseError, RunStateError, UntrustedEndpoint, UsageError
+from coreeval.errors import UntrustedEndpoint, UsageError
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.subset import Subset
@@ -30,15 +30,11 @@ ConfigArgument = Annotated[
 ]
 
 
-def find_run_folder(run: Path, *, what: str = "run") -> Path:
+def find_run_folder(run: Path) -> Path:
     """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
-    from coreeval.runs.names import find_run
-    from coreeval.tools.workspace import workspace_for
+    from coreeval.runs.names import find_run_folder as find
 
-    found = find_run(str(run), workspace_for(Path.cwd()), what=what)
-    if found.is_file():
-        raise typer.BadParameter(f"{one_line(str(found))!r} is a file, but a run is a directory")
-    return found
+    return find(run)
 
 
 def find_optional_run(run: Path | None) -> Path | None:
@@ -48,41 +44,16 @@ def find_optional_run(run: Path | None) -> Path | None:
 
 def find_run_or_release(place: Path) -> Path:
     """Return the directory of a release as given, or of a run in each way that one is named."""
-    from coreeval.releases.release import MANIFEST
+    from coreeval.releases.named import find_run_or_release as find
 
-    return place if (place / MANIFEST).exists() else find_run_folder(place, what="run or release")
+    return find(place)
 
 
 def find_release_folder(place: Path | None) -> Path | None:
-    """Return the directory of a release as given, or of the last release of the run it names.
+    """Return the directory of a release as given, or of the last release of the run it names."""
+    from coreeval.releases.named import find_release_folder as find
 
-    Raises:
-        ReleaseError: there is no such run, or it has no release in the workspace.
-    """
-    from coreeval.releases.release import find_latest_release, list_releases
-    from coreeval.runs.manifest import read_manifest
-    from coreeval.runs.names import short_id
-    from coreeval.tools.workspace import RunFiles, workspace_for
-
-    if place is None or place.exists():
-        return place
-    try:
-        run = find_run_folder(place, what="release or run")
-    except RunStateError as error:
-        raise ReleaseError(error.message, where=error.where, hint=error.hint) from None
-    made = read_manifest(RunFiles(run).manifest)
-    releases = list_releases(workspace_for(Path.cwd()).releases / made.name)
-    same = [
-        each for each in releases if (each.manifest.run, each.manifest.now) == (made.run, made.now)
-    ]
-    found = find_latest_release(same)
-    if found is None:
-        raise ReleaseError(
-            f"the run {short_id(run)} ({'/'.join(run.parts[-2:])}) has no release yet",
-            where=str(run),
-            hint=f"coreeval release {short_id(run)} --version VERSION",
-        )
-    return found.path
+    return place and find(place)
 
 
 RunArgument = Annotated[
@@ -91,7 +62,7 @@ RunArgument = Annotated[
         metavar="RUN",
         help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
         show_default=False,
-        callback=lambda run: find_run_folder(run),
+        callback=find_run_folder,
     ),
 ]
 PlaceArgument = Annotated[

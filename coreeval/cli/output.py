@@ -6,19 +6,19 @@ Outcomes, roles that rules played, wrapped texts and their differences.
 import json
 import os
 import re
-import shlex
 import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from coreeval.errors import CoreEvalError
 from coreeval.meanings import COMPARABILITY, OUTCOMES
+from coreeval.tools.terminal import brief as brief
+from coreeval.tools.terminal import command as command
 from coreeval.tools.terminal import note as note
 from coreeval.tools.terminal import one_line as one_line
 from coreeval.tools.terminal import plain as plain
@@ -26,7 +26,6 @@ from coreeval.tools.terminal import write_line
 
 if TYPE_CHECKING:
     from coreeval.runs.history import ArmDiff
-    from coreeval.runs.manifest import Manifest
     from coreeval.schema import Arm
 
 
@@ -87,11 +86,6 @@ def note_traceback(error: BaseException) -> None:
         note("".join(traceback.format_exception(error)))
 
 
-def brief(path: Path) -> Path:
-    """Return a path relative to the current folder if possible."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
 DIFFERENCES: Final = 3
 """Our choice: the most differences of the arms that are printed; the report has them all."""
 
@@ -105,12 +99,6 @@ def comparability_lines(found: Document | None) -> Iterator[str]:
     yield from (f"         {one_line(each)}" for each in sentences[:DIFFERENCES])
     if len(sentences) > DIFFERENCES:
         yield f"         and {len(sentences) - DIFFERENCES} more differences: see the report"
-
-
-def command(name: str, *arguments: str | Path) -> str:
-    """Return a command line to copy; words in capitals are for the reader to fill in."""
-    words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
-    return shlex.join(["coreeval", name, *words])
 
 
 def _print_json(document: Document) -> None:
@@ -131,13 +119,6 @@ def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
         ended = counts["total"] - counts["pending"]
         yield f"control arm: {ended} of {counts['total']} samples have ended"
         yield from outcome_lines(counts)
-
-
-def list_offline_roles(manifest: "Manifest") -> list[str]:
-    """Return the roles that rules play in a run."""
-    from coreeval.config import ModelsConfig
-
-    return list(ModelsConfig.model_validate(manifest.models).rule_based_roles)
 
 
 def offline_lines(roles: list[str]) -> list[str]:

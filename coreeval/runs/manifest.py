@@ -208,6 +208,11 @@ class Manifest(Value):
         return Path(self.source.path or self.workspace).parent
 
     @property
+    def offline_roles(self) -> list[str]:
+        """Return the roles that rules play."""
+        return list(ModelsConfig.model_validate(self.models).rule_based_roles)
+
+    @property
     def failed(self) -> int:
         """Return the number of failed samples, including those of the second pass."""
         second = self.control.counts if self.control else {}

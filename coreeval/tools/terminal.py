@@ -1,8 +1,10 @@
-"""Texts of others on a terminal: nothing in them moves the cursor or imitates our own output."""
+"""Lines on a terminal: texts of others move no cursor and imitate no line, paths are brief."""
 
 import os
 import re
+import shlex
 import sys
+from pathlib import Path
 from typing import TextIO
 
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -32,3 +34,14 @@ def write_line(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:  # head or less has seen enough; the exit code still tells the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def brief(path: Path) -> Path:
+    """Return a path relative to the current folder if possible."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def command(name: str, *arguments: str | Path) -> str:
+    """Return a command line to copy; words in capitals are for the reader to fill in."""
+    words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
+    return shlex.join(["coreeval", name, *words])

@@ -16,13 +16,14 @@ from filelock import FileLock
 
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
-from coreeval.cli.no_result import explain_no_result
 from coreeval.cli.refresh import summarize_failures
-from coreeval.cli.score_lines import read_scores, score_lines
+from coreeval.cli.score_lines import score_lines
 from coreeval.config import ROLES
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.no_result import explain_no_result
+from coreeval.runs.target_scores import read_scores
 from coreeval.schema import Composition, Task
 from coreeval.tools.stores.run_triggers import cause_of
 from tests.cli.kit import DEMO, Shell

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coreeval.cli.output import command
 from coreeval.meanings import OUTCOMES
+from coreeval.tools.terminal import command
 
 if TYPE_CHECKING:
     from coreeval.runs.manifest import Manifest
