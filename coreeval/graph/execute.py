@@ -13,7 +13,7 @@ from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.inputs import FILE_INPUTS, InputSource
 from coreeval.graph.monitor import Monitor, Watch, beat_regularly, ignore_progress
-from coreeval.graph.pool import handle_signals
+from coreeval.graph.pool import Stop, handle_signals
 from coreeval.graph.recorder import InFlight
 from coreeval.graph.refresh import add_control
 from coreeval.graph.run_context import RunContext
@@ -49,6 +49,8 @@ class RunHooks:
     """Receives what to know of the news and of offline roles before a new run starts."""
     live: bool = False
     """Whether to ask what is left without batches, even if the config says otherwise."""
+    stop: Stop | None = None
+    """By which the caller can stop the run cleanly from another thread."""
 
 
 DEFAULT_HOOKS = RunHooks()
@@ -186,6 +188,7 @@ def build_run_context(
         now=around.now,
         batching=_build_batching(setup, manifest, around),
         prices=prices,
+        stop=around.stop or Stop(),
     )
     if not setup.control:
         return run
