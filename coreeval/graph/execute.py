@@ -24,6 +24,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.tracing import TRACING
 from coreeval.runs.manifest import Manifest, Status, write_manifest
+from coreeval.runs.manifest import RunSummary as RunSummary
 from coreeval.tools.catalogs import Prices, load_run_prices
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.call_store import create_calls
@@ -54,14 +55,6 @@ class RunHooks:
 
 
 DEFAULT_HOOKS = RunHooks()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSummary:
-    """The state of a run when the process that worked on it has ended."""
-
-    run_dir: Path
-    manifest: Manifest
 
 
 def execute(

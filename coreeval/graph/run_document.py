@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from coreeval.graph.estimate.model import find_estimate, measure_error
-from coreeval.graph.execute import RunSummary
 from coreeval.runs.batches import BatchSummary, build_batch_document, read_batches
-from coreeval.runs.manifest import Manifest
+from coreeval.runs.manifest import Manifest, RunSummary
 from coreeval.runs.no_result import explain_no_result
 from coreeval.runs.status import read_comparability
 from coreeval.runs.target_scores import read_scores

@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -217,6 +218,14 @@ class Manifest(Value):
         """Return the number of failed samples, including those of the second pass."""
         second = self.control.counts if self.control else {}
         return self.counts["failed"] + second.get("failed", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """The state of a run when the process that worked on it has ended."""
+
+    run_dir: Path
+    manifest: Manifest
 
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:

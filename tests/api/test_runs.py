@@ -7,16 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.api.runs import (
-    arefresh,
-    evaluate,
-    list_runs,
-    load_run,
-    refresh,
-    resume,
-    retry,
-    status,
-)
+from coreeval.api.execution import arefresh, evaluate, refresh, resume, retry
+from coreeval.api.runs import list_runs, load_run, status
 from coreeval.errors import CoreEvalError, RunStateError, UntrustedEndpoint, UsageError
 from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.monitor import Progress
