@@ -217,6 +217,8 @@ def _show_cell(cell: Cell, width: int) -> Foreign:
         return Foreign("")
     if isinstance(cell, float):
         return Foreign(format_number(cell, ".4g"))
+    if isinstance(cell, datetime):
+        cell = cell.isoformat(" ", "seconds")
     text = ", ".join(cell) if isinstance(cell, tuple) else str(cell)
     return Foreign(cut_line(visible_line(text[: 4 * width]), width))
 

@@ -113,6 +113,14 @@ def test_its_html_is_escaped_and_bounded() -> None:
     assert len(made) < 20 * 20 * 300
 
 
+def test_its_cells_read_as_people_write_them() -> None:
+    line = repr(Table("samples", COLUMNS, ROWS)).splitlines()[2]
+    assert line.split(maxsplit=5) == [
+        *("a", "1", "0.25", "True", "2026-03-01"),
+        "2026-03-01 12:00:00+00:00  x, y",
+    ]
+
+
 class Found(Result):
     """A result as the functions return them."""
 
