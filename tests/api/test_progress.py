@@ -8,10 +8,12 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from coreeval.api.progress import show_progress
+import coreeval.api.progress as progress_module
+from coreeval.api.progress import show_progress, show_progress_to_viewer
 from coreeval.graph.monitor import Progress
 from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from tests.cli.kit import Shell
@@ -145,3 +147,65 @@ def test_a_terminal_gets_the_bar_and_stdout_only_the_result(shell: Shell) -> Non
     assert result["counts"]["total"] == 2
     assert "━" in shown
     assert "2/2" in "".join(shown.splitlines()[-3:])  # still there when the last stage is over
+
+
+class Handle:
+    """What IPython returns of a display that is replaced later."""
+
+    def __init__(self, shown: list[str]) -> None:
+        self.shown = shown
+
+    def update(self, drawn: str) -> None:
+        """Keep what is shown instead."""
+        self.shown.append(drawn)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Pretend that this process is a notebook's kernel; return what its cell shows over time."""
+    shown: list[str] = []
+
+    def display(drawn: str, *, display_id: bool) -> Handle:
+        assert display_id
+        shown.append(drawn)
+        return Handle(shown)
+
+    package, displays = ModuleType("IPython"), ModuleType("IPython.display")
+    package.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
+    displays.HTML, displays.display = str, display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", displays)
+    return shown
+
+
+def test_a_notebook_shows_a_bar_without_widgets(notebook: list[str]) -> None:
+    with show_progress_to_viewer() as watch:
+        watch(Progress(stage="extract", done=3, total=9, counts={"accepted": 2}))
+        watch(Progress(stage="extract", done=4, total=9, note="<script>\x1b[31m"))
+    assert len(notebook) == 2  # at its start and at its end: the changes came too soon
+    assert all(each.startswith("<pre") for each in notebook)
+    assert "extract" in notebook[-1] and ">4/9<" in notebook[-1]
+    assert "<script" not in notebook[-1] and "\x1b" not in notebook[-1]
+
+
+def test_the_bar_of_a_notebook_follows_the_run(
+    notebook: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_module, "REDRAW_S", 0.0)
+    with show_progress_to_viewer() as watch:
+        for done in range(3):
+            watch(Progress(stage="extract", done=done, total=9, counts={"accepted": done}))
+    assert len(notebook) == 1 + 3 + 1
+    assert "accepted 1" in notebook[2]
+
+
+def test_nothing_is_shown_if_nobody_watches_or_wants_it(
+    notebook: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with show_progress_to_viewer(wanted=False) as watch:
+        watch(Progress(stage="extract", done=9, total=9))
+    monkeypatch.delitem(sys.modules, "IPython")
+    with show_progress_to_viewer() as watch:
+        watch(Progress(stage="extract", done=9, total=9))
+    assert notebook == []
+    assert capsys.readouterr() == ("", "")
