@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from coreeval.api.execution import arefresh, evaluate, refresh, resume, retry
     from coreeval.api.exports import Export, export
     from coreeval.api.gates import GateReport, gate
+    from coreeval.api.numleak import NumleakResult, numleak
+    from coreeval.api.overlap import OverlapResult, overlap
+    from coreeval.api.pcr import PcrResult, pcr
     from coreeval.api.releases import Release, load_release, make_release
     from coreeval.api.runs import Run, Status, list_runs, load_run, status
+    from coreeval.api.sample_graph import sample_graph
     from coreeval.api.samples import SampleTrace
     from coreeval.api.tables import Result, Table
     from coreeval.api.validation import Check, Validation, validate
@@ -42,6 +46,9 @@ __all__ = [
     "Estimate",
     "Export",
     "GateReport",
+    "NumleakResult",
+    "OverlapResult",
+    "PcrResult",
     "Release",
     "Result",
     "Run",
@@ -64,10 +71,14 @@ __all__ = [
     "load_release",
     "load_run",
     "make_release",
+    "numleak",
+    "overlap",
+    "pcr",
     "read_release",
     "refresh",
     "resume",
     "retry",
+    "sample_graph",
     "status",
     "validate",
     "verify",
@@ -79,8 +90,12 @@ _NAMES = {
     "coreeval.api.execution": "arefresh evaluate refresh resume retry",
     "coreeval.api.exports": "Export export",
     "coreeval.api.gates": "GateReport gate",
+    "coreeval.api.numleak": "NumleakResult numleak",
+    "coreeval.api.overlap": "OverlapResult overlap",
+    "coreeval.api.pcr": "PcrResult pcr",
     "coreeval.api.releases": "Release load_release make_release",
     "coreeval.api.runs": "Run Status list_runs load_run status",
+    "coreeval.api.sample_graph": "sample_graph",
     "coreeval.api.samples": "SampleTrace",
     "coreeval.api.tables": "Result Table",
     "coreeval.api.validation": "Check Validation validate",
