@@ -14,11 +14,7 @@ import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard
 _PACKAGES = {"whitebox": "torch", "ray": "ray", "notebooks": "nbclient"}
 collect_ignore = [
     "postgresql",
-    *(
-        folder
-        for folder, package in _PACKAGES.items()
-        if not find_spec(package)
-    ),
+    *(folder for folder, package in _PACKAGES.items() if not find_spec(package)),
 ]
 """Tests of extras: see `make test-extras`. Those of PostgreSQL start a server, and are run by name;
 those of whitebox, ray and notebooks are there only where what they need is installed."""
