@@ -32,7 +32,7 @@ test: check
 # The tests that need torch, Ray or Jupyter, in an environment that adds them to the other packages, and those that need PostgreSQL.
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
-	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
+	.venv/extras/bin/python -m pytest -n $(WORKERS) -o timeout=300 --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
 
 check: .venv/ready
 	$(BIN)/ruff check .
