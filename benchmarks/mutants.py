@@ -25,7 +25,7 @@ from queue import SimpleQueue
 from typing import Final
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("coreeval", "tests", "benchmarks", "examples", "docs", "scripts")
+PARTS = ("coreeval", "tests", "benchmarks", "examples", "docs")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "langgraph.json")
 WAIT_S: Final = 300.0
 """Longest run of the tests; a mutant that never ends is killed by it."""

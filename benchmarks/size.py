@@ -127,7 +127,9 @@ def planned(folder: Path) -> RunContext:
     config = folder / "size.yaml"
     setup = set_up(load_config(config), utc_now())
     workspace, files = workspace_for(folder), RunFiles(folder / "run")
-    manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
+    manifest = build_manifest(
+        setup, workspace, files, describe_source(config, setup.config), limit=None
+    )
     files.root.mkdir()
     write_text(files.config, yaml.safe_dump(setup.config.model_dump(mode="json")))
     job = build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)

@@ -4,8 +4,9 @@
 
 A world plants something (or nothing) and makes studies of it; each study goes through the functions
 that a user's run calls, and ends in one verdict. `--publish` writes the tables of the detectors
-that were run into docs/calibration.md, and what the report shows of them into its own table. Seeds
-start at `REPORTED`: whoever tunes a threshold uses lower ones, and other generators.
+that were run into benchmarks/results/verdicts.md, which docs/calibration.md sums up, and what the
+report shows of them into its own table. Seeds start at `REPORTED`: whoever tunes a threshold uses
+lower ones, and other generators.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from typing import Final
 from coreeval.evaluation.agreement import Calibration
 from coreeval.evaluation.scores import score_proportion
 
-DOCS: Final = Path("docs/calibration.md")
+TABLES: Final = Path("benchmarks/results/verdicts.md")
 TABLE: Final = Path("coreeval/evaluation/calibration.json")
 DETECTORS: Final[Mapping[str, str]] = {
     "pcr": "benchmarks.verdicts_pcr",
@@ -118,15 +119,15 @@ def format_row(row: Row) -> str:
 
 
 def publish(detector: str, rows: Sequence[Row], command: str) -> None:
-    """Write a detector's table into docs/calibration.md, in place of the one that is there."""
-    title = f"### {detector}\n"
-    text = DOCS.read_text("utf-8")
+    """Write a detector's table into `TABLES`, in place of the one that is there."""
+    title = f"## {detector}\n"
+    text = TABLES.read_text("utf-8")
     before, _, after = text.partition(title)
     after = re.split(r"\n(?=##)", after, maxsplit=1)[-1] if "\n##" in after else ""
     if title not in text:
         before, after = before.rstrip() + "\n\n", ""
     lines = (title, f"`{command}`\n", HEAD, *map(format_row, rows), "")
-    DOCS.write_text(before + "\n".join((*lines, after)).rstrip() + "\n", "utf-8")
+    TABLES.write_text(before + "\n".join((*lines, after)).rstrip() + "\n", "utf-8")
 
 
 def keep_calibration(detector: str, rows: Sequence[Row]) -> None:

@@ -37,6 +37,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
+from coreeval.project import find_issues_page
+
 WAITING: Final = 5
 """The exit code of a run that waits for batches, which is no error."""
 
@@ -233,10 +235,11 @@ def to_coreeval_error(error: BaseException) -> CoreEvalError:
         hint = _HINTS.get(error.errno or 0, "")
         return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
     last = traceback.extract_tb(error.__traceback__)[-1]
+    at = f" at {issues}" if (issues := find_issues_page()) else ""
     return CoreEvalError(
         f"this is a bug in CoreEval, not your mistake: {type(error).__name__}: {error}",
         where=f"{Path(last.filename).name}, line {last.lineno}",
-        hint=f"please report it, with the output of the same command with {DEBUG}",
+        hint=f"please report it{at}, with the output of the same command with {DEBUG}",
     )
 
 

@@ -21,6 +21,8 @@ STATES: dict[str, str] = {
     "killed": "its process died before finishing",
     "complete": "complete",
 }
+RUN_STATES = ("running", "interrupted", "stopped", "waiting", "killed", "complete", "damaged")
+"""The states that a list of runs can be filtered by."""
 STEPS: dict[str, str] = {
     "extract": "what the text mentions, and what must stay",
     "judge_original": "a judge labels the original without being told its label",

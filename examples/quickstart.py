@@ -3,26 +3,26 @@
     python examples/quickstart.py [FOLDER]
 
 Nothing is asked of a model here: the roles are played by rules. For a model, write its name into
-the config (`coreeval init` gives a commented one) and call the same function.
+the config (`coreeval init` gives a commented one) and call the same functions.
 """
 
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
-from coreeval import refresh
+import coreeval
 from coreeval.graph.bundled import write_configs
 
 
 def main(folder: Path) -> None:
-    """Run it and print the counts and the first updated text beside its source."""
+    """Run it, print the counts, and print the first updated text beside its source."""
     config, *_ = write_configs(folder)
-    done = refresh(config, limit=8)
-    print(done.manifest.counts)
-    for arm in ("updated", "provenance"):
-        rows = pq.read_table(next((done.run_dir / "dataset" / arm).glob("*.parquet"))).to_pylist()
-        print(arm, rows[0] if rows else "nothing")
+    print(coreeval.validate(config).summary)
+    run = coreeval.refresh(config, limit=8)
+    print(run)
+    for sample in run.samples(outcomes=["accepted"])[:1]:
+        print(sample["original_text"])
+        print(sample["updated_text"])
+        print(run.trace(str(sample["sample"])).facts)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,13 @@ from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
+_PACKAGES = {"whitebox": "torch", "ray": "ray", "notebooks": "nbclient"}
 collect_ignore = [
     "postgresql",
-    *(
-        folder
-        for folder, package in {"whitebox": "torch", "ray": "ray"}.items()
-        if not find_spec(package)
-    ),
+    *(folder for folder, package in _PACKAGES.items() if not find_spec(package)),
 ]
 """Tests of extras: see `make test-extras`. Those of PostgreSQL start a server, and are run by name;
-those of whitebox and ray are there only where these are installed."""
+those of whitebox, ray and notebooks are there only where what they need is installed."""
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
 _OWN = (

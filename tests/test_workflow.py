@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 import typer.core
 import typer.main
 import yaml
@@ -13,7 +14,12 @@ from coreeval.cli.app import COMMANDS, build_app
 WORKFLOW = Path(__file__).parents[1] / "examples" / "workflows" / "refresh.yml"
 
 
-def test_its_commands_are_understood_and_the_gate_stands_before_publishing() -> None:
+def test_its_commands_are_understood_and_the_gate_stands_before_publishing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("release").mkdir()
+    monkeypatch.setattr("coreeval.runs.names.find_run", lambda run, *_, **__: Path(run))
     steps = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]["release"]["steps"]
     lines = [line for step in steps for line in step.get("run", "").splitlines()]
     commands = [shlex.split(line)[1:] for line in lines if re.match(r"coreeval\b", line)]

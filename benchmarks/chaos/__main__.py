@@ -2,7 +2,7 @@
 
     python -m benchmarks.chaos [--group NAME] [--case WORDS] [--seed 7] [--publish]
 
-`--publish` writes the table of the groups that were run into docs/security.md. A case that this
+`--publish` writes a row for each group that was run into docs/security.md. A case that this
 machine cannot try, for want of root rights or a program, is printed with the reason and counts as
 not tried.
 """
@@ -23,14 +23,14 @@ from benchmarks.chaos.cases import Case, Outcome
 
 DOCS: Final = Path("docs/security.md")
 GROUPS: Final[Mapping[str, str]] = {
-    "kills": "Killed, stopped and crowded",
-    "clocks": "Clocks",
-    "storage": "Disks, power and other machines",
-    "files": "Hostile files",
-    "network": "Hostile answers and endpoints",
-    "secrets": "Secrets",
+    "kills": "kills at random moments, suspended runs, many requests and processes at once",
+    "clocks": "clocks that jump by a year",
+    "storage": "full disks, power cuts, read-only media, other users, moved runs",
+    "files": "hostile archives, Parquet files, cassettes and exported texts",
+    "network": "endless or slow answers, redirects by servers, mirrors and hubs",
+    "secrets": "setups that fail with a secret in them: no file and no output shows it",
 }
-"""Title of each group; its cases are in the module of that name."""
+"""What each group tries, as a row of the table; its cases are in the module of that name."""
 HEAD: Final = (
     "| What happens | What holds | Tried | Held | Measured |\n| --- | --- | ---: | ---: | --- |"
 )
@@ -88,15 +88,20 @@ def attempt(case: Case, seed: int) -> Row:
 
 
 def publish(title: str, rows: Sequence[Row]) -> None:
-    """Write a group's table into docs/security.md, in place of the one that is there."""
-    heading = f"### {title}\n"
+    """Write a group's row into docs/security.md, in place of the one that is there.
+
+    Raises:
+        ValueError: The page has no row for this group.
+    """
     text = DOCS.read_text("utf-8")
-    before, found, after = text.partition(heading)
-    after = re.sub(r"\A.*?(?=^##|\Z)", "", after, count=1, flags=re.DOTALL | re.MULTILINE)
-    if not found:
-        before = before.rstrip() + "\n\n"
-    table = "\n".join((heading, HEAD, *map(str, rows)))
-    DOCS.write_text((before + table + "\n\n" + after).rstrip() + "\n", "utf-8")
+    tried = sum(row.outcome.tried for row in rows if row.outcome)
+    held = sum(row.outcome.held for row in rows if row.outcome)
+    found = re.compile(rf"^\| {re.escape(title)} \| .*$", re.MULTILINE)
+    row = f"| {title} | {sum(1 for row in rows if row.outcome)} | {tried} | {held} |"
+    text, replaced = found.subn(row, text)
+    if not replaced:
+        raise ValueError(f"{DOCS} has no row for the group {title!r}")
+    DOCS.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

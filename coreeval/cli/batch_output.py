@@ -1,10 +1,9 @@
 """The batches of a run, as commands print them."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from coreeval.cli.output import Document, one_line
+from coreeval.cli.output import one_line
 from coreeval.tools.formatting import format_span
 
 if TYPE_CHECKING:
@@ -13,19 +12,6 @@ if TYPE_CHECKING:
 CENT = 0.01
 SHOWN = 10
 """Most open batches listed; `--json` has them all."""
-
-
-def batch_document(found: "BatchSummary | None") -> Document | None:
-    """Return the batches of a run for `--json`; None if its calls were sent at once."""
-    if found is None:
-        return None
-    return {
-        "open": len(found.open),
-        "open_calls": found.open_calls,
-        "saved_usd": found.saved_usd,
-        "expected_usd": found.expected_usd,
-        "batches": [asdict(each) for each in found.batches],
-    }
 
 
 def batch_lines(found: "BatchSummary | None") -> Iterator[str]:

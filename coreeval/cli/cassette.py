@@ -81,7 +81,7 @@ def replay(
 ) -> None:
     """Replay the run in a cassette and compare its output byte for byte."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.cassettes.replay import replay as work
         from coreeval.graph.execute import RunHooks
 

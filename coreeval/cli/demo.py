@@ -54,11 +54,12 @@ def _show_recorded(kind: RecordedKind, folder: Path, as_json: bool) -> None:
 
 
 def _show_rules_at_work(folder: Path, as_json: bool) -> None:
-    from coreeval.cli.progress import show_progress
-    from coreeval.cli.refresh import exit_code, summary_document
+    from coreeval.api.progress import show_progress
+    from coreeval.cli.refresh import exit_code
     from coreeval.graph.bundled import write_configs, write_memory_config
     from coreeval.graph.execute import RunHooks
     from coreeval.graph.run import refresh
+    from coreeval.graph.run_document import build_run_document
 
     runs: list[RunSummary] = []
     for config in (*write_configs(folder), write_memory_config(folder)):
@@ -68,7 +69,7 @@ def _show_rules_at_work(folder: Path, as_json: bool) -> None:
             break
     whole = runs[-1].manifest.status == "complete"
     report = _report(runs[-1]) if whole else dict.fromkeys(SUMMARIES)
-    document = {"runs": [summary_document(run) for run in runs], **report}
+    document = {"runs": [build_run_document(run) for run in runs], **report}
     show(
         document,
         as_json,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coreeval.cli.cassette import replay_document, replay_lines
 from coreeval.cli.output import Document, brief, command
-from coreeval.graph.bundled import RECORDED, RecordedKind, recorded_run
+from coreeval.graph.bundled import RECORDED, RecordedKind, write_recording
 
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.replay import ReplayResult
@@ -14,22 +14,23 @@ if TYPE_CHECKING:
 
 
 def repeat_recorded(kind: RecordedKind, folder: Path) -> "list[ReplayResult]":
-    """Repeat the recorded runs of a kind, each in a new folder.
+    """Repeat the recorded runs of a kind, each in a new folder; the cassettes are written beside.
 
     Raises:
+        UsageError: this Python cannot unpack the recorded runs.
         CassetteError: a cassette is damaged.
         Interrupted: a signal stopped it; the next call begins again, in another folder.
     """
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.cassettes.replay import replay
     from coreeval.graph.execute import RunHooks
 
     done = list["ReplayResult"]()
     for name in RECORDED[kind]:
         out = _find_free(folder / name)
+        cassette = write_recording(name, folder / "recorded")
         with show_progress(name) as watch:
-            hooks = RunHooks(watch=watch)
-            done.append(replay(recorded_run(name), out, around=hooks))
+            done.append(replay(cassette, out, around=RunHooks(watch=watch)))
     return done
 
 
@@ -73,6 +74,7 @@ def recorded_lines(done: "list[ReplayResult]") -> Iterator[str]:
         yield f"  all of it, to click  {command('view', one.run)}"
         yield f"  all outcomes          {command('trace', one.run)}"
         yield f"  the dataset          {brief(one.run / 'dataset')} (parquet)"
+        yield f"  the recording         {command('cassette', 'show', one.cassette.path)}"
 
 
 def _show_example(run: Path) -> Iterator[str]:

@@ -111,7 +111,7 @@ def dose(
 
 
 def _train(plan: "DosePlan", plot: Path | None, as_json: bool) -> None:
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.evaluation.whitebox.dose_response import draw_response
     from coreeval.graph.dose import run_doses
     from coreeval.graph.execute import RunHooks

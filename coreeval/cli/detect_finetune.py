@@ -139,7 +139,7 @@ def _parse_names(given: Sequence[str], known: Sequence[Name], option: str) -> tu
 
 
 def _train(plan: "FinetunePlan", plot: Path | None, as_json: bool) -> None:
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.evaluation.whitebox.contamination_tables import draw_contamination
     from coreeval.graph.execute import RunHooks
     from coreeval.graph.finetune import run_finetune

@@ -84,9 +84,9 @@ def overlap(
     as_json: AsJson = False,
 ) -> None:
     """Find items that two benchmarks share: the same, nearly so, or inside a longer text."""
-    if not 0.2 <= threshold < 1:
-        hint = "use 0.2 to 0.99; below that, texts are alike by chance (see coreeval docs overlap)"
-        raise UsageError(f"{threshold} is not a valid threshold", where="--threshold", hint=hint)
+    from coreeval.evaluation.overlap.search import OverlapSearch, check_threshold, find_overlap
+
+    check_threshold(threshold, "--threshold")
     if a == b:
         hint = "leave out B to find duplicates within A"
         raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
@@ -95,7 +95,6 @@ def overlap(
         write_overlap_csv,
         write_overlap_page,
     )
-    from coreeval.evaluation.overlap.search import OverlapSearch, find_overlap
     from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
 
     how = ReadOptions(task=task, fields=tuple(field or ()))

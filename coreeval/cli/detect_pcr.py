@@ -6,23 +6,27 @@ With a config: what asking will cost, the asking, and its result.
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.options import with_trusted_endpoints
 from coreeval.cli.output import Document, brief, note, show
-from coreeval.cli.pcr_output import PcrOutcome, pcr_document, pcr_lines
-from coreeval.errors import DatasetError, UsageError
+from coreeval.cli.pcr_output import pcr_lines
+from coreeval.errors import UsageError
 from coreeval.evaluation.covariates import describe_unlike_splits
-from coreeval.evaluation.pcr.comparison import compare, list_references, make_empty_comparison
-from coreeval.evaluation.pcr.pairs import Pairs, pairs_by_model, read_pairs
+from coreeval.evaluation.pcr.outcome import (
+    PairSource,
+    PcrInput,
+    compare_pairs,
+    draw_outcome,
+    name_models,
+    pcr_document,
+)
+from coreeval.evaluation.pcr.pairs import Pairs, read_pairs
 from coreeval.evaluation.pcr.pairs_from_items import TargetPairs, Twins
-from coreeval.evaluation.pcr.references import list_shared_items
-from coreeval.evaluation.pcr.replicates import FileReplicates
-from coreeval.evaluation.pcr.study import COSINE, PcrSettings, ablate, resample_files
-from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+from coreeval.evaluation.pcr.study import COSINE, PcrSettings
 from coreeval.tools.embeddings import Embedder, open_cached_embeddings
 from coreeval.tools.workspace import workspace_for
 
@@ -49,22 +53,6 @@ class PcrDisplay:
             require_picture(self.plot)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PcrInput:
-    """Pairs by name, with the information needed to compare them."""
-
-    files: Mapping[str, Path]
-    pairs: Mapping[str, Pairs]
-    questions: Mapping[str, Document] = field(default_factory=dict)
-    """Results of the questions by name, if they were asked just now."""
-    silent: Mapping[str, str] = field(default_factory=dict)
-    """The reason that there is nothing to compare, by name."""
-    references: Sequence[str] = ()
-    """Names of the references that others are compared with."""
-    covariates: str = ""
-    """How the texts of the splits differ, as a clause."""
-
-
 def compare_files(
     pairs: Sequence[str],
     references: Sequence[str],
@@ -78,7 +66,7 @@ def compare_files(
         _parse_file_options(references, "--reference"),
     )
     shown.check()
-    models, clean = dict(_read_models(named)), dict(_read_models(others))
+    models, clean = _read_models(named), _read_models(others)
     if twice := sorted(models.keys() & clean.keys()):
         raise UsageError(
             f"{twice[0]!r} is given both as a model to compare and as a reference",
@@ -106,67 +94,10 @@ def report_comparisons(
     more: Sequence[str] = (),
 ) -> None:
     """Print and plot the comparison of all pairs; `more` are lines for people at the end."""
-    good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
-    found = resample_files(good, settings, embeds=embeds)
-    clean = {name: found.pop(name) for name in read.references if name in found}
-    _require_shared(found, clean, settings)
-    comparisons = compare(
-        found,
-        settings.split_pair,
-        settings.form,
-        references=clean,
-        exchangeable=settings.exchangeable,
-        covariates=read.covariates,
-    )
-    comparisons |= {
-        name: make_empty_comparison(settings.split_pair, why)
-        for name, why in read.silent.items()
-        if name not in read.references
-    }
-    told = PcrOutcome(
-        files=read.files,
-        pairs=read.pairs,
-        questions=read.questions,
-        settings=settings,
-        embeddings=embeds.name if embeds else None,
-        comparisons={name: comparisons[name] for name in read.files if name in comparisons},
-        references=list_references(clean, settings.split_pair, settings.form),
-        silent={name: why for name, why in read.silent.items() if name in read.references},
-        ablation=ablate(
-            {name: good[name] for name in found},
-            found,
-            settings,
-            references={name: good[name] for name in clean},
-            found_references=clean,
-            embeds=embeds,
-        )
-        if shown.ablation
-        else None,
-    )
-    plots = _draw_plots(told, shown.plot, list(found)) if shown.plot and found else []
+    told = compare_pairs(read, settings, embeds, ablation=shown.ablation)
+    plots = draw_outcome(told, shown.plot) if shown.plot else []
     document = pcr_document(told, plots)
     show(document, shown.as_json, lambda: "\n".join([*pcr_lines(document), *more]))
-
-
-def _require_shared(
-    found: Mapping[str, FileReplicates],
-    references: Mapping[str, FileReplicates],
-    settings: PcrSettings,
-) -> None:
-    """Raise an error if the references answered other items."""
-    for name, one in found.items():
-        for reference, other in references.items():
-            counts = {
-                split: len(list_shared_items(one, {reference: other}, split))
-                for split in settings.split_pair
-            }
-            if short := [split for split, count in counts.items() if count < MIN_ITEMS]:
-                raise DatasetError(
-                    f"{reference} shares {counts[short[0]]} items of {short[0]} with {name}; at "
-                    f"least {MIN_ITEMS} are needed",
-                    where="--reference",
-                    hint="references must answer the same items, with the same split and id",
-                )
 
 
 def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
@@ -182,14 +113,9 @@ def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
     return files
 
 
-def _read_models(files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[Path, Pairs]]]:
-    """Yield each model's pairs with their file; models that share a file are named by key."""
-    seen = set[str]()
-    for name, path in files.items():
-        for model, own in pairs_by_model(read_pairs(path), name).items():
-            known = f"{name}: {model}" if model in seen else model
-            seen.add(known)
-            yield known, (path, own)
+def _read_models(files: Mapping[str, Path]) -> dict[str, tuple[PairSource, Pairs]]:
+    """Return each model's pairs with their file; models that share a file are named by key."""
+    return dict(name_models((name, path, read_pairs(path)) for name, path in files.items()))
 
 
 def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
@@ -199,29 +125,6 @@ def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
     if not name.strip() or not file:
         raise UsageError(f"{text!r} is not of the form NAME=FILE", where=option)
     return name, Path(file)
-
-
-def _draw_plots(told: PcrOutcome, plot: Path, names: Sequence[str]) -> list[Path]:
-    """Plot the results of these names, and the ablation in a separate file next to it."""
-    from coreeval.evaluation.pcr.comparison_document import (
-        ablation_path,
-        draw_ablation,
-        draw_comparisons,
-    )
-
-    asked, form = told.settings, told.settings.form
-    compared, title = asked.split_pair, f"{asked.metric} over {asked.consistency}"
-    first = draw_comparisons(
-        plot,
-        {name: told.comparisons[name] for name in names},
-        compared=compared,
-        margin=form.near,
-        title=f"{title}, alpha {form.alpha:g}, {form.scale}: PCR with 95 % intervals",
-    )
-    if not told.ablation:
-        return [first]
-    second = ablation_path(plot)
-    return [first, draw_ablation(second, told.ablation, compared=compared, title=title)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +142,9 @@ class PcrRequest:
 def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
     """Ask a config's targets about its benchmark, and compare its two splits."""
     with pause_garbage_collection():
-        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.configs import summarize_estimate
+        from coreeval.api.progress import show_progress
+        from coreeval.cli.estimate import estimate_document, estimate_lines
         from coreeval.graph.estimate.pcr_lines import estimate_items
         from coreeval.graph.pcr.item_campaign import ask_items, build_item_plan
 

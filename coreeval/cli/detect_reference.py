@@ -26,8 +26,8 @@ def score_beside(
     as_json: bool,
 ) -> None:
     """Score a run's texts with a model and a reference, and show the finding on the model."""
+    from coreeval.api.progress import show_progress
     from coreeval.cli.detect_run import detection_lines
-    from coreeval.cli.progress import show_progress
     from coreeval.evaluation.detectors.membership import MEMBERSHIP
     from coreeval.graph.execute import RunHooks
     from coreeval.graph.reference_scoring import plan_with_reference, run_with_reference

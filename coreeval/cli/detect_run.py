@@ -12,7 +12,7 @@ from coreeval.evaluation.detectors.base import Detector
 from coreeval.tools.tables import text_lines
 
 with pause_garbage_collection():
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.detect import Detection, plan_detection, run_detector
     from coreeval.graph.execute import RunHooks
 

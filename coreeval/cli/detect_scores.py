@@ -187,8 +187,8 @@ def _ask_endpoint(
 def _score_run(
     detector: "Detector", run: Path, request: "ScoringRequest", dry_run: bool, as_json: bool
 ) -> None:
+    from coreeval.api.progress import show_progress
     from coreeval.cli.detect_run import detection_lines
-    from coreeval.cli.progress import show_progress
     from coreeval.graph.execute import RunHooks
     from coreeval.graph.text_scoring import plan_run_scoring, run_scoring
 
@@ -211,7 +211,7 @@ def _score_file(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.evaluation.overlap.sources import ReadOptions
     from coreeval.graph.campaign import explain_stop
     from coreeval.graph.text_scoring import plan_order_scoring

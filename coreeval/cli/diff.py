@@ -14,13 +14,9 @@ import typer
 
 from coreeval.cli.options import LARGEST_COUNT, find_run_or_release
 from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
-from coreeval.errors import UsageError
-from coreeval.tools.clock import utc_now
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from coreeval.releases.diff import Diff, FactDiff, FieldDiff, SampleDiff, ValueChange
     from coreeval.releases.sources import StaleSample
 
@@ -67,45 +63,11 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two releases or runs: settings, samples, words, facts."""
-    from coreeval.releases.comparable import open_comparable
-    from coreeval.releases.diff import compare_in_full
+    from coreeval.api.comparisons import diff as compare
 
-    oldest = _oldest_allowed(stale_after)
-    found = compare_in_full(open_comparable(before), open_comparable(after), oldest=oldest)
-    if sample is not None:
-        found = _select_sample(found, sample)
-    if page is not None:
-        _write(page, found)
-    document: Document = {**found.model_dump(mode="json"), "page": page and str(page)}
+    found = compare(before, after, sample=sample, stale_after=stale_after, page=page)
+    document: Document = {**found.document, "page": page and str(page)}
     show(document, as_json, lambda: "\n".join(diff_lines(found, most, page)))
-
-
-def _oldest_allowed(stale_after: str | None) -> "datetime | None":
-    from coreeval.config.dates import parse_age
-
-    try:
-        return parse_age(stale_after).subtract_from(utc_now()) if stale_after else None
-    except ValueError as error:
-        raise UsageError(str(error), where="--stale-after") from None
-
-
-def _select_sample(found: "Diff", sample: str) -> "Diff":
-    """Return a diff reduced to one of its samples."""
-    those = tuple(one for one in found.changed if one.id == sample)
-    if not those:
-        raise UsageError(
-            f"the sample {sample!r} does not differ, or is on neither side",
-            where="--sample",
-            hint="omit --sample to see which samples differ",
-        )
-    stale = tuple(one for one in found.stale if one.id == sample)
-    return found.model_copy(update={"changed": those, "stale": stale})
-
-
-def _write(page: Path, found: "Diff") -> None:
-    from coreeval.releases.diff import write_diff_page
-
-    write_diff_page(page, found)
 
 
 VALUE = 60

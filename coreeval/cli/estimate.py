@@ -24,7 +24,7 @@ from coreeval.cli.options import (
     read_subset,
     with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, Document, brief, command, show, window_lines
+from coreeval.cli.output import AsJson, Document, brief, command, show
 from coreeval.tools.formatting import (
     describe_price,
     format_amount,
@@ -126,7 +126,7 @@ def _subset_arguments(
 def _estimate_with_preview(
     config: Path, samples: int, overrides: Sequence[str], taken: _TakenSamples
 ) -> "CostEstimate":
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.estimate.preview import preview
     from coreeval.graph.execute import RunHooks
 
@@ -165,28 +165,14 @@ def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
     yield f"next: {run}"
 
 
-def summarize_estimate(estimate: "CostEstimate") -> str:
-    """Return the likely totals on one line, to show before models are asked."""
-    totals = estimate.totals
-    if totals.usd is None:
-        money = f"at an unknown price ({', '.join(one.model for one in estimate.unpriced)})"
-    else:
-        ends = (totals.usd.low, totals.usd.likely, totals.usd.high)
-        low, likely, high = map(format_expected_usd, ends)
-        money = f"{likely} USD ({low} to {high})"
-    return (
-        f"{estimate.name}: {estimate.samples:,} items, {totals.calls.likely:,.0f} calls, "
-        f"{format_amount(totals.prompt_tokens.likely)} prompt tokens, "
-        f"{format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
-    )
-
-
 def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
     yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
     if estimate.by_target:
         told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
         yield f"  {told}"
     if estimate.window:
+        from coreeval.tools.window_lines import window_lines
+
         yield from window_lines(estimate.window, estimate.window_start)
     if done := estimate.preview:
         usd = describe_price(done.usd)

@@ -59,7 +59,7 @@ def evaluate(
         )
         return
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.evaluate import evaluate as work
         from coreeval.graph.execute import RunHooks
 

@@ -42,23 +42,10 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a run or a release for another tool."""
-    from coreeval.releases.exports.export import export as write
+    from coreeval.api.exports import export as write
 
     made = write(source, to=to, out=out)
-    show(_export_document(made), as_json, lambda: "\n".join(_export_lines(made)))
-
-
-def _export_document(made: "ExportResult") -> Document:
-    material = made.material
-    return {
-        "source": str(material.path),
-        "kind": material.kind,
-        "name": material.name,
-        "version": material.version,
-        "to": made.to,
-        "out": str(made.out),
-        "rows": made.rows,
-    }
+    show(made.document, as_json, lambda: "\n".join(_export_lines(made)))
 
 
 def _export_lines(made: "ExportResult") -> Iterator[str]:

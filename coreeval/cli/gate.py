@@ -65,8 +65,8 @@ def gate(
     as_json: AsJson = False,
 ) -> None:
     """Check a release against limits, for CI. Exit 4 where a gate is not met."""
-    from coreeval.releases.gates.check import check_release, write_junit
-    from coreeval.releases.gates.limits import load_default_gates, load_gates
+    from coreeval.api.gates import gate as check
+    from coreeval.releases.gates.check import write_junit
     from coreeval.tools.clock import utc_now
 
     if print_config:
@@ -76,14 +76,12 @@ def gate(
         raise UsageError(
             "which release?", where="coreeval gate", hint="coreeval gate RELEASE, or --print-config"
         )
-    gates = load_gates(config) if config else load_default_gates()
-    found = check_release(release, gates, report=report, chain=chain)
+    found = check(release, gates=config, report=report, chain=chain)
     if junit:
         write_junit(junit, found, utc_now())
     written = write_summaries(found, summary)
     document: Document = {
-        **found.model_dump(mode="json"),
-        "passed": found.passed,
+        **found.document,
         "config": config and str(config),
         "report": report and str(report),
         "junit": junit and str(junit),

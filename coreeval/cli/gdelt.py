@@ -209,7 +209,7 @@ def _from_folder(store: Path, source: Path, languages: Sequence[str]) -> "SyncRe
 
 @contextmanager
 def _run_around(languages: Sequence[str]) -> "Iterator[Around]":
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.monitor import Progress
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, format_date, one_line, show
+from coreeval.cli.output import AsJson, Document, one_line, show
 from coreeval.tools.clock import utc_now
 from coreeval.tools.formatting import describe_price, format_number
 from coreeval.tools.tables import Table, numbers, text_lines, texts
@@ -279,6 +279,7 @@ def _known_facts(one: Document) -> str:
 
 def _date(one: Document, kind: str) -> str:
     from coreeval.tools.cutoffs import DateClaim
+    from coreeval.tools.window_lines import format_date
 
     fact = one["dates"].get(kind)
     return format_date(DateClaim.model_validate(fact)) if fact else "unknown"

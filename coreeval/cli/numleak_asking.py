@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.detect_numleak import WHERE
-from coreeval.cli.numleak_output import AuditDisplay, AuditInput, report_audits
+from coreeval.cli.numleak_output import AuditDisplay, report_audits
 from coreeval.cli.numleak_recorded import parse_cutoff, read_signals, split_series_options
 from coreeval.cli.options import budget_arguments, budget_overrides, with_trusted_endpoints
 from coreeval.cli.output import brief, note, show
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.leak.signals import Signal, require_common_dates
 from coreeval.evaluation.numleak.memory_verdicts import Backtest
+from coreeval.evaluation.numleak.recorded_answers import AuditInput
 from coreeval.evaluation.numleak.statistics import AuditSettings
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ class AuditRequest:
 def ask_and_audit(asking: AuditRequest) -> None:
     """Ask the targets of a config or a back-test about series, and audit their answers."""
     with pause_garbage_collection():
-        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.configs import summarize_estimate
+        from coreeval.api.progress import show_progress
+        from coreeval.cli.estimate import estimate_document, estimate_lines
         from coreeval.graph.estimate.numleak_lines import estimate_numleak
         from coreeval.graph.numleak.series_questions import ask_numleak
 
@@ -94,7 +96,14 @@ def ask_and_audit(asking: AuditRequest) -> None:
     note(summarize_estimate(made))
     with show_progress() as watch:
         found = ask_numleak(plan, watch=watch)
-    report_audits(_make_input(asking, found, signals), asking.shown)
+    again = [
+        *_repeat_lines(plan, found),
+        *_signal_options(signals),
+        *_display_options(asking.shown),
+    ]
+    report_audits(
+        _make_input(asking, found, signals), asking.shown, [f"again: {shlex.join(again)}"]
+    )
 
 
 def _plan(asking: AuditRequest) -> "NumleakPlan":
@@ -152,13 +161,8 @@ def _make_input(
     asking: AuditRequest, found: "NumleakAnswers", signals: Sequence[Signal]
 ) -> AuditInput:
     plan = found.plan
-    again = [
-        *_repeat_lines(plan, found),
-        *_signal_options(signals),
-        *_display_options(asking.shown),
-    ]
     return AuditInput(
-        files=[found.file],
+        sources=[found.file],
         replies=found.replies,
         series={one.definition.id: one for one in plan.universe.all},
         cutoffs=plan.cutoffs,
@@ -166,7 +170,6 @@ def _make_input(
         backtest=None if asking.config else asking.preset.backtest,
         utility=found.utility,
         signals=signals,
-        more=[f"again: {shlex.join(again)}"],
     )
 
 

@@ -4,14 +4,13 @@ Audits, signals and what ties them to the truth, and defences.
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from coreeval.cli.output import Document, brief, one_line, show
-from coreeval.evaluation.numleak.audit import Audit, audit_replies, audits_document
+from coreeval.evaluation.numleak.audit import Audit
 from coreeval.evaluation.numleak.audit_tables import (
     ROUTE_WORDS,
     AuditRow,
@@ -24,20 +23,15 @@ from coreeval.evaluation.numleak.audit_tables import (
     signature_rows,
     variant_rows,
 )
-from coreeval.evaluation.numleak.defences.effects import defence_replies_document
 from coreeval.evaluation.numleak.defences.tradeoff import (
     CATEGORY_WORDS,
     DefenceTable,
     defence_tables,
     describe_agreement,
 )
-from coreeval.evaluation.numleak.defences.utility import UtilityReply
-from coreeval.evaluation.numleak.leak import Signal
-from coreeval.evaluation.numleak.memory_verdicts import Backtest, assess_trust, verdict_words
-from coreeval.evaluation.numleak.replies import Reply
-from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.memory_verdicts import verdict_words
+from coreeval.evaluation.numleak.recorded_answers import AuditInput, audit_answers
 from coreeval.evaluation.numleak.statistics import AuditSettings
-from coreeval.schema import BadRow
 from coreeval.tools.formatting import format_measure
 from coreeval.tools.tables import Row, Table, intervals, numbers, text_lines, texts
 
@@ -220,68 +214,21 @@ class AuditDisplay:
         return AuditSettings(draws=self.draws, seed=self.seed)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditInput:
-    """Answers, with the information needed to score them."""
+def report_audits(heard: AuditInput, shown: AuditDisplay, more: Sequence[str] = ()) -> None:
+    """Audit, then print, plot and write as requested; every verdict exits with success.
 
-    files: Sequence[Path]
-    replies: Sequence[Reply]
-    series: Mapping[str, Series]
-    cutoffs: Mapping[str, date | None]
-    bad: Sequence[BadRow] = ()
-    """Lines that are not answers."""
-    notes: Sequence[str] = ()
-    backtest: Backtest | None = None
-    signals: Sequence[Signal] = ()
-    """The user's signals, to be attributed."""
-    utility: Sequence[UtilityReply] = ()
-    """Judged answers to ordinary questions under defences."""
-    more: Sequence[str] = field(default=())
-    """Additional lines at the end of the readable output."""
-
-
-def report_audits(heard: AuditInput, shown: AuditDisplay) -> None:
-    """Audit, then print, plot and write as requested; every verdict exits with success."""
-    audits = audit_replies(
-        heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals
-    )
-    document = {
-        **audits_document(audits, shown.settings, heard.notes),
-        "defences": defence_replies_document(
-            heard.replies, heard.utility, heard.series, heard.cutoffs
-        ),
-        "backtest": _backtest_document(heard.backtest, audits) if heard.backtest else None,
-        "responses": [str(path) for path in heard.files],
-        "bad_rows": [row.model_dump() for row in (*heard.bad, *_bad_rows(heard.signals))],
-    }
+    Args:
+        heard: The answers.
+        shown: How to compute and show results.
+        more: Additional lines at the end of the readable output.
+    """
+    found = audit_answers(heard, shown.settings)
+    audits, document = found.audits, dict(found.document)
     document |= {
         "plots": _draw_plots(audits, document, shown.plot),
         "page": _write_page(audits, document, shown.page),
     }
-    show(document, shown.as_json, lambda: "\n".join([*audits_lines(document), *heard.more]))
-
-
-def _bad_rows(signals: Sequence[Signal]) -> Iterator[BadRow]:
-    for signal in signals:
-        yield from signal.bad
-
-
-def _backtest_document(backtest: Backtest, audits: Sequence[Audit]) -> Document:
-    models = dict.fromkeys(audit.model for audit in audits)
-    trusts = [
-        assess_trust(
-            model,
-            {one.definition.name: one.verdict for one in audits if one.model == model},
-            backtest,
-        )
-        for model in models
-    ]
-    return {
-        "start": backtest.start,
-        "end": backtest.end,
-        "models": [{"model": one.model, "answer": one.answer, "sentence": one.sentence}
-                   for one in trusts],
-    }  # fmt: skip
+    show(document, shown.as_json, lambda: "\n".join([*audits_lines(document), *more]))
 
 
 def _draw_plots(audits: Sequence[Audit], document: Document, folder: Path | None) -> list[str]:

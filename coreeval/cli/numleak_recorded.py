@@ -5,8 +5,6 @@ one; `--signal [NAME=]FILE` reads the user's own signals.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from coreeval.cli.numleak_output import (
     AuditDisplay,
-    AuditInput,
     bad_lines,
     left_out_lines,
     report_audits,
@@ -24,16 +21,22 @@ from coreeval.cli.output import Document, brief, one_line, show
 from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.benchmarks.files import Records
-from coreeval.evaluation.numleak.audit import as_json, infer_series
+from coreeval.evaluation.numleak.audit import as_json
 from coreeval.evaluation.numleak.audit_tables import audit_table, describe_settings, make_row
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
-from coreeval.evaluation.numleak.periods import Frequency, Period
-from coreeval.evaluation.numleak.replies import Reply, read_replies
+from coreeval.evaluation.numleak.recorded_answers import (
+    AuditInput,
+    find_known_cutoffs,
+    find_last_day,
+    group_dates,
+    list_unused_series,
+    load_series,
+)
+from coreeval.evaluation.numleak.replies import read_replies
 from coreeval.evaluation.numleak.series import (
     Series,
     expand_families,
-    list_definitions,
     open_series,
 )
 from coreeval.evaluation.numleak.statistics.logprobs import (
@@ -44,7 +47,6 @@ from coreeval.evaluation.numleak.statistics.logprobs import (
 )
 from coreeval.evaluation.statistics import LEVEL
 from coreeval.schema import BadRow
-from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
 from coreeval.tools.formatting import format_measure, format_p_value
 from coreeval.tools.tables import Row, Table, numbers, text_lines, texts
 from coreeval.tools.workspace import workspace_for
@@ -68,19 +70,6 @@ def _read_signal_option(text: str) -> Signal:
     return read_signal(Path(file), name)
 
 
-def group_dates(
-    replies: Iterable[Reply], series: Mapping[str, Series]
-) -> dict[str, tuple[Frequency, list[Period]]]:
-    """Return the frequency of each series and the dates whose value was asked for."""
-    found = {name: (one.definition.frequency, list[Period]()) for name, one in series.items()}
-    for reply in replies:
-        frequency, dates = found[reply.series]
-        if reply.variant == "value":
-            with suppress(ValueError):
-                dates.append(Period.parse(reply.date, frequency))
-    return found
-
-
 def audit_files(
     files: Sequence[Path],
     named: Sequence[str],
@@ -97,16 +86,16 @@ def audit_files(
     dates = find_cutoffs(dict.fromkeys(reply.model for reply in replies), cutoffs)
     given = read_named_series(named)
     own = read_signals(signals)
-    series = _load_series(replies, given, files)
+    series = load_series(replies, given, ", ".join(map(str, files)))
     require_common_dates(own, group_dates(replies, series))
     heard = AuditInput(
-        files=files,
+        sources=files,
         replies=replies,
         series=series,
         cutoffs=dates,
         bad=[row for each in read.values() for row in each.bad] + judged_bad,
         utility=judged,
-        notes=[*_unused_series(given, replies)],
+        notes=[*list_unused_series(given, replies)],
         signals=own,
     )
     report_audits(heard, shown)
@@ -157,15 +146,11 @@ def find_cutoffs(models: Iterable[str], stated: Sequence[str]) -> dict[str, date
     Raises:
         UsageError: a stated cutoff is not a date, or is for none of the models.
     """
-    table, names = load_cutoffs(), list(models)
-    known_rows = {name: find_model_dates(name, table) for name in names}
-    found = {
-        name: row.cutoff.last_day if row and row.cutoff else None
-        for name, row in known_rows.items()
-    }
+    names = list(models)
+    found = find_known_cutoffs(names)
     for text in stated:
         model, said = parse_cutoff(text, names)
-        day = DateClaim(date=said, source="--cutoff", confidence="given").last_day
+        day = find_last_day(said, "--cutoff")
         found |= dict.fromkeys([model] if model else names, day)
     return found
 
@@ -187,63 +172,6 @@ def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
         raise UsageError(
             f"{said!r} is not a date", where="--cutoff", hint="such as 2025-03-15 or 2025-03"
         ) from None
-
-
-# -- which series the answers are about -----------------------------------------------------------
-
-
-def _load_series(
-    replies: Sequence[Reply], given: Mapping[str, Series], files: Sequence[Path]
-) -> dict[str, Series]:
-    """Return the series of all answers; fetch published values only if the truth is missing.
-
-    Raises:
-        DatasetError: a series is unknown, or its values are not available.
-    """
-    said: dict[str, list[Reply]] = {}
-    for reply in replies:
-        said.setdefault(reply.series, []).append(reply)
-    return {
-        name: given[name] if name in given else _find_series(name, each, files)
-        for name, each in said.items()
-    }
-
-
-def _find_series(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series:
-    definition = {one.id: one for one in list_definitions()}.get(name)
-    file = ", ".join(str(path) for path in files)
-    if definition is None:
-        found = infer_series(name, replies, file=file)
-        if found is None:
-            raise _unknown_series(name, file)
-        return found
-    try:
-        return open_series(name, base=Path.cwd(), cache=workspace_for(Path.cwd()).series)
-    except DatasetError as error:
-        found = infer_series(name, replies, file=file, definition=definition)
-        if found is None:
-            raise
-        note = (
-            f"the published values are not available ({error.message}): the true values come from "
-            f"the file, which limits comparisons; give them with --series {name}=FILE"
-        )
-        return replace(found, notes=(*found.notes, note))
-
-
-def _unknown_series(name: str, file: str) -> DatasetError:
-    return DatasetError(
-        f"the series {name!r} is unknown, and the true values given with its answers cannot "
-        "define it: they need dates and must not all be equal",
-        where=file,
-        hint="--series FILE.yaml defines it; built in: "
-        + ", ".join(one.id for one in list_definitions()),
-    )
-
-
-def _unused_series(given: Mapping[str, Series], replies: Sequence[Reply]) -> Iterator[str]:
-    """Yield the named series that were not used."""
-    for name in given.keys() - {reply.series for reply in replies}:
-        yield f"no answer is about the series {name}"
 
 
 _NAME = 28

@@ -4,16 +4,15 @@
 first time.
 """
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from coreeval.cli.output import note, one_line, plain
-from coreeval.errors import ReleaseError, RunStateError, UntrustedEndpoint, UsageError
+from coreeval.errors import UntrustedEndpoint, UsageError
 
 if TYPE_CHECKING:
     from coreeval.evaluation.benchmarks.subset import Subset
@@ -31,15 +30,11 @@ ConfigArgument = Annotated[
 ]
 
 
-def find_run_folder(run: Path, *, what: str = "run") -> Path:
+def find_run_folder(run: Path) -> Path:
     """Return the directory of a run that may be named by its id, its benchmark or `latest`."""
-    from coreeval.runs.names import find_run
-    from coreeval.tools.workspace import workspace_for
+    from coreeval.runs.names import find_run_folder as find
 
-    found = find_run(str(run), workspace_for(Path.cwd()), what=what)
-    if found.is_file():
-        raise typer.BadParameter(f"{one_line(str(found))!r} is a file, but a run is a directory")
-    return found
+    return find(run)
 
 
 def find_optional_run(run: Path | None) -> Path | None:
@@ -49,41 +44,16 @@ def find_optional_run(run: Path | None) -> Path | None:
 
 def find_run_or_release(place: Path) -> Path:
     """Return the directory of a release as given, or of a run in each way that one is named."""
-    from coreeval.releases.release import MANIFEST
+    from coreeval.releases.named import find_run_or_release as find
 
-    return place if (place / MANIFEST).exists() else find_run_folder(place, what="run or release")
+    return find(place)
 
 
 def find_release_folder(place: Path | None) -> Path | None:
-    """Return the directory of a release as given, or of the last release of the run it names.
+    """Return the directory of a release as given, or of the last release of the run it names."""
+    from coreeval.releases.named import find_release_folder as find
 
-    Raises:
-        ReleaseError: there is no such run, or it has no release in the workspace.
-    """
-    from coreeval.releases.release import find_latest_release, list_releases
-    from coreeval.runs.manifest import read_manifest
-    from coreeval.runs.names import short_id
-    from coreeval.tools.workspace import RunFiles, workspace_for
-
-    if place is None or place.exists():
-        return place
-    try:
-        run = find_run_folder(place, what="release or run")
-    except RunStateError as error:
-        raise ReleaseError(error.message, where=error.where, hint=error.hint) from None
-    made = read_manifest(RunFiles(run).manifest)
-    releases = list_releases(workspace_for(Path.cwd()).releases / made.name)
-    same = [
-        each for each in releases if (each.manifest.run, each.manifest.now) == (made.run, made.now)
-    ]
-    found = find_latest_release(same)
-    if found is None:
-        raise ReleaseError(
-            f"the run {short_id(run)} ({'/'.join(run.parts[-2:])}) has no release yet",
-            where=str(run),
-            hint=f"coreeval release {short_id(run)} --version VERSION",
-        )
-    return found.path
+    return place and find(place)
 
 
 RunArgument = Annotated[
@@ -92,7 +62,7 @@ RunArgument = Annotated[
         metavar="RUN",
         help="The run: its directory, its id, a benchmark's name (its newest run) or `latest`.",
         show_default=False,
-        callback=lambda run: find_run_folder(run),
+        callback=find_run_folder,
     ),
 ]
 PlaceArgument = Annotated[
@@ -217,23 +187,9 @@ def read_subset(
     Raises:
         UsageError: the order does not exist or has no limit, or the file of ids cannot be read.
     """
-    from coreeval.evaluation.benchmarks.subset import SampleOrder, Subset
+    from coreeval.evaluation.benchmarks.subset import build_subset
 
-    orders: tuple[str, ...] = get_args(SampleOrder)
-    if order is not None and order not in orders:
-        near = difflib.get_close_matches(order, orders, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(orders)}"
-        raise UsageError(f"{order!r} is not an order", where="--sample", hint=hint)
-    if order not in (None, "first") and limit is None:
-        raise UsageError(
-            "--sample chooses the samples for --limit, but --limit is missing",
-            where="--sample",
-            hint="add --limit N",
-        )
-    chosen = Subset.model_validate(
-        {"limit": limit, "order": order or "first", "ids": _read_ids(ids), "labels": labels or ()}
-    )
-    return None if chosen.is_first else chosen
+    return build_subset(limit, order or "first", _read_ids(ids), labels or (), named="--{}".format)
 
 
 def _read_ids(path: Path | None) -> list[str]:
@@ -297,16 +253,9 @@ def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
     Raises:
         UntrustedEndpoint: consent was refused, or nobody can be asked.
     """
-    asked = set[tuple[str, str]]()
-    while True:
-        try:
-            return work()
-        except UntrustedEndpoint as error:
-            new = set(error.pairs) - asked
-            if error.record is None or not new or not (trust or _confirm(error)):
-                raise
-            asked |= new
-            _remember(error)
+    from coreeval.tools.trust import retry_with_trust
+
+    return retry_with_trust(work, lambda error: trust or _confirm(error), note)
 
 
 def _confirm(error: UntrustedEndpoint) -> bool:
@@ -317,14 +266,3 @@ def _confirm(error: UntrustedEndpoint) -> bool:
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
     return typer.confirm("Allow this from now on?", default=False, err=True)
-
-
-def _remember(error: UntrustedEndpoint) -> None:
-    from coreeval.tools.endpoints import EndpointPair
-    from coreeval.tools.trust import TrustRecord
-
-    assert error.record is not None, "only such errors are asked about"
-    pairs = [EndpointPair(*pair) for pair in error.pairs]
-    TrustRecord.at(error.record).trust_endpoints(pairs)
-    for pair in pairs:
-        note(f"remembered in {error.record}: {pair}")

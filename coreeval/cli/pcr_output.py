@@ -1,22 +1,11 @@
-"""The output of `coreeval detect pcr`, as JSON and as text."""
+"""The output of `coreeval detect pcr` as text."""
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
-from coreeval.evaluation.pcr.comparison import Comparison, ReferenceResult
-from coreeval.evaluation.pcr.comparison_document import (
-    comparison_document,
-    interval_document,
-    json_number,
-    reference_document,
-    settings_document,
-)
-from coreeval.evaluation.pcr.pairs import Pairs
-from coreeval.evaluation.pcr.study import Ablation, PcrSettings
 from coreeval.tools.formatting import format_interval, format_number
 from coreeval.tools.tables import (
     Row,
@@ -32,88 +21,6 @@ SHOWN = 5
 """Most bad lines of a file listed; `--json` has them all."""
 WIDTH = 100
 _NAME = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class PcrOutcome:
-    """Everything to report."""
-
-    files: Mapping[str, Path]
-    pairs: Mapping[str, Pairs]
-    questions: Mapping[str, Document]
-    """Results of the questions by name, if they were asked just now."""
-    settings: PcrSettings
-    embeddings: str | None
-    comparisons: Mapping[str, Comparison]
-    references: Mapping[str, ReferenceResult]
-    silent: Mapping[str, str]
-    """The reason that a reference is not used, by its name."""
-    ablation: Ablation | None
-
-
-# -- the document ---------------------------------------------------------------------------------
-
-
-def pcr_document(told: PcrOutcome, plots: Sequence[Path]) -> Document:
-    """Return the comparison of one file, or a list of them."""
-    found = [_comparison_document(told, name) for name in told.comparisons]
-    rest = {
-        "plots": [str(path) for path in plots],
-        "references": [
-            _reference_document(told, name) for name in (*told.references, *told.silent)
-        ],
-        "settings": settings_document(told.settings, told.embeddings),
-    }
-    return {**found[0], **rest} if len(found) == 1 else {"comparisons": found, **rest}
-
-
-def _comparison_document(told: PcrOutcome, name: str) -> Document:
-    read = told.pairs[name]
-    return {
-        "name": name,
-        "pairs": str(told.files[name]),
-        "asked": told.questions.get(name),
-        **comparison_document(told.comparisons[name]),
-        "bad_rows": [row.model_dump() for row in read.bad],
-        "ablation": _ablation_document(told.ablation, name) if told.ablation else None,
-    }
-
-
-def _reference_document(told: PcrOutcome, name: str) -> Document:
-    known = told.references.get(name)
-    return {
-        "name": name,
-        "pairs": str(told.files[name]),
-        "asked": told.questions.get(name),
-        **(reference_document(known) if known else {"splits": {}, "difference": None}),
-        "bad_rows": [row.model_dump() for row in told.pairs[name].bad],
-        "unused": told.silent.get(name, ""),
-    }
-
-
-def _ablation_document(ablation: Ablation, name: str) -> Document:
-    forms = ({"scale": form.scale, "alpha": form.alpha, **_cell_document(each[name])}
-             for form, each in ablation.forms if name in each)  # fmt: skip
-    thresholds = (
-        {"threshold": at, **_cell_document(each[name])}
-        for at, each in ablation.thresholds
-        if name in each
-    )
-    return {"forms": list(forms), "thresholds": list(thresholds)}
-
-
-def _cell_document(one: Comparison) -> Document:
-    return {
-        "consistency": {name: json_number(each.consistency) for name, each in one.splits.items()},
-        "pcr": {name: json_number(each.pcr.estimate) for name, each in one.splits.items()},
-        "difference": json_number((one.adjusted or one.difference).pcr.estimate),
-        **interval_document((one.adjusted or one.difference).pcr),
-        "p_adjusted": json_number(one.test.p_adjusted),
-        "verdict": one.verdict,
-    }
-
-
-# -- words ----------------------------------------------------------------------------------------
 
 
 def pcr_lines(document: Document) -> Iterator[str]:

@@ -1,15 +1,14 @@
 """`coreeval refresh`, `resume` and `retry`: the run."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
-from coreeval.cli.batch_output import batch_document, batch_lines
-from coreeval.cli.no_result import explain_no_result
+from coreeval.cli.batch_output import batch_lines
 from coreeval.cli.options import (
     LARGEST_COUNT,
     BudgetOption,
@@ -34,14 +33,13 @@ from coreeval.cli.output import (
     command,
     comparability_lines,
     control_lines,
-    list_offline_roles,
     note,
     offline_lines,
     one_line,
     outcome_lines,
     show,
 )
-from coreeval.cli.score_lines import read_scores, score_lines
+from coreeval.cli.score_lines import score_lines
 from coreeval.errors import WAITING
 from coreeval.meanings import STATES
 from coreeval.tools.formatting import describe_price
@@ -49,7 +47,6 @@ from coreeval.tools.formatting import describe_price
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import IfChanged
-    from coreeval.runs.batches import BatchSummary
     from coreeval.runs.manifest import Cost, Manifest
 
 
@@ -91,7 +88,7 @@ def refresh(
 ) -> None:
     """Refresh a benchmark. Ctrl-C stops it cleanly."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import refresh as work
 
@@ -145,7 +142,7 @@ def resume(
 ) -> None:
     """Resume a stopped run without repeating answered calls."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import resume as work
 
@@ -173,7 +170,7 @@ def retry(
 ) -> None:
     """Retry only the samples that failed."""
     with pause_garbage_collection():
-        from coreeval.cli.progress import show_progress
+        from coreeval.api.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import retry as work
 
@@ -198,9 +195,11 @@ def _read_manifest(run: Path) -> "Manifest":
 
 def _finish(done: "RunSummary", as_json: bool) -> None:
     """Print the result; the exit code says whether anything is left to do."""
+    from coreeval.graph.run_document import build_run_document
+
     code = exit_code(done)
     try:
-        show(summary_document(done), as_json, lambda: "\n".join(_words(done)))
+        show(build_run_document(done), as_json, lambda: "\n".join(_words(done)))
     except KeyboardInterrupt:  # the run has ended, whatever of it is printed
         if code != WAITING:
             raise
@@ -220,30 +219,15 @@ def exit_code(done: "RunSummary") -> int:
     return 1 if done.manifest.failed else 0
 
 
-def summary_document(done: "RunSummary") -> Document:
-    """Return the `--json` output for a run."""
-    manifest = done.manifest
-    return {
-        "run": str(done.run_dir),
-        "status": manifest.status,
-        "counts": manifest.counts,
-        "control": manifest.control and {"counts": manifest.control.counts},
-        "parent": manifest.parent and manifest.parent.model_dump(mode="json"),
-        "kept": manifest.kept,
-        "bad_rows": manifest.bad_rows,
-        "cost": manifest.cost.model_dump(mode="json"),
-        "estimate": _estimate_error(manifest),
-        "comparability": _comparability(done),
-        "scores": _scores(done),
-        "offline_roles": list_offline_roles(manifest),
-        "remark": explain_no_result(done.run_dir, manifest),
-        "batches": batch_document(_read_batches(done)),
-        "dataset": str(done.run_dir / "dataset"),
-        "report": str(done.run_dir / "report.html"),
-    }
-
-
 def _words(done: "RunSummary") -> Iterator[str]:
+    from coreeval.graph.run_document import (
+        describe_estimate_error,
+        read_run_batches,
+        read_run_comparability,
+        read_run_scores,
+    )
+    from coreeval.runs.no_result import explain_no_result
+
     manifest, run = done.manifest, done.run_dir
     yield f"{STATES[manifest.status]}: {manifest.counts['total']} samples"
     yield from outcome_lines(manifest.counts)
@@ -253,12 +237,12 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that are not samples, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
-    yield from comparability_lines(_comparability(done))
+    yield from comparability_lines(read_run_comparability(done))
     if manifest.status == "complete":
-        yield from score_lines(_scores(done), run)
+        yield from score_lines(read_run_scores(done), run)
     yield from _cost_lines(manifest.cost, waits=manifest.status == "waiting")
-    yield from batch_lines(_read_batches(done))
-    yield from _estimate_lines(_estimate_error(manifest))
+    yield from batch_lines(read_run_batches(done))
+    yield from _estimate_lines(describe_estimate_error(manifest))
     if manifest.status == "complete":
         yield f"dataset: {brief(run / 'dataset')}"
         yield f"report:  {brief(run / 'report.html')}"
@@ -269,7 +253,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"rows:    {command('status', run)}"
     if manifest.failed:
         yield from summarize_failures(run)
-    yield from offline_lines(list_offline_roles(manifest))
+    yield from offline_lines(manifest.offline_roles)
     if remark := explain_no_result(run, manifest):
         yield remark
 
@@ -297,26 +281,6 @@ MOST_REASON_CHARS = 600
 """Most characters of a failure that the summary shows, of the first sample that it is true of."""
 
 
-def _comparability(done: "RunSummary") -> Document | None:
-    """Return whether the arms are comparable; None before the run is complete."""
-    from coreeval.runs.status import read_comparability
-
-    return read_comparability(done.run_dir) if done.manifest.status == "complete" else None
-
-
-def _scores(done: "RunSummary") -> Document | None:
-    return read_scores(done.run_dir) if done.manifest.status == "complete" else None
-
-
-def _read_batches(done: "RunSummary") -> "BatchSummary | None":
-    from coreeval.runs.batches import read_batches
-    from coreeval.tools.workspace import Workspace
-
-    if not done.manifest.batching:
-        return None
-    return read_batches(Workspace(Path(done.manifest.workspace)).calls, done.manifest.payer)
-
-
 def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
         usd = describe_price(cost.billed_usd)
@@ -333,16 +297,7 @@ def _cost_lines(cost: "Cost", *, waits: bool) -> Iterator[str]:
         yield f"         {share:.0%} of the prompt tokens came from the providers' caches"
 
 
-def _estimate_error(manifest: "Manifest") -> list[Document] | None:
-    """Return the error of the preceding estimate; None without one or before the end."""
-    from coreeval.graph.estimate.model import find_estimate, measure_error
-
-    if manifest.status != "complete" or (found := find_estimate(manifest)) is None:
-        return None
-    return [miss.model_dump(mode="json") for miss in measure_error(found, manifest.cost).misses]
-
-
-def _estimate_lines(misses: list[Document] | None) -> Iterator[str]:
+def _estimate_lines(misses: Sequence[Document] | None) -> Iterator[str]:
     for miss in misses or ():
         if miss["measure"] in _MEASURES:
             unit, form = _MEASURES[miss["measure"]]

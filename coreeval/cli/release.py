@@ -9,7 +9,6 @@ import typer
 from coreeval.cli.options import ReleaseArgument, RunArgument
 from coreeval.cli.output import (
     AsJson,
-    Document,
     brief,
     command,
     comparability_lines,
@@ -83,6 +82,7 @@ def release(
     """Make an immutable, named release of a run's dataset."""
     from coreeval.releases.create import make_release
     from coreeval.releases.gates.limits import resolve_gates
+    from coreeval.releases.release_document import build_release_document
 
     made = make_release(
         run,
@@ -95,7 +95,7 @@ def release(
         gates=resolve_gates(gates, base=Path()),
         allow_empty_arm=allow_empty_arm,
     )
-    show(release_document(made), as_json, lambda: "\n".join(_words(made)))
+    show(build_release_document(made), as_json, lambda: "\n".join(_words(made)))
 
 
 def _parse_parent(said: str) -> "Parent":
@@ -104,34 +104,13 @@ def _parse_parent(said: str) -> "Parent":
     return None if said == "none" else Path(said)
 
 
-def release_document(made: "Release") -> Document:
-    """Return the `--json` output for a release."""
-    manifest = made.manifest.model_dump(mode="json")
-    keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
-    more = ("review", "takedown", "still_stale", "changelog", "sources")
-    return {
-        "release": str(made.path),
-        "digest": made.digest,
-        **{key: manifest[key] for key in (*keys, *more)},
-        "comparability": _comparability(made),
-        "offline_roles": manifest["ruled"],
-    }
-
-
-def _comparability(made: "Release") -> Document | None:
-    """Return whether the arms are comparable; None if the run's report does not say it."""
-    findings = made.manifest.findings
-    found = findings.comparability if findings else None
-    if found is None:
-        return None
-    return found.model_dump(mode="json", include={"verdict", "sentences", "needed"})
-
-
 def _words(made: "Release") -> Iterator[str]:
+    from coreeval.releases.release_document import describe_comparability
+
     manifest, found = made.manifest, made.manifest.quality
     follows = f"based on {manifest.parent.version}" if manifest.parent else "the first release"
     yield f"released {manifest.name} {manifest.version}, {follows}"
-    yield from comparability_lines(_comparability(made))
+    yield from comparability_lines(describe_comparability(made))
     yield f"  {'accepted':<14}{format_share(found.acceptance)}"
     yield f"  {'with news':<14}{format_share(found.evidence)}"
     yield from quality_lines(found.balance_shift, found.label_noise.bound, manifest.arms["updated"])
@@ -196,11 +175,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check that no byte of a release has changed. Exit 1 if it is not."""
-    from coreeval.releases.verify import verify as check
+    from coreeval.api.verification import verify as check
 
     found = check(folder, chain=chain, digest=digest)
-    document = {**found.model_dump(mode="json"), "ok": found.ok}
-    show(document, as_json, lambda: "\n".join(_verify_lines(found)))
+    show(found.document, as_json, lambda: "\n".join(_verify_lines(found)))
     if not found.ok:
         raise typer.Exit(1)
 

@@ -3,22 +3,19 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from coreeval.cli.calls import WorkspaceOption
 from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.errors import CoreEvalError, RunCorrupt, RunLocked, RunStateError, UsageError
+from coreeval.errors import RunCorrupt, RunLocked, RunStateError, UsageError
+from coreeval.meanings import RUN_STATES
 from coreeval.tools.formatting import format_expected_usd, format_number
 from coreeval.tools.tables import Foreign, Row, Table, numbers, text_lines, texts
 
-if TYPE_CHECKING:
-    from coreeval.tools.workspace import Workspace
-
 runs = typer.Typer(name="runs", help="List, tag and delete runs.")
-_STATES = ("running", "interrupted", "stopped", "waiting", "killed", "complete", "damaged")
 _MOST_KEPT = 20
 """The most paths listed that a deletion leaves; `--json` has them all."""
 
@@ -32,7 +29,9 @@ def list_runs(
     status: Annotated[
         str | None,
         typer.Option(
-            "--status", metavar="STATE", help=f"Show only runs in this state: {', '.join(_STATES)}."
+            "--status",
+            metavar="STATE",
+            help=f"Show only runs in this state: {', '.join(RUN_STATES)}.",
         ),
     ] = None,
     tag: Annotated[
@@ -44,11 +43,9 @@ def list_runs(
     """List runs, newest first."""
     if context.invoked_subcommand is not None:
         return
-    if status is not None and status not in _STATES:
-        raise UsageError(f"there is no state {status!r}", hint=f"one of {', '.join(_STATES)}")
-    here = _workspace(workspace)
-    rows = [row for row in _list(here) if _is_wanted(row, name, status, tag)]
-    document: Document = {"workspace": str(here.root), "runs": rows}
+    from coreeval.runs.listing import list_described_runs
+
+    document = list_described_runs(workspace, name=name, status=status, tag=tag)
     show(document, as_json, lambda: "\n".join(_run_lines(document)))
 
 
@@ -127,54 +124,6 @@ def _describe_loss(run: Path) -> str:
     except (RunStateError, RunCorrupt):
         return "(damaged)"
     return f"with {counts['accepted']} accepted of {counts['total']} samples"
-
-
-def _workspace(chosen: Path | None) -> "Workspace":
-    from coreeval.tools.workspace import Workspace, workspace_for
-
-    here = Workspace(chosen) if chosen else workspace_for(Path.cwd())
-    if not here.root.is_dir():
-        raise RunStateError(
-            "no runs found",
-            where=str(here.root),
-            hint="change to the folder of your config, or give --workspace DIR",
-        )
-    return here
-
-
-def _list(here: "Workspace") -> Iterator[dict[str, Any]]:
-    from coreeval.runs.names import list_run_folders, short_id
-
-    for folder in list_run_folders(here):
-        known = {"id": short_id(folder), "name": folder.parent.name, "run": str(folder)}
-        yield known | _describe(folder)
-
-
-def _describe(folder: Path) -> dict[str, Any]:
-    from coreeval.runs.names import read_tags
-    from coreeval.runs.status import read_status
-    from coreeval.tools.workspace import RunFiles
-
-    try:
-        tags, now = read_tags(RunFiles(folder)), read_status(folder)
-    except CoreEvalError as error:
-        return {"status": "damaged", "problem": error.message, "tags": []}
-    return {
-        "status": now.status,
-        "task": now.task,
-        "created_at": now.created_at,
-        "ended_at": now.ended_at,
-        "samples": now.counts["total"],
-        "ended": now.ended,
-        "accepted": now.counts["accepted"],
-        "usd": None if now.spend.unpriced else now.spend.billed_usd,
-        "tags": tags,
-    }
-
-
-def _is_wanted(row: Document, name: str | None, status: str | None, tag: str | None) -> bool:
-    wanted = (name is None or row["name"] == name) and (status is None or row["status"] == status)
-    return wanted and (tag is None or tag in row["tags"])
 
 
 def _run_lines(document: Document) -> Iterator[str]:

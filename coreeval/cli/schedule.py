@@ -83,7 +83,7 @@ def _explain(configs: list[Path], as_json: bool) -> None:
 
 
 def _make_dependencies(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.schedule.due import Dependencies
     from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
     from coreeval.schedule.steps import GraphSteps

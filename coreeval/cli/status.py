@@ -2,35 +2,35 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from coreeval.cli.batch_output import batch_document, batch_lines
+from coreeval.cli.batch_output import batch_lines
 from coreeval.cli.options import LATEST_RUN, RunArgument
 from coreeval.cli.output import (
     AsJson,
-    Document,
     command,
     comparability_lines,
     control_lines,
-    forecast_parts,
-    format_idle_time,
     offline_lines,
     one_line,
     outcome_lines,
-    pace_parts,
     redraw,
     show,
+)
+from coreeval.errors import UsageError
+from coreeval.meanings import STATES
+from coreeval.runs.progress_lines import (
+    forecast_parts,
+    format_idle_time,
+    pace_parts,
     spend_parts,
     wait_lines,
     worker_lines,
 )
-from coreeval.errors import UsageError
-from coreeval.meanings import STATES
 from coreeval.tools.formatting import format_span
 from coreeval.tools.workspace import RunFiles
 
@@ -56,13 +56,14 @@ def status(
             hint="with --json, run the command repeatedly",
         )
     from coreeval.runs.status import explain_run_faults, read_status
+    from coreeval.runs.status_document import build_status_document
 
     with explain_run_faults(run):
         if watch:
             _watch(run, time.sleep)
         else:
             now = read_status(run)
-            show(_document(now) if as_json else {}, as_json, lambda: _words(now))
+            show(build_status_document(now) if as_json else {}, as_json, lambda: _words(now))
 
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:
@@ -77,50 +78,6 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
         redraw(_words(now, read))
     except KeyboardInterrupt:
         return
-
-
-def _document(now: "RunStatus") -> Document:
-    from coreeval.runs.status import read_bad_lines, read_failures
-
-    sign, pulse = now.sign, now.pulse
-    return {
-        "run": str(now.run),
-        "task": now.task,
-        "status": now.status,
-        "created_at": now.created_at,
-        "ended_at": now.ended_at,
-        "counts": now.counts,
-        "control": _second_pass(now),
-        "bad_rows": [asdict(row) for row in read_bad_lines(now.run)],
-        "failed": [asdict(one) for one in read_failures(now.run)],
-        "heartbeat": asdict(sign) if sign else None,
-        "pulse": asdict(pulse) if pulse else None,
-        "idle_s": now.idle_s,
-        "stalled": now.stalled,
-        "spend": asdict(now.spend),
-        "cache_use": [asdict(one) for one in now.cache_use],
-        "stuck": [asdict(one) for one in now.stuck],
-        "batches": batch_document(now.batches),
-        "comparability": _comparability(now),
-        "offline_roles": now.ruled,
-    }
-
-
-def _second_pass(now: "RunStatus") -> Document | None:
-    """Return the state of the pass that writes the control arm; None without one."""
-    from coreeval.runs.status import read_failures
-
-    if now.control is None:
-        return None
-    failed = read_failures(RunFiles(now.run).control.root)
-    return {"counts": now.control, "failed": [asdict(one) for one in failed]}
-
-
-def _comparability(now: "RunStatus") -> Document | None:
-    """Return whether the arms are comparable; None before a run is complete."""
-    from coreeval.runs.status import read_comparability
-
-    return read_comparability(now.run) if now.status == "complete" else None
 
 
 class _Lists(NamedTuple):
@@ -154,7 +111,7 @@ def _lines(now: "RunStatus", read: ReadLists) -> Iterator[str]:
     yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
     yield from outcome_lines(now.counts)
     yield from control_lines(now.control)
-    yield from comparability_lines(_comparability(now))
+    yield from comparability_lines(now.comparability)
     yield from _life(now)
     yield from batch_lines(now.batches)
     yield from _troubles(now, read)

@@ -100,7 +100,7 @@ def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
 @contextmanager
 def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a callback that shows the place being searched."""
-    from coreeval.cli.progress import show_progress
+    from coreeval.api.progress import show_progress
     from coreeval.graph.monitor import Progress
 
     done = 0

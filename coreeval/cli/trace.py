@@ -3,13 +3,10 @@
 Samples as a list in words, the story of one of them, or their stories as lines of JSON.
 """
 
-import difflib
 import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +18,6 @@ from coreeval.cli.output import (
     Document,
     brief,
     command,
-    list_offline_roles,
     note,
     offline_lines,
     one_line,
@@ -29,16 +25,14 @@ from coreeval.cli.output import (
 )
 from coreeval.cli.story import show_story
 from coreeval.errors import UsageError
-from coreeval.meanings import OUTCOMES, describe_reason
+from coreeval.meanings import describe_reason
 from coreeval.tools.formatting import format_number
 from coreeval.tools.tables import Table, numbers, text_lines, texts
 
 if TYPE_CHECKING:
     from coreeval.runs.history import SampleHistory
     from coreeval.schema import Arm
-    from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
-    from coreeval.tools.stores.run_store import RunStore
 
 
 SHOWN = 50
@@ -243,7 +237,9 @@ def trace(
     given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
     _check_options(sample, given, hide_texts)
     by = _parse_sort(sort)
-    with _open_stories(run, hide_texts) as book:
+    from coreeval.runs.sample_reader import open_sample_reader
+
+    with open_sample_reader(run, hide_texts=hide_texts, told=note) as book:
         if jsonl is not None:
             ids = (
                 [sample] if sample else book.store.listing.ids(_make_filter(given), by, descending)
@@ -271,133 +267,28 @@ def _check_options(sample: str | None, given: Mapping[str, object], hide_texts: 
 
 
 def _parse_sort(name: str) -> "SampleSort":
+    from coreeval.runs.sample_reader import require_known
     from coreeval.tools.stores.run_queries import SORTS
 
-    _require_known("order", name, SORTS)
+    require_known("order", name, SORTS)
     return next(sort for sort in SORTS if sort == name)
-
-
-def _require_known(what: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise UsageError(
-            f"there is no {what} {name!r}",
-            hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}",
-        )
 
 
 def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
     """Return the filter; pending samples are listed only if requested."""
+    from coreeval.runs.sample_reader import read_outcomes, require_known
     from coreeval.tools.stores.run_correctness import ARMS
     from coreeval.tools.stores.run_queries import SampleFilter
 
     ends = [(how, arm) for how in ("right", "wrong") for arm in given.get(how, ())]
     for how, arm in ends:
-        _require_known("arm", arm, ARMS)
+        require_known("arm", arm, ARMS)
         if how == "wrong" and arm in given.get("right", ()):
             raise UsageError(
                 f"an answer to the {arm} text cannot be both right and wrong",
                 hint=f"omit --right {arm} or --wrong {arm}",
             )
-    asked = [_SYNONYMS.get(name, name) for name in given.get("outcomes", ())]
-    for name in asked:
-        _require_known("outcome", name, tuple(OUTCOMES))
-    ended = tuple(name for name in OUTCOMES if name != "pending")
+    asked = read_outcomes(given.get("outcomes", ()))
     plain = {name: value for name, value in given.items() if name not in ("right", "wrong")}
     answered = {f"on_{arm}": how for how, arm in ends}
-    return SampleFilter.model_validate({**plain, **answered, "outcomes": asked or ended})
-
-
-_SYNONYMS = {"updated": "accepted"}
-"""Other words for an outcome: an accepted sample is in the updated arm."""
-
-
-@contextmanager
-def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
-    from coreeval.runs.open import open_run_calls, open_run_reader
-
-    with open_run_reader(run) as (_, manifest, store), open_run_calls(manifest, note) as calls:
-        yield _StoryReader(
-            run=run,
-            store=store,
-            calls=calls,
-            prompts=manifest.prompts,
-            offline_roles=list_offline_roles(manifest),
-            hide_texts=hide_texts,
-            texts=manifest.arms if manifest.status == "complete" else None,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _StoryReader:
-    """Reader of a run's sample histories, with or without their texts."""
-
-    run: Path
-    store: "RunStore"
-    calls: "CallStore | None"
-    prompts: Mapping[str, str]
-    offline_roles: list[str]
-    hide_texts: bool
-    texts: Mapping[str, int] | None
-    """The number of texts by arm; None before the run is complete."""
-
-    def story(self, sample_id: str) -> "SampleHistory":
-        """Return the story of a sample.
-
-        Raises:
-            UsageError: the sample does not exist.
-        """
-        from coreeval.runs.history import read_sample_history, redact_history
-
-        try:
-            story = read_sample_history(self.store, self.calls, sample_id, prompts=self.prompts)
-        except KeyError:
-            raise self._unknown(sample_id) from None
-        return redact_history(story) if self.hide_texts else story
-
-    def listed(
-        self, chosen: "SampleFilter", sort: "SampleSort", descending: bool, offset: int, most: int
-    ) -> Document:
-        """Return a part of the list of samples."""
-        from coreeval.runs.history import redact_row
-
-        page = self.store.listing.page(
-            chosen, sort=sort, descending=descending, offset=offset, limit=most
-        )
-        rows = map(redact_row, page.rows) if self.hide_texts else page.rows
-        answered = self.store.target_answers.by_sample([row.seq for row in page.rows])
-        return {
-            "samples": [row.model_dump() | {"targets": answered.get(row.seq, {})} for row in rows],
-            "total": page.total,
-            "offline_roles": self.offline_roles,
-        }
-
-    def explain_empty(self, given: Mapping[str, Any]) -> str:
-        """Return why no sample passes these filters."""
-        if not given:
-            return "no sample has ended yet"
-        answered = {arm for tally in self.store.target_answers.tally() for arm in tally.arms}
-        for arm in (*given.get("right", ()), *given.get("wrong", ())):
-            if arm in answered:
-                continue
-            if self.texts is None:
-                return f"no sample matches: no target has answered about the {arm} texts yet"
-            if arm != "original" and not self.texts.get(arm):
-                return f"no sample matches: the run has no {arm} texts"
-            named = () if answered else ("--target", "PROVIDER:NAME")
-            ask = command("evaluate", self.run, *named)
-            return f"no sample matches: no target answered about the {arm} texts; ask: {ask}"
-        return "no sample matches"
-
-    def _unknown(self, wanted: str) -> UsageError:
-        """Return an error that suggests samples whose ids have the same ending."""
-        from coreeval.tools.stores.run_queries import ALL_SAMPLES
-
-        last = wanted.rpartition("/")[2]
-        known = (each for each in self.store.listing.ids(ALL_SAMPLES) if last)
-        near = [each for each in known if each.rpartition("/")[2] == last][:3]
-        hint = f"did you mean {' or '.join(near)}?" if near else ""
-        listing = f"list them: {command('trace', self.run)}"
-        return UsageError(
-            f"the run has no sample {wanted!r}", where=str(self.run), hint=hint or listing
-        )
+    return SampleFilter.model_validate({**plain, **answered, "outcomes": asked})

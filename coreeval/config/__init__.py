@@ -4,6 +4,9 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 from coreeval.config.load import (
+    IN_MEMORY,
+    ConfigLike,
+    LoadedConfig,
     find_changed_keys,
     load_config,
     load_item_config,
@@ -11,6 +14,7 @@ from coreeval.config.load import (
     parse_config,
     parse_series_config,
     parse_target,
+    read_config,
 )
 from coreeval.config.models import (
     METHODS,
@@ -35,15 +39,18 @@ from coreeval.config.standalone import ItemConfig, SeriesConfig, extract_series_
 AnyConfig = Config | ItemConfig | SeriesConfig
 """Any config that names models, prices and a budget."""
 __all__ = [
+    "IN_MEMORY",
     "METHODS",
     "ROLES",
     "AnyConfig",
     "Config",
+    "ConfigLike",
     "DatasetConfig",
     "DefencesConfig",
     "InstructionConfig",
     "ItemConfig",
     "LeakConfig",
+    "LoadedConfig",
     "Method",
     "ModelConfig",
     "ModelsConfig",
@@ -64,4 +71,5 @@ __all__ = [
     "parse_config",
     "parse_series_config",
     "parse_target",
+    "read_config",
 ]

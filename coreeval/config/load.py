@@ -1,6 +1,7 @@
 """From a YAML file to a config: overrides, paths, and errors in the user's own keys."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +33,63 @@ from coreeval.config.validation import explain_validation_error
 from coreeval.errors import ConfigError
 
 V = TypeVar("V", bound=BaseModel)
+ConfigLike = Path | str | Mapping[str, object] | Config
+"""The path of a YAML config, or a config in memory: a mapping with the same keys, or a value."""
+IN_MEMORY = Path("<config>")
+"""What stands for the path of a config in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedConfig:
+    """A config, and where it came from."""
+
+    config: Config
+    path: Path | None
+    """The absolute path of its file; None if it was given in memory."""
+    folder: Path
+    """The folder of its `.env` and its workspace: the file's, or else the current one."""
+    overrides: tuple[str, ...]
+
+    @property
+    def source(self) -> Path:
+        """Return the path of its file, or what stands for it."""
+        return self.path or IN_MEMORY
+
+
+def read_config(given: ConfigLike, overrides: Iterable[str] = ()) -> LoadedConfig:
+    """Return a config, read from a file or given in memory, with absolute paths.
+
+    Relative paths of a config in memory start at the current folder.
+
+    Args:
+        given: The config.
+        overrides: `key.path=value` settings that override the config's.
+
+    Raises:
+        ConfigError: the file does not exist or is not YAML, or the config has an unknown key or a
+            value of the wrong kind.
+    """
+    changes = tuple(overrides)
+    if isinstance(given, str | Path):
+        path = Path(given).resolve()
+        loaded = load_config(path, changes)
+        return LoadedConfig(config=loaded, path=path, folder=path.parent, overrides=changes)
+    plain = given.model_dump(mode="json") if isinstance(given, Config) else _to_plain(given)
+    if not isinstance(plain, dict):
+        raise ConfigError(f"a config is a path, a mapping or a Config, not {type(given).__name__}")
+    raw, where = _override(plain, str(IN_MEMORY), changes)
+    folder = Path.cwd()
+    loaded = _parse_run_config(raw, where=where, file=IN_MEMORY, base=folder)
+    return LoadedConfig(config=loaded, path=None, folder=folder, overrides=changes)
+
+
+def _to_plain(value: object) -> Any:  # noqa: ANN401 - a config is plain data until it is checked
+    """Return a copy of nested mappings and sequences as dicts and lists, and paths as texts."""
+    if isinstance(value, Mapping):
+        return {key: _to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_plain(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
@@ -42,19 +100,29 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
             the wrong kind.
     """
     raw, where = read_with_overrides(path, overrides)
+    return _parse_run_config(raw, where=where, file=path, base=path.parent)
+
+
+def _parse_run_config(raw: dict[str, Any], *, where: str, file: Path, base: Path) -> Config:
+    """Return the config of a run from a mapping; `file` is what a command would be given.
+
+    Raises:
+        ConfigError: it is not the config of a run, or has an unknown key or a value of the wrong
+            kind.
+    """
     if is_item_config(raw):
         raise ConfigError(
             "this config asks targets about a benchmark of items: there is nothing to refresh",
             where=where,
-            hint=f"{ItemConfig.command} {path}",
+            hint=f"{ItemConfig.command} {file}",
         )
     if is_series_config(raw):
         raise ConfigError(
             "this config only asks targets about series: there is nothing to refresh",
             where=where,
-            hint=f"{SeriesConfig.command} {path}",
+            hint=f"{SeriesConfig.command} {file}",
         )
-    return parse_config(raw, where=where, base=path.parent)
+    return parse_config(raw, where=where, base=base)
 
 
 def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
@@ -106,12 +174,16 @@ def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
 
 def read_with_overrides(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
     """Return a file's mapping with `key.path=value` overrides, and its name for errors."""
-    raw, changes = read_mapping(path), list(overrides)
+    return _override(read_mapping(path), str(path), list(overrides))
+
+
+def _override(raw: dict[str, Any], name: str, changes: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """Apply overrides to a mapping; return it, and its name for errors."""
     for change in changes:
         _apply_override(raw, change)
     keys = ", ".join(change.partition("=")[0] for change in changes)
-    refuse_credentials(raw, where=f"{path} with {keys}" if changes else str(path))
-    return raw, f"{path} with {', '.join(changes)}" if changes else str(path)
+    refuse_credentials(raw, where=f"{name} with {keys}" if changes else name)
+    return raw, f"{name} with {', '.join(changes)}" if changes else name
 
 
 def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:

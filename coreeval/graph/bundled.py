@@ -11,6 +11,7 @@ from typing import Literal
 
 import yaml
 
+from coreeval.errors import UsageError
 from coreeval.tools.files import write_text
 
 RecordedKind = Literal["choice", "answer", "summary"]
@@ -44,7 +45,9 @@ RECORDED: Mapping[RecordedKind, tuple[str, ...]] = {
     "summary": ("reports",),
 }
 """The benchmarks with a recorded run, by the kind of their task."""
-_RECORDING = "run.cassette"
+_RECORDINGS = "recorded.tar.xz"
+"""The recorded runs, one file for all: they share their prompts, which take a third of the space
+that way."""
 
 
 def demo_data() -> Path:
@@ -54,9 +57,33 @@ def demo_data() -> Path:
     return installed if installed.is_dir() else source
 
 
-def recorded_run(name: str) -> Path:
-    """Return the cassette of a bundled benchmark."""
-    return demo_data() / name / _RECORDING
+def write_recording(name: str, folder: Path) -> Path:
+    """Write the recorded run of a bundled benchmark as a cassette and return its path.
+
+    Raises:
+        UsageError: this Python cannot unpack it, because it was built without lzma.
+        OSError: the cassette cannot be written.
+    """
+    import shutil
+    import tarfile
+
+    from coreeval.releases.cassettes.format import open_packed
+
+    source, path = demo_data() / _RECORDINGS, folder / f"{name}.cassette"
+    try:
+        recordings = tarfile.open(source, "r:xz")  # noqa: SIM115 - opened apart from reading
+    except tarfile.CompressionError:
+        raise UsageError(
+            "this Python was built without lzma, which unpacks the recorded runs",
+            where=str(source),
+            hint="use a Python with the module lzma",
+        ) from None
+    with recordings, open_packed(path) as packed:
+        lines = recordings.extractfile(f"{name}.jsonl")
+        if lines is None:
+            raise LookupError(f"{source} has no recorded run {name!r}")
+        shutil.copyfileobj(lines, packed)
+    return path
 
 
 def write_configs(folder: Path) -> list[Path]:

@@ -38,6 +38,7 @@ from coreeval.models.batch_dispatch import Batching, CallQueued
 from coreeval.models.client import Message
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.files import hold_lock
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
@@ -306,7 +307,7 @@ def run_campaign(
         "another process is asking questions for this config", where=where, hint="wait for it"
     )
     with hold_lock(plan.lock, taken), explain_stop(plan.source):
-        return asyncio.run(_run_with_signals(plan, ask, watch))
+        return run_coroutine(_run_with_signals(plan, ask, watch))
 
 
 @contextmanager

@@ -45,6 +45,7 @@ from coreeval.graph.target_questions import (
 from coreeval.models import record_calls
 from coreeval.runs.manifest import Manifest
 from coreeval.tasks import kind_of
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -229,7 +230,7 @@ def _ask(plan: DetectionPlan, around: RunHooks, finish: Finish[Found]) -> dict[s
     with closing(replace(context, batching=None)) as run:
         refuse_open(run.store, plan.files)
         with explain_stop(plan.files.root):
-            return asyncio.run(_ask_targets(plan, run, finish))
+            return run_coroutine(_ask_targets(plan, run, finish))
 
 
 async def _ask_targets(

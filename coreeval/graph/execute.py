@@ -13,7 +13,7 @@ from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.inputs import FILE_INPUTS, InputSource
 from coreeval.graph.monitor import Monitor, Watch, beat_regularly, ignore_progress
-from coreeval.graph.pool import handle_signals
+from coreeval.graph.pool import Stop, handle_signals
 from coreeval.graph.recorder import InFlight
 from coreeval.graph.refresh import add_control
 from coreeval.graph.run_context import RunContext
@@ -24,6 +24,7 @@ from coreeval.models.activity import ActiveCalls
 from coreeval.models.batch_dispatch import Batching
 from coreeval.models.tracing import TRACING
 from coreeval.runs.manifest import Manifest, Status, write_manifest
+from coreeval.runs.manifest import RunSummary as RunSummary
 from coreeval.tools.catalogs import Prices, load_run_prices
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.call_store import create_calls
@@ -49,17 +50,11 @@ class RunHooks:
     """Receives what to know of the news and of offline roles before a new run starts."""
     live: bool = False
     """Whether to ask what is left without batches, even if the config says otherwise."""
+    stop: Stop | None = None
+    """By which the caller can stop the run cleanly from another thread."""
 
 
 DEFAULT_HOOKS = RunHooks()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSummary:
-    """The state of a run when the process that worked on it has ended."""
-
-    run_dir: Path
-    manifest: Manifest
 
 
 def execute(
@@ -186,6 +181,7 @@ def build_run_context(
         now=around.now,
         batching=_build_batching(setup, manifest, around),
         prices=prices,
+        stop=around.stop or Stop(),
     )
     if not setup.control:
         return run

@@ -5,7 +5,6 @@ mention is looked up in the local news. A model finds more to look for, and not 
 found fits its sample, so the share is a hint, not a forecast.
 """
 
-import asyncio
 import math
 import random
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from coreeval.languages import ENGLISH
 from coreeval.schema import Coverage, Precision, Sample, Window
 from coreeval.tools.formatting import format_percent
 from coreeval.tools.gdelt.local import LocalKnowledge, describe_window_line
+from coreeval.tools.loops import run_coroutine
 from coreeval.tools.workspace import Workspace
 
 MOST_READ = 2_000
@@ -91,7 +91,7 @@ def measure_outlook(setup: Setup, local: LocalKnowledge, limit: int | None = Non
         coverage=local.coverage(setup.window),
         samples=len(samples),
         looked_up=len(drawn),
-        found=asyncio.run(_count_found(setup, local, drawn)) if drawn else 0,
+        found=run_coroutine(_count_found(setup, local, drawn)) if drawn else 0,
         reuse=setup.config.knowledge.reuse,
         less_certain=local.count_less_certain(setup.window),
         better=local.suggest_window(setup.window),

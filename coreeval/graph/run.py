@@ -1,5 +1,6 @@
 """Starts, resumes and retries a run: one process at a time, stopped cleanly by a signal."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -8,7 +9,7 @@ from typing import Literal
 
 import yaml
 
-from coreeval.config import Config, load_config
+from coreeval.config import IN_MEMORY, Config, ConfigLike, load_config, read_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.execute import (
@@ -76,7 +77,7 @@ IfChanged = Literal["refuse", "keep", "anew"]
 
 
 def refresh(
-    config: Path | str,
+    config: ConfigLike,
     *,
     limit: int | None = None,
     subset: Subset | None = None,
@@ -89,7 +90,7 @@ def refresh(
     """Refresh a benchmark: build its semantic and updated arms with evidence for every new fact.
 
     Args:
-        config: path of the YAML config.
+        config: the path of a YAML config, or a config in memory.
         limit: take only the first `limit` samples.
         subset: take only these samples, with a limit of its own.
         run_dir: a new or empty folder for the run; by default `.coreeval/runs/<name>/<UTC start>`.
@@ -104,10 +105,10 @@ def refresh(
             written.
         RunError: the run could not continue; it can be resumed.
     """
-    lineage, path = build_lineage(parent, stale_after), Path(config).resolve()
-    loaded = load_config(path, overrides)
-    read_env_file(path.parent, loaded)
-    workspace = workspace_for(path.parent)
+    lineage, given = build_lineage(parent, stale_after), read_config(config, overrides)
+    loaded = given.config
+    read_env_file(given.folder, loaded)
+    workspace = workspace_for(given.folder)
     start = around.now()
     files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
     _refuse_taken(files, workspace)
@@ -118,10 +119,10 @@ def refresh(
     check_models(setup, workspace)
     check_splits(setup)
     check_telemetry(loaded)
-    check_detectors(setup, source=path, workspace=workspace)
+    check_detectors(setup, source=given.source, workspace=workspace)
     subset = subset and subset.model_copy(update={"seed": loaded.run.seed})
     chosen = check_subset(setup, subset)
-    source = describe_source(path, overrides)
+    source = describe_source(given.source, loaded, overrides)
     before = find_followed_release(lineage, setup, workspace) if lineage else None
     manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
     if chosen:
@@ -170,7 +171,7 @@ def resume(
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
-            source.path,
+            source.path or setup.config,
             limit=None if manifest.subset else manifest.limit,
             subset=manifest.subset,
             run_dir=open_workspace(manifest).new_run(setup.config.name, around.now()),
@@ -182,7 +183,7 @@ def resume(
     if changed:
         raise RunStateError(
             f"this has changed since the run began: {', '.join(changed)}",
-            where=manifest.source.path,
+            where=manifest.source.path or str(files.root),
             hint="coreeval resume RUN --keep continues with the run's own config and samples; "
             "--anew starts a new run with the current ones",
         )
@@ -258,7 +259,7 @@ def open_run(
         )
     _require_workspace(files, manifest)
     frozen = load_frozen_config(files.config, manifest)
-    read_env_file(Path(manifest.source.path).parent, frozen)
+    read_env_file(manifest.config_folder, frozen)
     config = apply_free_keys(frozen, manifest)
     check_telemetry(config)
     now = datetime.fromisoformat(manifest.now)
@@ -306,9 +307,18 @@ def _keep_config(files: RunFiles, config: Config) -> None:
 # -- preparing ----------------------------------------------------------------------------------
 
 
-def describe_source(config: Path, overrides: Sequence[str] = ()) -> ConfigSource:
-    """Return what identifies the config that a run was started from."""
-    return ConfigSource(path=str(config), sha256=hash_file(config), overrides=tuple(overrides))
+def describe_source(source: Path, config: Config, overrides: Sequence[str] = ()) -> ConfigSource:
+    """Return what identifies the config that a run was started from.
+
+    Args:
+        source: The config's file, or `IN_MEMORY`.
+        config: The config.
+        overrides: The settings that were given in addition.
+    """
+    if source == IN_MEMORY:
+        digest = hashlib.sha256(config.model_dump_json().encode()).hexdigest()
+        return ConfigSource(path="", sha256=digest, overrides=tuple(overrides))
+    return ConfigSource(path=str(source), sha256=hash_file(source), overrides=tuple(overrides))
 
 
 def build_manifest(

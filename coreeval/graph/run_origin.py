@@ -71,7 +71,7 @@ def apply_free_keys(frozen: Config, manifest: Manifest) -> Config:
         ConfigError: the file is there and cannot be used.
     """
     source = Path(manifest.source.path)
-    named = bool(manifest.source.path)  # a run that repeats a cassette names none
+    named = bool(manifest.source.path)  # a config in memory or a cassette has none
     now = load_config(source, manifest.source.overrides) if named and source.exists() else frozen
     free = {name: getattr(now.run, name) for name in FREE_KEYS}
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
@@ -111,7 +111,11 @@ def hash_file(path: Path) -> str:
 def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
     """Return the keys in which the config file differs from the run's config."""
     source = Path(manifest.source.path)
-    if not source.exists() or hash_file(source) == manifest.source.sha256:
+    if (
+        not manifest.source.path
+        or not source.exists()
+        or hash_file(source) == manifest.source.sha256
+    ):
         return []
     now = load_config(source, manifest.source.overrides)
     free = {name: getattr(frozen.run, name) for name in FREE_KEYS}

@@ -51,7 +51,9 @@ def _run() -> RunContext:
     read_env_file(config.parent, loaded)
     setup = set_up(loaded, datetime.now(UTC))
     workspace, files = workspace_for(config.parent), RunFiles(folder / "run")
-    manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
+    manifest = build_manifest(
+        setup, workspace, files, describe_source(config, setup.config), limit=None
+    )
     files.root.mkdir()
     return build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)
 

@@ -24,7 +24,7 @@ from coreeval.models.batch_dispatch import CallQueued
 from coreeval.models.rate_limit import RANK
 from coreeval.models.running_steps import track_steps
 from coreeval.models.sample_cost import limit_sample_cost
-from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
+from coreeval.schema import Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.run_store import RunStore
 
@@ -151,15 +151,7 @@ class SampleThreads:
                     state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state
-        facts = _parse_facts(sample_id, state)
-        result = build_result(state, [fact.model_dump(mode="json") for fact in facts])
-        return result.model_copy(update={"freshness": await self._measure_freshness(facts)})
-
-    async def _measure_freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
-        """Return how recent the evidence of the replaced facts is."""
-        ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
-        evidence = await self.store.history.load_evidence(ids)
-        return measure_freshness(evidence.values(), self.targets)
+        return await conclude_sample(state, self.store, self.targets)
 
     async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
         """Return the state of a thread that is waiting before one of the nodes."""
@@ -198,24 +190,49 @@ class SampleThreads:
         return cast(SampleState, state)
 
     def _config(self, thread_id: str) -> RunnableConfig:
-        limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self.max_attempts
         return {
             "configurable": {"thread_id": thread_id},
-            "recursion_limit": limit,
+            "recursion_limit": limit_steps(self.max_attempts),
             "run_name": TRACED_AS,
         }
 
     async def _build_failure(self, sample_id: str, thread_id: str, error: Exception) -> Result:
-        """Return the result of a failed sample, which keeps what it had reached before.
-
-        Unsafe or unrecoverable takes precedence over failed (design: outcomes).
-        """
+        """Return the result of a failed sample, which keeps what it had reached before."""
         with report_damage(self.checkpoints):
             last = await self.app.aget_state(self._config(thread_id))
         state = cast(SampleState, start_sample(sample_id) | last.values)
-        if state.get("outcome") not in BEFORE_FAILED:
-            state["outcome"], state["reason"] = "failed", describe_error(error, self.timeout_s)
-        return build_result(state, [])
+        return build_failure(state, error, self.timeout_s)
+
+
+def limit_steps(max_attempts: int) -> int:
+    """Return the most supersteps that LangGraph may run for one sample."""
+    return STEPS_BEFORE + STEPS_PER_ATTEMPT * max_attempts
+
+
+async def conclude_sample(
+    state: SampleState, store: RunStore, targets: Sequence[TargetDates]
+) -> Result:
+    """Return the result of a sample by its last state, with how recent its evidence is.
+
+    Raises:
+        KeyError: the sample has not reached an outcome.
+    """
+    facts = _parse_facts(state["sample_id"], state)
+    result = build_result(state, [fact.model_dump(mode="json") for fact in facts])
+    ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
+    evidence = await store.history.load_evidence(ids)
+    freshness = measure_freshness(evidence.values(), targets)
+    return result.model_copy(update={"freshness": freshness})
+
+
+def build_failure(state: SampleState, error: Exception, timeout_s: float) -> Result:
+    """Return the result of a failed sample, by the last state that it reached.
+
+    Unsafe or unrecoverable takes precedence over failed (design: outcomes).
+    """
+    if state.get("outcome") not in BEFORE_FAILED:
+        state["outcome"], state["reason"] = "failed", describe_error(error, timeout_s)
+    return build_result(state, [])
 
 
 def describe_error(error: Exception, timeout_s: float) -> str:

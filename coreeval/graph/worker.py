@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO, Final
 
 from coreeval.errors import CoreEvalError, to_coreeval_error
@@ -226,7 +225,7 @@ def open_share(start: WorkerStart, watch: Callable[[Progress], None]) -> RunCont
         CoreEvalError: the run cannot be opened.
     """
     files, manifest = RunFiles(start.run_dir), start.manifest
-    read_env_file(Path(manifest.source.path).parent, start.setup.config)  # another machine may read
+    read_env_file(manifest.config_folder, start.setup.config)  # another machine may read
     shared = replace(start.setup, config=share_pace(start.setup.config, start.number, start.of))
     around, workspace = RunHooks(watch=watch), open_workspace(manifest)
     run = build_run_context(shared, manifest, files, workspace, around, prices=start.prices)

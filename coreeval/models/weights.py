@@ -174,7 +174,9 @@ def _read_folder(name: str, folder: Path) -> Weights:
     if not files or not (folder / "config.json").is_file():
         pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
         raise UsageError(
-            "the folder has no model" + (" only pickled weights, which may run code" * pickled),
+            "the folder has pickled weights only, which may run code"
+            if pickled
+            else "the folder has no model",
             where=str(folder),
             hint="it needs config.json and *.safetensors; `save_pretrained` of transformers "
             "writes them; give a GGUF file by its own path",

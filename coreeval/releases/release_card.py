@@ -8,7 +8,9 @@ from typing import Final
 
 from coreeval.evaluation.annotation.rating_study import RatedArm
 from coreeval.evaluation.annotation.ratings import CriterionResult
+from coreeval.evaluation.numleak.signature import plural
 from coreeval.evaluation.scores import Score
+from coreeval.project import name_in_markdown
 from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
 from coreeval.runs.card import (
     SYNTHETIC,
@@ -116,7 +118,7 @@ def _contents(task: Task, manifest: ReleaseManifest) -> str:
     quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
     return f"""# {manifest.name} {manifest.version}
 
-{escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
+{escape(task.description)} Refreshed by {name_in_markdown()} {manifest.fingerprints.code}.
 
 {SYNTHETIC}
 {describe_offline_roles(manifest.ruled)}\
@@ -256,7 +258,8 @@ def _reviewed(manifest: ReleaseManifest) -> str:
     if not state.listed:
         return "No sample names real people or is otherwise doubtful."
     return (
-        f"Of {state.listed} samples that name real people or are otherwise doubtful, a person "
+        f"Of {state.listed} {plural(state.listed, 'sample that names', 'samples that name')} real "
+        f"people or {plural(state.listed, 'is', 'are')} otherwise doubtful, a person "
         f"approved {state.approved} and rejected {state.rejected}; {state.pending} are undecided."
     )
 

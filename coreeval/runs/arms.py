@@ -150,9 +150,9 @@ def arm_row(task: Task, ended: SampleResult, fields: Mapping[str, str]) -> Parqu
     }
 
 
-def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
-    """Yield the rows of provenance in the benchmark's order."""
-    for chunk in _chunks(store.facts()):
+def fact_rows(store: RunStore, sample_id: str | None = None) -> Iterator[ParquetRow]:
+    """Yield the rows of provenance of one sample or of all, in the benchmark's order."""
+    for chunk in _chunks(store.facts(sample_id)):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.history.evidence([fact.evidence_id for fact in chunk])
         kept = store.carry_over.ids_from_release(fact.sample_id for fact in chunk)

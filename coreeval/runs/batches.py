@@ -1,8 +1,9 @@
 """The batches of a run, as `coreeval status` and the pages show them; read without SQLAlchemy."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.heartbeat import open_readonly
@@ -114,3 +115,16 @@ def count_open_calls(calls: Path) -> dict[str, int]:
         return {}
     with open_readonly(calls, what="the call store") as store:
         return {row["payer"]: int(row["calls"]) for row in store.execute(_OPEN_CALLS)}
+
+
+def build_batch_document(found: BatchSummary | None) -> dict[str, Any] | None:
+    """Return the batches of a run for `--json`; None if its calls were sent at once."""
+    if found is None:
+        return None
+    return {
+        "open": len(found.open),
+        "open_calls": found.open_calls,
+        "saved_usd": found.saved_usd,
+        "expected_usd": found.expected_usd,
+        "batches": [asdict(each) for each in found.batches],
+    }

@@ -11,6 +11,7 @@ from coreeval.config import Config, ModelsConfig
 from coreeval.evaluation.comparability.rows import MeasureRow, list_rows
 from coreeval.evaluation.comparability.verdict import Comparability
 from coreeval.meanings import COMPARABILITY
+from coreeval.project import name_in_markdown
 from coreeval.runs.arms import shard_name
 from coreeval.runs.languages import describe_language
 from coreeval.runs.manifest import Cost, Manifest
@@ -254,7 +255,7 @@ def _card_body(
     fill = describe_fill(config.run.on_reject)
     return f"""# {config.name}
 
-{escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
+{escape(task.description)} Refreshed by {name_in_markdown()} {manifest.fingerprints.code}.
 
 {SYNTHETIC}
 {describe_offline_roles(ModelsConfig.model_validate(manifest.models).rule_based_roles)}\

@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -47,9 +48,10 @@ ModelSettings = Annotated[dict[str, Any], AfterValidator(_check_models)]
 
 
 class ConfigSource(Value):
-    """The config file from which the run was started."""
+    """The config from which the run was started."""
 
     path: str
+    """The path of its file; empty if it was given in memory, or the run repeats a cassette."""
     sha256: str
     overrides: tuple[str, ...] = ()
     """Settings given in addition, as `key.path=value`."""
@@ -202,10 +204,28 @@ class Manifest(Value):
         return name_payer(self.run, self.now, self.cassette)
 
     @property
+    def config_folder(self) -> Path:
+        """Return the folder of the config, or of the workspace if the config was in memory."""
+        return Path(self.source.path or self.workspace).parent
+
+    @property
+    def offline_roles(self) -> list[str]:
+        """Return the roles that rules play."""
+        return list(ModelsConfig.model_validate(self.models).rule_based_roles)
+
+    @property
     def failed(self) -> int:
         """Return the number of failed samples, including those of the second pass."""
         second = self.control.counts if self.control else {}
         return self.counts["failed"] + second.get("failed", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """The state of a run when the process that worked on it has ended."""
+
+    run_dir: Path
+    manifest: Manifest
 
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:

@@ -14,7 +14,8 @@ from typing import Final
 
 from coreeval.errors import RunStateError, UsageError
 from coreeval.tools.files import write_text
-from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.tools.terminal import one_line
+from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
 LATEST: Final = "latest"
 ID_DIGITS: Final = 6
@@ -86,6 +87,26 @@ def find_run(word: str, workspace: Workspace, *, what: str = "run") -> Path:
     if os.path.lexists(given):
         return given
     raise _no_such_run(word, known, workspace, what)
+
+
+def find_run_folder(run: Path | str, *, what: str = "run") -> Path:
+    """Return the directory of a run, named as `find_run` takes it, of the current workspace.
+
+    Args:
+        run: A path, an id, the beginning of a start, a benchmark's name or `latest`.
+        what: The things that the word may stand for, in the message if there is none.
+
+    Raises:
+        RunStateError: there is no such run.
+        UsageError: the word stands for several runs, or for a file.
+    """
+    found = find_run(str(run), workspace_for(Path.cwd()), what=what)
+    if found.is_file():
+        raise UsageError(
+            f"{one_line(str(found))!r} is a file, but a run is a directory",
+            hint="name a run's directory, its id, its benchmark or `latest`",
+        )
+    return found
 
 
 def _no_such_run(

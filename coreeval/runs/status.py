@@ -159,6 +159,11 @@ class RunStatus:
         return self.counts["failed"] + (self.control["failed"] if self.control else 0)
 
     @property
+    def comparability(self) -> Json | None:
+        """Return whether the arms are comparable; None before the run is complete."""
+        return read_comparability(self.run) if self.status == "complete" else None
+
+    @property
     def stalled(self) -> bool:
         """Return whether a process works on the run but has made no progress for a while."""
         return self.idle_s >= STALLED_AFTER_S

@@ -373,7 +373,7 @@ def _is_chosen(batch: Any, ids: Sequence[str]) -> Any:  # noqa: ANN401 - pyarrow
 
     column = batch.column("id")
     if not pa.types.is_dictionary(column.type):
-        raise ValueError("its ids are no texts")
+        raise ValueError("its ids are not texts")
     known = pc.is_in(column.dictionary, pa.array(ids, pa.string()))
     return pc.fill_null(pc.take(known, column.indices), False)
 

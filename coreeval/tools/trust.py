@@ -5,13 +5,13 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
 
-from coreeval.errors import RunCorrupt
+from coreeval.errors import RunCorrupt, UntrustedEndpoint
 from coreeval.schema import Value
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.endpoints import EndpointPair
@@ -19,6 +19,7 @@ from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
 Kind = Literal["endpoint", "hooks"]
+T = TypeVar("T")
 
 
 class TrustEntry(Value):
@@ -174,3 +175,33 @@ def _write_key() -> bytes:
     finally:
         draft.unlink()
     return key
+
+
+def retry_with_trust(
+    work: Callable[[], T],
+    agrees: Callable[[UntrustedEndpoint], bool],
+    told: Callable[[str], None] = lambda _: None,
+) -> T:
+    """Return the result of a piece of work, after a person has agreed to what it sends where.
+
+    Args:
+        work: Raises UntrustedEndpoint before anything is written or sent; it is called again.
+        agrees: Returns whether a person agrees to what an error names.
+        told: Called with each pair that is remembered from now on.
+
+    Raises:
+        UntrustedEndpoint: consent was refused.
+    """
+    asked = set[tuple[str, str]]()
+    while True:
+        try:
+            return work()
+        except UntrustedEndpoint as error:
+            new = set(error.pairs) - asked
+            if error.record is None or not new or not agrees(error):
+                raise
+            asked |= new
+            pairs = [EndpointPair(*pair) for pair in error.pairs]
+            TrustRecord.at(error.record).trust_endpoints(pairs)
+            for pair in pairs:
+                told(f"remembered in {error.record}: {pair}")

@@ -200,7 +200,7 @@ _BEHIND: Final = re.compile(
 _PER: Final = re.compile(r" ?/ ?| per | an? |(?P<by> ?[\u00b7\u22c5*] ?| )(?=\w)", re.IGNORECASE)
 _HUNDRED: Final = re.compile(r"100 ?(?=\w)")
 _INVERSE: Final = re.compile(r"\^?\{?(?:-|\u207b)(?P<power>[123\u00b9\u00b2\u00b3])\}?(?!\w)")
-_RAISED: Final = re.compile(rf"({_LETTER}+)(\u207b?)([\u00b9\u00b2\u00b3])")
+_RAISED: Final = re.compile(rf"(?<!{_LETTER})({_LETTER}+)(\u207b?)([\u00b9\u00b2\u00b3])")
 _POWERS: Final = {
     **dict.fromkeys(("square", "sq", "sq.", "2", "\u00b2", "squared"), "square "),
     **dict.fromkeys(("cubic", "cu", "cu.", "3", "\u00b3", "cubed"), "cubic "),
@@ -217,7 +217,8 @@ _SCALED: Final = re.compile(
 def name_unit(text: str) -> str:
     """Return the name of the unit that a text is, or else the first one in it; "" if none is."""
     plain = " ".join(re.sub(r"[()\[\]]", " ", text).split())
-    own = _SCALED.sub("", plain, count=1) if _SCALED.match(plain) else plain
+    scale = _SCALED.match(plain)
+    own = plain[scale.end() :] if scale else plain
     name, end = _read_unit(own, 0, is_clear=True)
     if name and (end == len(own) or _QUALIFIED.match(own, end)):
         return name

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         code = main(["refresh", str(config), "--limit", "5", "--run-dir", str(run)])
     assert code == 0
     return run
+
+
+@pytest.fixture
+def copied(finished: Path, shell: Shell) -> Path:
+    """Return a finished run that a test may spoil."""
+    return Path(shutil.copytree(finished, shell.folder / "copied"))

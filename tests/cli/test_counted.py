@@ -137,11 +137,11 @@ def kill_after(server: LLMServer, requests: int, *arguments: str | Path) -> None
 
 
 def test_each_command_that_asks_says_so_once(
-    shell: Shell, config: Path, model: dict[str, object], finished: Path
+    shell: Shell, config: Path, model: dict[str, object], copied: Path
 ) -> None:
     preview = shell("estimate", config, "--preview", "2")
     assert (preview.code, told(preview)) == (0, 1)
-    asked = shell("evaluate", finished, "--target", json.dumps({**model, "cutoff": "2025-07"}))
+    asked = shell("evaluate", copied, "--target", json.dumps({**model, "cutoff": "2025-07"}))
     assert (asked.code, told(asked)) == (0, 1)
 
 

@@ -11,13 +11,14 @@ from typing import get_args
 
 import pytest
 
-from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, recorded_run
+from coreeval.errors import UsageError
+from coreeval.graph.bundled import RECORDED, RecordedKind, demo_data, write_recording
 from coreeval.releases.cassettes.format import SampleLine
 from coreeval.releases.cassettes.read import open_cassette
 from coreeval.schema import TaskKind
 from tests.cli.kit import Shell
 
-_MOST_BYTES = 400_000
+_MOST_BYTES = 120_000
 
 
 @pytest.mark.parametrize("kind", get_args(RecordedKind))
@@ -30,13 +31,17 @@ def test_a_recorded_run_is_repeated_to_the_byte(shell: Shell, kind: RecordedKind
     runs = re.findall(r"coreeval trace (\S+)\n", tail)
     assert len(runs) == len(RECORDED[kind])
     assert all(shell("trace", run).code == 0 for run in runs)
+    recordings = re.findall(r"coreeval cassette show (\S+)\n", tail)
+    assert len(recordings) == len(RECORDED[kind])
+    assert all(shell("cassette", "show", file).code == 0 for file in recordings)
 
 
 def test_a_second_time_goes_into_another_folder(shell: Shell) -> None:
     for _ in range(2):
         document = shell("demo", "--kind", "summary", "--dir", "demo", "--json").document
         assert [one["same"] for one in document["replays"]] == [True]
-    assert {one.name for one in Path("demo").iterdir()} == {"reports", "reports-2"}
+    assert {one.name for one in Path("demo").iterdir()} == {"recorded", "reports", "reports-2"}
+    assert [one.name for one in Path("demo/recorded").iterdir()] == ["reports.cassette"]
 
 
 def test_a_demo_that_was_killed_begins_again(shell: Shell) -> None:
@@ -52,13 +57,21 @@ def test_a_demo_that_was_killed_begins_again(shell: Shell) -> None:
     assert "demo/reports-2" in said.out
 
 
-def test_every_kind_but_that_of_the_rules_is_recorded() -> None:
+def test_every_kind_but_that_of_the_rules_is_recorded(tmp_path: Path) -> None:
     assert {*get_args(TaskKind)} == {*RECORDED, "labels"} == {*get_args(RecordedKind), "labels"}
     names = [name for each in RECORDED.values() for name in each]
     for name in names:
-        cassette = open_cassette(recorded_run(name))
+        cassette = open_cassette(write_recording(name, tmp_path))
         assert cassette.head.run.task == name
         assert cassette.head.texts
         assert sum(1 for _ in cassette.lines(SampleLine)) >= 8
         assert (demo_data() / name / "task.yaml").exists()
-    assert sum(recorded_run(name).stat().st_size for name in names) < _MOST_BYTES
+    assert (demo_data() / "recorded.tar.xz").stat().st_size < _MOST_BYTES
+
+
+def test_a_python_without_lzma_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    with pytest.raises(UsageError, match="built without lzma") as raised:
+        write_recording("quiz", tmp_path / "new")
+    assert raised.value.where.endswith("recorded.tar.xz")
+    assert not (tmp_path / "new").exists()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,19 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from filelock import FileLock
 
 from coreeval.agents.roles import CompositionRequest, Team
 from coreeval.agents.team import TeamInputs, build_team
-from coreeval.cli.no_result import explain_no_result
 from coreeval.cli.refresh import summarize_failures
-from coreeval.cli.score_lines import read_scores, score_lines
+from coreeval.cli.score_lines import score_lines
 from coreeval.config import ROLES
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.run import refresh
 from coreeval.runs.manifest import read_manifest
+from coreeval.runs.no_result import explain_no_result
+from coreeval.runs.target_scores import read_scores
 from coreeval.schema import Composition, Task
 from coreeval.tools.stores.run_triggers import cause_of
 from tests.cli.kit import DEMO, Shell
@@ -40,12 +39,6 @@ def with_status(run: Path, status: str) -> None:
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
     text = json.dumps(manifest | {"status": status, "ended_at": ""})
     (run / "manifest.json").write_text(text, "utf-8")
-
-
-@pytest.fixture
-def copied(finished: Path, shell: Shell) -> Path:
-    """Return a finished run that a test may spoil."""
-    return Path(shutil.copytree(finished, shell.folder / "copied"))
 
 
 def test_words_and_document_agree(shell: Shell) -> None:

@@ -80,7 +80,7 @@ def test_an_automatic_start_says_what_it_rests_on(shell: Shell) -> None:
     assert said.code == 0
     assert "news from 2025-09-01 to 2026-10-01 (end excluded)" in said.out
     assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in said.out
-    assert "openai:gpt-5: all news of the window is after its release, 2025-08-07 (rep" in said.out
+    assert "openai:gpt-5: all news in the window is after its release, 2025-08-07 (rep" in said.out
     assert "offline:classifier: all" not in said.out
     estimated = shell("estimate", shell.config(changes)).out
     assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in estimated

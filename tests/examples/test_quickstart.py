@@ -11,6 +11,8 @@ def test_the_quickstart_runs_offline_and_shows_an_updated_sample(
 ) -> None:
     runpy.run_path(str(SCRIPT))["main"](tmp_path)
     printed = capsys.readouterr().out
-    assert "'total': 8" in printed
-    assert "'outcome': 'accepted'" in printed
-    assert "'url': 'http" in printed
+    assert "emotion.yaml: ready to run" in printed
+    assert "of demo-emotion: complete" in printed
+    assert "rewritten with recent facts" in printed
+    assert "replaced facts: " in printed
+    assert "http" in printed

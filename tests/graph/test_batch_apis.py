@@ -60,7 +60,7 @@ def test_roles_are_asked_in_batches_and_a_target_without_them_live_in_the_same_r
         models={"default": role, "targets": [target]}, run=IN_BATCHES, detect={"evaluate": True}
     )
     notes = finish(lab)
-    assert [note for note in notes if "has no batches; it is asked live" in note]
+    assert [note for note in notes if "it is sent individually, at full price" in note]
     mine, theirs = lab.results(), undisturbed.results
     assert mine == {
         name: theirs[name].model_copy(update={"freshness": one.freshness})  # has the target's dates

@@ -101,7 +101,7 @@ def test_an_endpoint_without_batches_is_asked_live_and_said_so(
     notes = list[str]()
     assert begin(lab, notes=notes).manifest.status == "complete"
     assert_as_live(lab, undisturbed)
-    assert any("has no batches; it is asked live" in note for note in notes)
+    assert any("it is sent individually, at full price" in note for note in notes)
 
 
 def test_a_provider_known_for_batches_is_not_asked_live_unless_the_user_says_so(

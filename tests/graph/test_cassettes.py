@@ -201,7 +201,7 @@ def test_a_failed_sample_ends_as_failed_again(lab: Lab) -> None:
 
 
 def test_a_run_that_was_killed_and_resumed_is_repeated(killed: Lab) -> None:
-    with pytest.raises(CassetteError, match="has not ended") as caught:
+    with pytest.raises(CassetteError, match="the run is unfinished") as caught:
         record(killed.files.root, killed.folder / "a")
     assert "coreeval resume" in caught.value.hint
     killed.resume()
@@ -264,7 +264,7 @@ def test_news_and_answers_that_are_not_recorded_are_named(deck: Deck) -> None:
     assert (failed.recorded, failed.found) == (0, 3), missing
     assert not done.same
     reasons = [missing.reason for missing in missing]
-    assert any("asked for" in reason for reason in reasons)
+    assert any("but the recording searched for" in reason for reason in reasons)
     assert any("no news is recorded for attempt" in reason for reason in reasons)
     (unasked,) = (each for each in missing if each.node == "extract")
     assert "extractor.jsonl (schema extraction, draw 0" in unasked.reason
@@ -295,7 +295,9 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
     with pytest.raises(CassetteError, match=r"14 of 14 answers of the extractor are no longer"):
         record(root, out)
     finished.workspace.calls.unlink()
-    with pytest.raises(CassetteError, match="call store of the run's workspace is missing"):
+    with pytest.raises(
+        CassetteError, match="call store of the run's workspace, which has the answers, is missing"
+    ):
         record(root, out)
     assert not finished.workspace.calls.exists()
     assert not out.exists()

@@ -126,7 +126,7 @@ def test_a_wrong_password_is_not_shown(
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("stranger"))
     assert "refuses the user" in refusal(path).message
     monkeypatch.setenv(URL_VARIABLE, own_server.url_of("tester", database="nowhere"))
-    assert "the database of the call store is missing" in refusal(path).message
+    assert "the database of the call store does not exist" in refusal(path).message
 
 
 def test_another_version_is_refused(path: Path, server: Server) -> None:
@@ -205,7 +205,7 @@ async def test_a_database_that_can_only_be_read_is_told(path: Path, server: Serv
     try:
         with (
             closing(open_calls(path, "me")) as store,
-            pytest.raises(RunError, match="the call store can only be read"),
+            pytest.raises(RunError, match="the call store is read-only"),
         ):
             await store.put(record_of(1))
     finally:

@@ -135,7 +135,7 @@ def test_the_card_can_be_read_by_a_program_and_says_what_it_rests_on(made: Made)
         "data_files": [{"split": "test", "path": "updated/test-*.parquet"}],
     }
     assert head["license"] == "other"
-    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "a person has"):
+    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "a person approved"):
         assert said in card
 
 
@@ -343,7 +343,7 @@ REFUSED: list[tuple[Wrong, str, str]] = [
     (lambda made: made.release(parent=made.folder), "no release", "coreeval release"),
     (lambda made: (made.release("1"), made.release("2", at=NOW - timedelta(hours=1))),
      "before the parent 1 was made", "clock"),
-    (_edited, "parent 1 has changed since it was made: README.md", "as it was published"),
+    (_edited, "parent 1 has changed since it was made: README.md", "restore the published release"),
 ]  # fmt: skip
 
 

@@ -179,7 +179,7 @@ def test_the_cards_say_what_a_run_cost(made: Made, released: Release) -> None:
     assert_tame(card)
     unknown = cost.model_copy(update={"billed_usd": None, "by_model": (row("openai:new", None),)})
     said = describe_cost(unknown)
-    assert "| openai:new | 40 | 50,000 | 6,000 | unknown (no price known) |" in said
+    assert "| openai:new | 40 | 50,000 | 6,000 | unknown price |" in said
     assert "| all" not in said
     assert describe_cost(Cost(cached_calls=3)) == ""
 
@@ -195,4 +195,4 @@ def test_the_card_of_a_run_says_what_it_cost(made: Made, tmp_path: Path) -> None
     write_card(tmp_path, task, config, manifest.model_copy(update={"cost": cost}), rows)
     card = (tmp_path / "README.md").read_text()
     assert "## What it cost" in card and "| 0.2500 USD |" in card
-    assert "Up to 0.50 USD more" in card
+    assert "Calls with unknown outcome may cost up to 0.50 USD more" in card

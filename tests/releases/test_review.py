@@ -270,7 +270,7 @@ def test_a_damaged_log_holds_everything_up(made: Made) -> None:
     log = made.folder / ".coreeval" / "reviews" / "weekly.jsonl"
     whole = log.read_bytes()
     log.write_bytes(whole + whole[:30])
-    with pytest.raises(RunCorrupt, match="line 2 is not a decision"):
+    with pytest.raises(RunCorrupt, match="line 2 is not a valid decision"):
         load_review(made.files.root)
     with pytest.raises(RunCorrupt):
         decide(made, 1, "approved")

@@ -175,7 +175,7 @@ def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_table_is_an_error_that_names_the_file(second: Path) -> None:
     release = read_release(second)
     (second / "samples" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(ReleaseError, match="cannot be read") as caught:
+    with pytest.raises(ReleaseError, match="cannot read a file of the release") as caught:
         list(release.samples())
     assert "samples" in caught.value.where
 

@@ -99,5 +99,5 @@ def test_an_interrupted_run_ends_it(tmp_path: Path) -> None:
 
 def test_a_wrong_config_is_told_at_the_start(tmp_path: Path) -> None:
     office = FakeSchedule(tmp_path, schedule="0 3 * * MONN")
-    with pytest.raises(ConfigError, match="no day-of-week"):
+    with pytest.raises(ConfigError, match="not a valid day-of-week"):
         list(daemon.run_schedules([office.config], office.dependencies()))

@@ -568,4 +568,4 @@ def test_a_state_of_the_last_year_is_told(tmp_path: Path) -> None:
     state["finished"]["due_at"] = "9999-12-31T23:30:00-05:00"
     path.write_text(json.dumps(state))
     done = office.check_once()
-    assert done.trouble and "cannot be read" in done.trouble.message
+    assert done.trouble and "cannot read the schedule's state" in done.trouble.message

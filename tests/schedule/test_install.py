@@ -162,7 +162,10 @@ def test_a_crontab_that_is_not_shown_is_not_replaced(
 ) -> None:
     crontab.table.write_text("0 1 * * * backup\n")
     crontab.refuse_by(words)
-    with looks(tmp_path) as given, pytest.raises(RunError, match=r"cannot be read") as refused:
+    with (
+        looks(tmp_path) as given,
+        pytest.raises(RunError, match="cannot read the existing crontab") as refused,
+    ):
         write_units(make_units(given, "cron"), force=False, crontab_copy=given.crontab_copy)
     assert words in refused.value.message
     assert crontab.table.read_text() == "0 1 * * * backup\n"
@@ -190,7 +193,7 @@ def test_a_line_of_other_configs_is_kept(tmp_path: Path, crontab: FakeCrontab) -
     one, two = first["crontab"], second["crontab"]
     crontab.table.touch()
     assert write_units(first, force=False, crontab_copy=copy) == []
-    with pytest.raises(UsageError, match="another unit of this name") as refused:
+    with pytest.raises(UsageError, match="a different unit has this name") as refused:
         write_units(second, force=False, crontab_copy=copy)
     assert refused.value.where == one and crontab.table.read_text() == f"{one}\n"
     assert write_units(second, force=True, crontab_copy=copy) == [one]
@@ -199,7 +202,7 @@ def test_a_line_of_other_configs_is_kept(tmp_path: Path, crontab: FakeCrontab) -
     assert write_units(second, force=False, crontab_copy=copy) == []
     assert crontab.table.read_text() == f"{two}\n"
     crontab.table.write_text(f'0 1 * * * echo "mine {two[two.rindex(" # ") :]}\n')
-    with pytest.raises(UsageError, match="another unit of this name"):
+    with pytest.raises(UsageError, match="a different unit has this name"):
         write_units(second, force=False, crontab_copy=copy)
 
 
@@ -304,7 +307,7 @@ def test_units_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
         for _ in range(2):
             write_units(units, force=False, crontab_copy=given.crontab_copy)
         path.write_text("mine")
-        with pytest.raises(UsageError, match="another unit of this name"):
+        with pytest.raises(UsageError, match="a different unit has this name"):
             write_units(units, force=False, crontab_copy=given.crontab_copy)
         assert path.read_text() == "mine"
         write_units(units, force=True, crontab_copy=given.crontab_copy)
@@ -320,7 +323,7 @@ def test_a_unit_of_other_bytes_is_somebody_elses(
     path = Path(next(iter(units)))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"# K\xf6ln\n")
-    with pytest.raises(UsageError, match="another unit of this name"):
+    with pytest.raises(UsageError, match="a different unit has this name"):
         write_units(units, force=False, crontab_copy=copy)
     write_units(units, force=True, crontab_copy=copy)
     assert path.read_text() == units[str(path)]
@@ -368,7 +371,7 @@ def test_a_pipe_in_a_units_place_is_another_unit(tmp_path: Path) -> None:
         [path] = map(Path, units)
         path.parent.mkdir(parents=True)
         os.mkfifo(path)
-        with pytest.raises(UsageError, match="another unit of this name"):
+        with pytest.raises(UsageError, match="a different unit has this name"):
             write_units(units, force=False, crontab_copy=given.crontab_copy)
 
 
@@ -376,7 +379,7 @@ def test_a_workflow_is_not_written_through_a_link_of_the_repository(tmp_path: Pa
     (tmp_path / ".git").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".github").symlink_to(tmp_path / "elsewhere")
-    with looks(tmp_path) as given, pytest.raises(UsageError, match="a link in the place"):
+    with looks(tmp_path) as given, pytest.raises(UsageError, match="a link occupies the path"):
         make_units(given, "github")
 
 

@@ -37,7 +37,7 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
         __name__,
-        "coreeval.cli.progress",
+        "coreeval.api.progress",
         "coreeval.cli.refresh",
         "coreeval.evaluation.comparability.measure",
         "coreeval.evaluation.decomposition",

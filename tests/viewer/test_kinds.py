@@ -1,5 +1,6 @@
 """The pages of choices, answers and summaries, in words and in a browser."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
+from coreeval.graph.bundled import write_recording
+from coreeval.graph.cassettes.replay import replay
 from coreeval.schema import TaskKind
 from coreeval.viewer.app import create_app
 from tests.releases import kinds
@@ -53,6 +56,13 @@ def test_a_choice_has_its_options_in_a_table_with_the_right_one_marked(
     assert "right option" in words_of(html)
 
 
+def test_an_attempt_shows_the_options_that_it_wrote(tmp_path: Path) -> None:
+    replay(write_recording("quiz", tmp_path / "recorded"), tmp_path / "quiz")
+    attempt = part(page(tmp_path / "quiz", "sample/quiz-02"), "part-1")
+    wrote = re.findall(r'<p class="wrote"><span[^>]*>(.*?)</span>', attempt)
+    assert wrote == ["question", "A", "B", "C", "D"]
+
+
 def test_answers_are_lines_under_their_type(runs: dict[TaskKind, Path]) -> None:
     html = part(page(runs["answer"]), "texts")
     assert "accepted answers (number, in nations, tolerance 0)" in words_of(html)
@@ -64,7 +74,7 @@ def test_answers_are_lines_under_their_type(runs: dict[TaskKind, Path]) -> None:
 def test_of_a_long_document_the_changes_stand_out(runs: dict[TaskKind, Path]) -> None:
     html = part(page(runs["summary"]), "texts")
     assert html.index("<h3>document") < html.index("<h3>summary")
-    updated = html.partition("new facts")[2].partition("</div>")[0]
+    updated = html.partition("new facts")[2].partition('<div class="reading">')[0]
     assert "characters as before]" in updated
     assert "Ada Roe" in updated and len(updated) < 5_000
 

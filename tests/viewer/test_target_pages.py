@@ -161,7 +161,7 @@ def test_trace_lists_and_tells_what_targets_answered(
     [
         (("--right", "updatd"), "did you mean 'updated'?"),
         (("--right", "original", "--wrong", "original"), "both right and wrong"),
-        (("emotion/test/1", "--wrong", "updated"), "--wrong is for the list"),
+        (("emotion/test/1", "--wrong", "updated"), "--wrong applies only to the list"),
     ],
 )
 def test_filters_of_targets_that_cannot_be_meant(

@@ -240,7 +240,7 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(
 ) -> None:
     preflight(config_of(chat))
     monkeypatch.setattr(hf, "free_device_memory", lambda _device: 1000)
-    with pytest.raises(UsageError, match=r"needs .* on cpu, where .* are free; nothing"):
+    with pytest.raises(UsageError, match=r"needs .* on cpu, where .* are available; nothing"):
         preflight(config_of(chat))
 
 

@@ -164,7 +164,7 @@ def test_a_text_cannot_end_its_turn(tmp_path: Path, model: LocalModel) -> None:
 
 
 def test_a_text_that_is_too_long_is_told_not_cut(tiny: Path) -> None:
-    with pytest.raises(UsageError, match=r"a text has \d+ tokens, and 16 are allowed"):
+    with pytest.raises(UsageError, match=r"a text has \d+ tokens, but only 16 are allowed"):
         opened(tiny, most_tokens=16).score_labels(["days " * 40], LABELS, batch=1)
 
 
@@ -249,7 +249,7 @@ def _pickle(path: Path) -> None:
     [
         (_cut, "truncated: .* of .*"),
         (_garble, "no safetensors: its header is too long"),
-        (_pickle, "no model but pickled weights"),
+        (_pickle, "pickled weights only"),
     ],
 )
 def test_damaged_weights_are_told_before_they_are_loaded(
@@ -425,7 +425,7 @@ def test_a_cut_gguf_is_told_and_a_whole_one_counted(tmp_path: Path) -> None:
     assert found.revision.startswith("sha256:")
     for size in (path.stat().st_size - 100, 40, 0):
         path.write_bytes(path.read_bytes()[:size])
-        with pytest.raises(UsageError, match="file of weights is cut"):
+        with pytest.raises(UsageError, match="file of weights is truncated"):
             find_weights(f"hf:{path}")
 
 

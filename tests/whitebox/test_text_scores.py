@@ -86,7 +86,7 @@ def test_scores_are_those_of_each_text_alone(model: LocalModel, batch: int) -> N
 
 def test_texts_that_are_too_long_or_empty_are_left_out_with_the_reason(model: LocalModel) -> None:
     long, empty, short, good = score(model, ["dog " * 300, "", "I", TEXTS[0]])
-    assert isinstance(long, str) and "and 100 are allowed" in long
+    assert isinstance(long, str) and "but only 100 are allowed" in long
     assert empty == short == "it has fewer than two tokens"
     assert isinstance(good, TextScores)
 

@@ -132,11 +132,13 @@ class Records(Generic[R]):
     passed_over: int = 0
     """The number of lines that are not meant to be records."""
 
-    def require_records(self, path: Path, *, what: str, whats: str, prose: str) -> "Records[R]":
+    def require_records(
+        self, path: Path | str, *, what: str, whats: str, prose: str
+    ) -> "Records[R]":
         """Return the records if there is at least one.
 
         Args:
-            path: The file, for messages.
+            path: The file, or the name of rows in memory, for messages.
             what: The name of a record, in the singular.
             whats: The name of records, in the plural.
             prose: Description of a valid line.
@@ -153,6 +155,17 @@ class Records(Generic[R]):
         raise DatasetError(
             f"none of its {lines} lines is {what}{first}", where=str(path), hint=prose
         )
+
+
+class ObjectRow(NamedTuple):
+    """An object at its place in a file or a list."""
+
+    number: int
+    """The number of the line, or of the object in a list, from 1."""
+    raw: str
+    """The object as found, for the report if it is bad."""
+    found: Object | BadRecord
+    """The object, or why there is none."""
 
 
 def read_records(
@@ -173,23 +186,46 @@ def read_records(
     Raises:
         DatasetError: the file cannot be read.
     """
-    good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
     with open_records(path) as file:
-        for line in decode_lines(iter_raw_lines(file)):
-            if not line.raw.strip():
+        lines = decode_lines(iter_raw_lines(file))
+        rows = (
+            ObjectRow(line.number, line.raw, parse_object(line))
+            for line in lines
+            if line.raw.strip()
+        )
+        return collect_records(path.name, rows, make, key=key, twice=twice)
+
+
+def collect_records(
+    file: str,
+    rows: Iterable[ObjectRow],
+    make: Callable[[Object], R | BadRecord | None],
+    *,
+    key: Callable[[R], Hashable],
+    twice: Callable[[R, int], str],
+) -> Records[R]:
+    """Return the records among rows, and the bad ones with their reasons.
+
+    Args:
+        file: The name of the file or list in reports of bad rows.
+        rows: The rows.
+        make: Makes a record from an object; None skips the object.
+        key: Returns the key of a record, which must be unique.
+        twice: Returns the message for a repeated record, given the number of the first one.
+    """
+    good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
+    for row in rows:
+        made = row.found if isinstance(row.found, BadRecord) else make(row.found)
+        if made is None:
+            passed += 1
+            continue
+        if not isinstance(made, BadRecord):
+            first = seen.setdefault(key(made), row.number)
+            if first == row.number:
+                good.append(made)
                 continue
-            found = parse_object(line)
-            made = found if isinstance(found, BadRecord) else make(found)
-            if made is None:
-                passed += 1
-                continue
-            if not isinstance(made, BadRecord):
-                first = seen.setdefault(key(made), line.number)
-                if first == line.number:
-                    good.append(made)
-                    continue
-                made = BadRecord(twice(made, first))
-            bad.append(make_bad_row(path.name, line.number, made.reason, line.raw))
+            made = BadRecord(twice(made, first))
+        bad.append(make_bad_row(file, row.number, made.reason, row.raw))
     return Records(good=tuple(good), bad=tuple(bad), passed_over=passed)
 
 

@@ -3,11 +3,11 @@
 import difflib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-from coreeval.errors import DatasetError
+from coreeval.errors import DatasetError, UsageError
 from coreeval.schema import BadRow, Sample, Value
 
 SampleOrder = Literal["first", "random", "stratified"]
@@ -42,6 +42,46 @@ class Subset(Value):
         plural = "s" if len(self.labels) > 1 else ""
         labelled = f" of the label{plural} {', '.join(self.labels)}" if self.labels else ""
         return f"only part of the benchmark was used: {chosen}{listed}{labelled}"
+
+
+def build_subset(
+    limit: int | None,
+    order: str,
+    ids: Sequence[str],
+    labels: Sequence[str],
+    *,
+    named: Callable[[str], str] = str,
+) -> Subset | None:
+    """Return the samples that a user chooses; None for all, or for the first ones.
+
+    Args:
+        limit: The most samples; None for no limit.
+        order: How they are chosen within the limit.
+        ids: Their ids; empty for any.
+        labels: The names of their labels; empty for any.
+        named: Returns the name of an argument, as the user knows it.
+
+    Raises:
+        UsageError: the order does not exist or has no limit, or the limit is not positive.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"{limit} is not a number of samples", where=named("limit"))
+    orders: tuple[str, ...] = get_args(SampleOrder)
+    if order not in orders:
+        near = difflib.get_close_matches(order, orders, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(orders)}"
+        raise UsageError(f"{order!r} is not an order", where=named("sample"), hint=hint)
+    if order != "first" and limit is None:
+        raise UsageError(
+            f"{named('sample')} chooses the samples for {named('limit')}, but {named('limit')} is "
+            "missing",
+            where=named("sample"),
+            hint=f"add {named('limit')} N",
+        )
+    chosen = Subset.model_validate(
+        {"limit": limit, "order": order, "ids": tuple(dict.fromkeys(ids)), "labels": tuple(labels)}
+    )
+    return None if chosen.is_first else chosen
 
 
 def choose_ids(rows: Iterable[Sample | BadRow], subset: Subset) -> frozenset[str]:

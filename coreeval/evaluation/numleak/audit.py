@@ -4,14 +4,12 @@
 series without a definition gets one from what its recorded answers and their truth imply.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from datetime import date
 from math import isfinite, nan
-from statistics import pstdev
-from typing import Any, Final
+from typing import Any
 
 from coreeval.evaluation.numleak.basis import (
     OutlierSplit,
@@ -33,8 +31,14 @@ from coreeval.evaluation.numleak.replies import (
     Point,
     Reply,
 )
-from coreeval.evaluation.numleak.series import Series, SeriesDefinition, Unit
-from coreeval.evaluation.numleak.series.definition import SeriesSource
+from coreeval.evaluation.numleak.series import Series, SeriesDefinition
+from coreeval.evaluation.numleak.series.own_values import (
+    PLAIN_UNIT,
+    OwnSeries,
+    define_series,
+    infer_frequency,
+    scale_tolerance,
+)
 from coreeval.evaluation.numleak.statistics import (
     AuditSettings,
     Metric,
@@ -331,22 +335,6 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value 
     return value
 
 
-TOLERANCE_SHARE: Final = 0.05
-"""The tolerance in standard deviations of the truth.
-
-NumLeak chose 25 basis points on the US market excess return, whose standard deviation is 5.3
-percentage points: about a twentieth.
-"""
-_PLAIN_UNIT: Final = Unit(name="the file's unit", points_name="units of the file")
-_SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
-    "annual": re.compile(r"\d{4}"),
-    "quarterly": re.compile(r"\d{4}[- ]?[Qq][1-4]"),
-    "monthly": re.compile(r"\d{4}-?\d{2}(-?01)?"),
-    "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
-}
-"""Date formats by frequency; the first day of a month stands for the month."""
-
-
 def infer_series(
     name: str, replies: Sequence[Reply], *, file: str, definition: SeriesDefinition | None = None
 ) -> Series | None:
@@ -358,45 +346,28 @@ def infer_series(
         file: The file that the answers were read from.
         definition: The definition of the series; None to infer it from the truth.
     """
-    frequency = definition.frequency if definition else _infer_frequency([r.date for r in replies])
+    frequency = definition.frequency if definition else infer_frequency([r.date for r in replies])
     if frequency is None or not (values := _truths_by_date(replies, frequency)):
         return None
     if definition:
         return Series(definition=definition, values=values, origin=file)
-    tolerance = float(f"{TOLERANCE_SHARE * pstdev(values.values()):.2g}")
-    if tolerance <= 0:  # the smallest floats have no twentieth
+    tolerance = scale_tolerance(values)
+    if tolerance <= 0:
         return None
     percent = any("%" in (reply.response or "") for reply in replies)
-    implied = SeriesDefinition.model_validate(
-        {
-            "id": re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "series",
-            "name": name,
-            "quantity": "value",
-            "unit": "percent" if percent else _PLAIN_UNIT,
-            "sign": "signed" if min(values.values()) < 0 else "positive",
-            "decimals": max(map(_count_decimals, values.values())),
-            "frequency": frequency,
-            "source": SeriesSource(path=file),
-            "release_lag_days": 0,
-            "tolerances": (tolerance,),
-        }
+    about = OwnSeries(
+        name=name,
+        unit="percent" if percent else PLAIN_UNIT,
+        tolerances=(tolerance,),
+        source=file,
     )
+    implied = define_series(about, values, frequency)
     note = (
         f"{name} has no definition: {frequency} is assumed, true values come from the file, and "
         f"the tolerance is {implied.tolerance:g}, one twentieth of the standard deviation; define "
         "the series with --series FILE.yaml"
     )
     return Series(definition=implied, values=values, notes=(note,), origin=file)
-
-
-def _infer_frequency(texts: Sequence[str]) -> Frequency | None:
-    """Return the frequency that matches the format of most dates; None if there is none."""
-    there = {
-        frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
-        for frequency, shape in _SHAPES.items()
-    }
-    best = max(there, key=lambda frequency: there[frequency])
-    return best if there[best] else None
 
 
 def _truths_by_date(replies: Iterable[Reply], frequency: Frequency) -> dict[Period, float]:
@@ -407,8 +378,3 @@ def _truths_by_date(replies: Iterable[Reply], frequency: Frequency) -> dict[Peri
             if reply.truth is not None and reply.other_date is None:
                 found[Period.parse(reply.date, frequency)] = reply.truth
     return dict(sorted(found.items()))
-
-
-def _count_decimals(value: float) -> int:
-    """Return the number of digits after the decimal point, at most eight."""
-    return len(f"{value:.8f}".rstrip("0").partition(".")[2])

@@ -21,7 +21,9 @@ from pydantic import Field
 from coreeval.evaluation.benchmarks.files import (
     BadRecord,
     Object,
+    ObjectRow,
     Records,
+    collect_records,
     read_records,
     validate_record,
 )
@@ -324,6 +326,20 @@ def read_replies(path: Path) -> Records[Reply]:
     """
     found = read_records(path, _read_object, key=_question_key, twice=_describe_duplicate)
     return found.require_records(path, what="an answer", whats="answers", prose=_PROSE)
+
+
+def collect_replies(name: str, rows: Iterable[ObjectRow]) -> Records[Reply]:
+    """Return the replies among rows that are in memory; see `read_replies`.
+
+    Args:
+        name: The name of the rows in reports of bad ones.
+        rows: The rows.
+
+    Raises:
+        DatasetError: there are no rows, or none is a reply.
+    """
+    found = collect_records(name, rows, _read_object, key=_question_key, twice=_describe_duplicate)
+    return found.require_records(name, what="an answer", whats="answers", prose=_PROSE)
 
 
 def _question_key(reply: Reply) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
+from coreeval.errors import UsageError
 from coreeval.evaluation.overlap.minhash import find_near_pairs
 from coreeval.evaluation.overlap.passages import find_boilerplate, find_passages
 from coreeval.evaluation.overlap.shingles import normal_key
@@ -96,6 +97,9 @@ SAME: Final[tuple[HitKind, ...]] = KINDS[:-1]
 THRESHOLD = 0.4
 """The least similarity of a near hit, between that of chance and that of edits: docs/overlap.md."""
 
+LEAST_THRESHOLD = 0.2
+"""The least threshold that may be chosen."""
+
 
 @dataclass(frozen=True)
 class PassageSpan:
@@ -149,6 +153,21 @@ class OverlapSearch:
     """The embedder; None: paraphrases are not searched for."""
     paraphrase: float = PARAPHRASE
     """The least cosine of paraphrases."""
+
+
+def check_threshold(threshold: float, where: str) -> None:
+    """Raise an error for a similarity that texts have by chance, or that only equal ones have.
+
+    Args:
+        threshold: The least similarity of a near hit.
+        where: The option or argument, for the error.
+
+    Raises:
+        UsageError: it cannot be used.
+    """
+    if not LEAST_THRESHOLD <= threshold < 1:
+        hint = "use 0.2 to 0.99; below that, texts are alike by chance (see coreeval docs overlap)"
+        raise UsageError(f"{threshold} is not a valid threshold", where=where, hint=hint)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ file's ending tells it. Where two ways of reading would do, the more telling one
 fields and labels, then fields that are named, then items with input and output.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from coreeval.config import DatasetConfig, load_config
 from coreeval.errors import DatasetError, UsageError
@@ -185,29 +186,54 @@ def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
     if dataset.split not in files:
         hint = f"the splits there are {', '.join(files)}"
         raise DatasetError(f"there is no split {dataset.split!r}", where=source.name, hint=hint)
-    seen: set[str] = set()
-    found = [
-        _entry(path, row, fields, seen)
+    rows = (
+        _TableRow(path.name, f"{path.name}:{row.line}", row)
         for path in files[dataset.split]
         for row in _TABLES[source.format](path, fields)
-    ]
+    )
+    return _collect_rows(source.name, rows, fields)
+
+
+def collect_texts(name: str, rows: Iterable[ItemRecord], fields: Sequence[str]) -> BenchmarkTexts:
+    """Return the texts of a table that is in memory; a row without an id has its number as id.
+
+    Args:
+        name: The name of the table in reports.
+        rows: The rows.
+        fields: The columns to compare.
+
+    Raises:
+        DatasetError: none of the rows is a text.
+    """
+    return _collect_rows(name, (_TableRow(name, str(row.line), row) for row in rows), fields)
+
+
+class _TableRow(NamedTuple):
+    file: str
+    place: str
+    """The id of a row without one."""
+    row: ItemRecord
+
+
+def _collect_rows(name: str, rows: Iterable[_TableRow], fields: Sequence[str]) -> BenchmarkTexts:
+    seen: set[str] = set()
+    found = [_entry(row, fields, seen) for row in rows]
     entries = tuple(row for row in found if isinstance(row, TextEntry))
     bad = tuple(row for row in found if isinstance(row, BadRow))
     if not entries:
         first = f"; the first: {bad[0].reason}" if bad else ""
-        raise DatasetError(f"none of {len(bad)} rows is a text{first}", where=source.name)
-    return BenchmarkTexts(source.name, entries, bad)
+        raise DatasetError(f"none of {len(bad)} rows is a text{first}", where=name)
+    return BenchmarkTexts(name, entries, bad)
 
 
-def _entry(
-    path: Path, row: ItemRecord, fields: Sequence[str], seen: set[str]
-) -> TextEntry | BadRow:
+def _entry(found: _TableRow, fields: Sequence[str], seen: set[str]) -> TextEntry | BadRow:
+    row = found.row
     texts, own = [row.values.get(field) for field in fields], row.values.get("id")
-    number = f"{path.name}:{row.line}" if own is None else str(own)
+    number = found.place if own is None else str(own)
     twice = f"the id {number!r} occurs twice" if number in seen else ""
     reason = row.defect or twice or next(filter(None, map(_defect, fields, texts)), "")
     if reason:
-        return make_bad_row(path.name, row.line, reason, str(row.values or ""))
+        return make_bad_row(found.file, row.line, reason, str(row.values or ""))
     seen.add(number)
     return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values))
 

@@ -6,7 +6,7 @@ Also which items were not answered, and what the scores are if they had all been
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -15,7 +15,14 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coreeval.evaluation.benchmarks.files import BadRecord, Object, Records, read_records
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    Object,
+    ObjectRow,
+    Records,
+    collect_records,
+    read_records,
+)
 from coreeval.evaluation.metrics import Consistency, Performance, PerItem
 from coreeval.evaluation.metrics.performance import average_scores, mean_score
 from coreeval.evaluation.refusals import declines
@@ -89,12 +96,21 @@ def read_pairs(path: Path) -> Pairs:
     Raises:
         DatasetError: the file cannot be read.
     """
-    return read_records(
-        path,
-        _parse_pair,
-        key=lambda pair: (pair.model, pair.split, pair.id),
-        twice=_describe_repeat,
-    )
+    return read_records(path, _parse_pair, key=_pair_key, twice=_describe_repeat)
+
+
+def collect_pairs(name: str, rows: Iterable[ObjectRow]) -> Pairs:
+    """Return the pairs among rows that are in memory; see `read_pairs`.
+
+    Args:
+        name: The name of the rows in reports of bad ones.
+        rows: The rows.
+    """
+    return collect_records(name, rows, _parse_pair, key=_pair_key, twice=_describe_repeat)
+
+
+def _pair_key(pair: Pair) -> Hashable:
+    return (pair.model, pair.split, pair.id)
 
 
 def pairs_by_model(pairs: Pairs, name: str) -> dict[str, Pairs]:

@@ -7,6 +7,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from coreeval import project
 from coreeval.evaluation.comparability.rows import (
     describe_depths,
     describe_reuse,
@@ -93,6 +94,7 @@ def report_page(document: Json) -> str:
             **document,
             of=document,
             about={**DEFINITIONS, **define_terms(_kind_of(document))},
+            homepage=project.HOMEPAGE,
             style=style,
             style_hash=b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             axes=axes_of(document),

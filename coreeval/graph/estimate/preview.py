@@ -5,11 +5,11 @@ A bootstrap over those samples says what many more will use.
 
 from collections.abc import Sequence
 from dataclasses import astuple
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coreeval.config import ConfigLike
 from coreeval.errors import Interrupted
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.embedding_budget import list_embedding_notes
@@ -96,7 +96,7 @@ NO_CONTROL = (
 
 
 def preview(
-    config: Path,
+    config: ConfigLike,
     samples: int,
     *,
     limit: int | None = None,
@@ -111,7 +111,7 @@ def preview(
     again, and the estimate leaves them out. It does not wait for batches.
 
     Args:
-        config: Path of the YAML config.
+        config: The path of a YAML config, or a config in memory.
         samples: The number of samples to refresh, at least two.
         limit: Take only this many samples from the start of the benchmark.
         subset: Take only these samples, with a limit of its own.

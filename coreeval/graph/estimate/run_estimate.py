@@ -7,7 +7,7 @@ from pathlib import Path
 from coreeval.agents.events import MOST_COMPARED, MOST_RANKED
 from coreeval.agents.gold_judging import count_gold_questions
 from coreeval.agents.team import labels_in_batches
-from coreeval.config import RunConfig
+from coreeval.config import ConfigLike, RunConfig
 from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.graph.embedding_budget import list_embedding_notes
 from coreeval.graph.estimate.assignments import RoleAssignments, assign_roles
@@ -40,6 +40,7 @@ from coreeval.graph.run_origin import build_lineage, find_followed_release, open
 from coreeval.schema import RoleName
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.gdelt.nearest import MOST_EMBEDDED
+from coreeval.tools.loops import run_coroutine
 
 REASONING_NOTE = (
     "a reasoning model bills its reasoning as answer tokens; its length is known only after "
@@ -48,7 +49,7 @@ REASONING_NOTE = (
 
 
 def estimate(
-    config: Path,
+    config: ConfigLike,
     *,
     limit: int | None = None,
     subset: Subset | None = None,
@@ -61,7 +62,7 @@ def estimate(
     """Return the cost of a run, and keep the estimate in the workspace.
 
     Args:
-        config: Path of the YAML config.
+        config: The path of a YAML config, or a config in memory.
         limit: Take only this many samples from the start of the benchmark.
         subset: Take only these samples, with a limit of its own.
         rows: Estimate for a benchmark of this many samples like its own.
@@ -85,7 +86,7 @@ def estimate(
         run=_plan_batches(lab),
         gold_questions=count_gold_questions(lab.setup.task),
     )
-    lines = tuple(asyncio.run(_run_lines(lab, counted, assignments, memory)))
+    lines = tuple(run_coroutine(_run_lines(lab, counted, assignments, memory)))
     told = [keeper.describe(before)] if keeper and before else []
     notes = [*counted.notes, *told, *_list_notes(lab, lines, memory.past_calls)]
     made = estimate_lab(lab, counted, assignments, lines, now=now, notes=notes)

@@ -99,7 +99,7 @@ def audit_answers(run: RunContext) -> dict[str, Any] | None:
     asked = run.config.detect.numleak
     if asked is None:
         return None
-    base, targets = Path(run.manifest.source.path).parent, run.config.models.targets
+    base, targets = run.manifest.config_folder, run.config.models.targets
     universe = open_series_set(asked, base=base, cache=run.workspace.series)
     files = list_reply_files(run, targets).values()
     table = load_run_cutoffs(run.config)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coreeval.config import load_config
+from coreeval.config import ConfigLike, load_config, read_config
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.bundled import DATASETS, write_configs
@@ -42,6 +42,7 @@ class PromptLab:
 
     setup: Setup
     config: Path
+    """The file of the config."""
     workspace: Workspace
 
 
@@ -55,17 +56,17 @@ class RoleInputs:
     """`sample`, `offline` or `run`."""
 
 
-def open_lab(config: Path, overrides: Sequence[str] = ()) -> PromptLab:
+def open_lab(config: ConfigLike, overrides: Sequence[str] = ()) -> PromptLab:
     """Read a config; keys come from the environment or the `.env` beside it.
 
     Raises:
         UsageError: the config, its task or its prompts cannot be used.
     """
-    path = config.resolve()
-    loaded, workspace = load_config(path, overrides), workspace_for(path.parent)
-    read_env_file(path.parent, loaded)
-    setup = set_up(loaded, utc_now(), workspace=workspace)
-    return PromptLab(setup=setup, config=path, workspace=workspace)
+    loaded = read_config(config, overrides)
+    workspace = workspace_for(loaded.folder)
+    read_env_file(loaded.folder, loaded.config)
+    setup = set_up(loaded.config, utc_now(), workspace=workspace)
+    return PromptLab(setup=setup, config=loaded.source, workspace=workspace)
 
 
 @contextmanager
@@ -95,7 +96,7 @@ def open_run_lab(run: Path) -> PromptLab:
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
     loaded = load_config(files.config)
-    read_env_file(Path(manifest.source.path).parent, loaded)
+    read_env_file(manifest.config_folder, loaded)
     workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
     setup = set_up(loaded, now, manifest, workspace=workspace)
     return PromptLab(setup=setup, config=files.config, workspace=workspace)

@@ -385,7 +385,9 @@ class DryRun:
         rules = ModelsConfig(default=ModelConfig(model="offline"))
         setup = replace(self._setup, config=self._setup.config.model_copy(update={"models": rules}))
         files = RunFiles(folder)
-        manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
+        manifest = build_manifest(
+            setup, workspace, files, describe_source(config, setup.config), limit=None
+        )
         run = build_run_context(setup, manifest, files, workspace, RunHooks(hire=self._hire))
         self._stack.callback(run.close)
         return run

@@ -9,10 +9,11 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -297,14 +298,27 @@ def write_cassette(
         ordered = {kind: counts[kind] for kind in KINDS}
         head = head_of(BodyTally(lines=ordered, bytes=size, sha256=digest.hexdigest()))
         body.seek(0)
-        with (
-            replacing(path) as draft,
-            draft.open("wb") as file,
-            gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0) as packed,
-        ):
+        with open_packed(path) as packed:
             packed.write(encode_line(head))
             shutil.copyfileobj(body, packed)
     return CassetteSummary(path=path, head=head, digest=hash_head(head), bytes=path.stat().st_size)
+
+
+@contextmanager
+def open_packed(path: Path) -> Iterator[BinaryIO]:
+    """Open a cassette to write its lines; it replaces `path` if the block succeeds.
+
+    The same lines give the same bytes.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with (
+        replacing(path) as draft,
+        draft.open("wb") as file,
+        gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0) as packed,
+    ):
+        yield cast(BinaryIO, packed)
 
 
 def hash_head(head: CassetteHead) -> str:

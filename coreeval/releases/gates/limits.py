@@ -3,6 +3,7 @@
 Each gate also says which side of an interval counts.
 """
 
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -217,7 +218,7 @@ def read_default_text() -> str:
 
 def load_default_gates() -> Gates:
     """Return the default gates."""
-    return _validate_gates(yaml.safe_load(read_default_text()), "the default gates")
+    return parse_gates(yaml.safe_load(read_default_text()), "the default gates")
 
 
 def resolve_gates(said: str | None, *, base: Path) -> Gates | None:
@@ -239,10 +240,15 @@ def load_gates(path: Path) -> Gates:
     Raises:
         ConfigError: the file is missing or not YAML, a gate is unknown, or a limit is invalid.
     """
-    return _validate_gates(read_mapping(path, written_by=PRINT_COMMAND), str(path))
+    return parse_gates(read_mapping(path, written_by=PRINT_COMMAND), str(path))
 
 
-def _validate_gates(raw: dict[str, Any], where: str) -> Gates:
+def parse_gates(raw: Mapping[str, object], where: str) -> Gates:
+    """Return gates from a mapping; `where` is its name in errors.
+
+    Raises:
+        ConfigError: a gate is unknown, or a limit is invalid.
+    """
     try:
         return GatesFile.model_validate(raw).gates
     except ValidationError as error:

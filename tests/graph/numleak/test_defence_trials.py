@@ -230,7 +230,7 @@ def test_judges_are_paid_from_the_same_budget(sweep: Audited) -> None:
         ask_numleak(sweep.plan())
     assert {record.role for record in sweep.stored()} >= {"target_series", "utility_judge"}
     unpriced = "detect.numleak.defences.judge.price=null"
-    with pytest.raises(ConfigError, match="the price of openai:judge is not known"):
+    with pytest.raises(ConfigError, match="the price of openai:judge is unknown"):
         sweep.plan(unpriced)
 
 

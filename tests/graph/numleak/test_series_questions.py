@@ -143,7 +143,7 @@ def test_an_outage_is_told_and_what_was_answered_is_kept(audit: Audited) -> None
 
     audit.server.answers = fail
     plan = audit.plan()
-    with pytest.raises(RunError, match=r"left \d+ of \d+ questions without an answer"):
+    with pytest.raises(RunError, match=r"left \d+ of \d+ questions unanswered"):
         ask_numleak(plan)
     audit.server.answers = answer
     audit.server.requests.clear()
@@ -202,7 +202,7 @@ def test_personas_are_asked_without_a_call_and_know_nothing_after_their_cutoff(
     personas = [{"model": name, "cutoff": "2020-06"} for name in names]
     audit.write(models={"targets": [*personas, "offline:classifier"]})
     plan = audit.plan()
-    assert next(iter(plan.notes())).startswith("offline:classifier labels texts")
+    assert next(iter(plan.notes())).startswith("offline:classifier only labels texts")
     assert plan.passed_over == ("offline:classifier",)
     assert not estimate_numleak(plan).lines
     found = ask_numleak(plan)

@@ -170,12 +170,14 @@ def plan_with_rewriter(
 def test_a_providers_embeddings_are_counted_by_nothing(tmp_path: Path) -> None:
     budget = {"budget_usd": 5}
     with LLMServer(rewords).in_thread() as server:
-        with pytest.raises(ConfigError, match="embeddings by ollama:nomic cost is not counted"):
+        with pytest.raises(
+            ConfigError, match="the cost of embeddings by ollama:nomic is not counted"
+        ):
             plan_with_rewriter(tmp_path, server, run=budget, embeddings="ollama:nomic")
         allowed = {**budget, "allow_unpriced": True}
         plan = plan_with_rewriter(tmp_path, server, run=allowed, embeddings="ollama:nomic")
         notes = "\n".join(estimate_items(plan).notes)
-        assert "it is sent 20 items and each paraphrase of them" in notes
+        assert "which is sent 20 items and each paraphrase of them" in notes
         assert "embeddings" not in "".join(
             estimate_items(plan_with_rewriter(tmp_path, server)).notes
         )

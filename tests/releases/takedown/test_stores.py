@@ -259,7 +259,7 @@ def test_a_list_is_added_to(tmp_path: Path) -> None:
     add_names(path, ["JOSE NUNEZ"])
     assert path.read_text("utf-8") == f"{first}Acme Corp\n"
     assert not find_missing_names(path, names)
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="'Al' is not a valid name"):
         check_names(["Al"])
 
 

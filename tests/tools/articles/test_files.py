@@ -198,10 +198,12 @@ async def test_a_text_that_names_somebody_taken_down_is_withheld(tmp_path: Path)
 
 
 async def test_a_file_that_is_not_there_or_holds_nothing_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match="cannot read: there is no such") as missing:
+    with pytest.raises(
+        KnowledgeError, match="cannot read a file of articles: there is no such"
+    ) as missing:
         await found_in(tmp_path, tmp_path / "absent.jsonl")
     assert missing.value.where == str(tmp_path / "absent.jsonl")
-    with pytest.raises(KnowledgeError, match="holds no articles") as empty:
+    with pytest.raises(KnowledgeError, match="contains no articles") as empty:
         await found_in(tmp_path, write(tmp_path / "b.jsonl", {"title": "x"}))
     assert '"url"' in empty.value.hint
 

@@ -31,6 +31,7 @@ from coreeval.evaluation.numleak.series.definition import Series, SeriesDefiniti
 from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
 from coreeval.evaluation.numleak.series.observations import check_values, observe, transform
 from coreeval.models.http import find_proxy, load_trusted_certificates
+from coreeval.project import make_user_agent
 from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import replacing
@@ -283,7 +284,6 @@ def _own_file(definition: SeriesDefinition) -> str:
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
 _LONGEST_S: Final = 600.0
 _REDIRECTS: Final = 5
-_HEADERS: Final = {"User-Agent": "coreeval (a series for an audit)", "Accept-Encoding": "gzip"}
 
 
 def cache_path(url: str, cache: Path) -> Path:
@@ -307,7 +307,7 @@ def fetch(url: str, *, hint: str) -> bytes:
         verify=load_trusted_certificates(None),
         trust_env=False,
         timeout=_PATIENCE,
-        headers=_HEADERS,
+        headers={"User-Agent": make_user_agent("a series for an audit"), "Accept-Encoding": "gzip"},
         follow_redirects=True,
         event_hooks={"request": [to_same_host(url)]},
         max_redirects=_REDIRECTS,

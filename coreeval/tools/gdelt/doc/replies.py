@@ -12,11 +12,9 @@ from yarl import URL
 
 from coreeval.config.models import split_address
 from coreeval.errors import KnowledgeError
+from coreeval.project import make_user_agent
 from coreeval.tools.gdelt.rows import parse_lenient_json
 from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error, parse_retry_after
-
-USER_AGENT = "coreeval (dated news for benchmarks)"
-"""The User-Agent header; requests without one are refused (research: gdelt §1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +79,12 @@ class HttpWire:
 
 @asynccontextmanager
 async def open_wire(base_url: str) -> AsyncIterator[HttpWire]:
-    """Yield a connection to the service, through the proxy that the environment names."""
-    async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT}) as session:
+    """Yield a connection to the service, through the proxy that the environment names.
+
+    The service refuses requests without a User-Agent.
+    """
+    headers = {"User-Agent": make_user_agent("dated news for benchmarks")}
+    async with aiohttp.ClientSession(headers=headers) as session:
         yield HttpWire(session, base_url, find_proxy(base_url))
 
 

@@ -28,6 +28,7 @@ from tenacity import (
 
 from coreeval.config.models import split_address
 from coreeval.errors import RunError, UsageError
+from coreeval.project import make_user_agent
 from coreeval.tools.clock import Clock
 from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_final, is_gap
 from coreeval.tools.gdelt.sync.download_checks import (
@@ -112,7 +113,7 @@ def new_session() -> aiohttp.ClientSession:
         timeout=TIMEOUT,
         trust_env=True,
         auto_decompress=False,
-        headers={"Accept-Encoding": "gzip", "User-Agent": "coreeval"},
+        headers={"Accept-Encoding": "gzip", "User-Agent": make_user_agent("GDELT files")},
     )
 
 

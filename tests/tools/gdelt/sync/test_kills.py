@@ -210,7 +210,7 @@ def test_a_full_disk_is_one_message(tmp_path: Path, news: Path, full: str) -> No
     assert "Traceback" not in told
     said = json.loads(told[told.index("{\n") :])
     assert "disk is full" in said["error"]["message"]
-    assert "check the network and the proxy" in said["error"]["hint"]
+    assert "free some space, then run the same command again" in said["error"]["hint"]
     assert str(store) in said["error"]["where"]
     code, done = sync("--from", news, "--store", store)
     assert code == 0 and done["files"] > 0

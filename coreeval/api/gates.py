@@ -1,0 +1,106 @@
+"""Limits that a release must keep before others get it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from coreeval.api.places import ReleaseLike, find_release
+from coreeval.api.tables import CellKind, Result, Row, Table
+from coreeval.releases.gates.check import GateFinding, GateResult, check_release, format_verdict
+from coreeval.releases.gates.limits import (
+    Gates,
+    load_default_gates,
+    load_gates,
+    parse_gates,
+    resolve_gates,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+GatesLike = Path | str | Mapping[str, object] | Gates
+"""Limits: the path of a file, `default`, a mapping with the same keys, or the value itself."""
+
+
+class GateReport(Result, GateResult):
+    """What the gates of a release found: `passed`, and `gates` with their findings."""
+
+    @property
+    def document(self) -> "dict[str, JsonValue]":
+        """What `coreeval gate --json` prints, without the files that it wrote."""
+        return {**self.model_dump(mode="json"), "passed": self.passed}
+
+    @property
+    def summary(self) -> str:
+        """Whether the release may be passed on, in a line."""
+        return format_verdict(self)
+
+    @property
+    def table(self) -> Table:
+        """A row for each gate: its status, its value, its limit, and what to do."""
+        return Table("gates", _GATE_COLUMNS, map(_gate_row, self.gates))
+
+
+def _gate_row(found: GateFinding) -> Row:
+    score = found.score
+    value = (score.estimate, score.ci_low, score.ci_high) if score else (None,) * 3
+    where = (found.limit, found.reason, found.hint)
+    return (found.gate, found.status, found.of, found.verdict, *value, *where)
+
+
+_GATE_COLUMNS: Final[dict[str, CellKind]] = {
+    "gate": "text",
+    "status": "text",
+    "of": "text",
+    "verdict": "text",
+    "estimate": "number",
+    "ci_low": "number",
+    "ci_high": "number",
+    "limit": "text",
+    "reason": "text",
+    "hint": "text",
+}
+
+
+def gate(
+    release: ReleaseLike,
+    *,
+    gates: GatesLike | None = None,
+    report: Path | str | None = None,
+    chain: bool = True,
+) -> GateReport:
+    """Check a release against limits.
+
+    Args:
+        release: Its directory, the id of its run, or the value.
+        gates: The limits; by default those that `coreeval gate --print-config` shows.
+        report: The run's report.json, if targets were asked after the release.
+        chain: Whether the releases before it must exist, unchanged.
+
+    Raises:
+        ConfigError: the limits cannot be read.
+        ReleaseError: there is no release, or it cannot be read.
+        RunStateError: the report is missing, or belongs to another run.
+    """
+    found = check_release(
+        find_release(release),
+        load_default_gates() if gates is None else read_gates(gates),
+        report=None if report is None else Path(report),
+        chain=chain,
+    )
+    return GateReport.model_validate(found.model_dump())
+
+
+def read_gates(gates: GatesLike) -> Gates:
+    """Return limits that may be given in several ways.
+
+    Raises:
+        ConfigError: the file is missing or not YAML, a gate is unknown, or a limit is invalid.
+    """
+    if isinstance(gates, Gates):
+        return gates
+    if isinstance(gates, Mapping):
+        return parse_gates(gates, "<gates>")
+    found = resolve_gates(gates, base=Path()) if isinstance(gates, str) else load_gates(gates)
+    assert found is not None, "a name of gates is given"
+    return found

@@ -1,0 +1,173 @@
+"""Rows that a caller has in memory: lists of dicts, data frames and Arrow tables."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
+
+import numpy as np
+from typing_extensions import TypeIs
+
+from coreeval.api.tables import CellKind, Table
+from coreeval.errors import UsageError
+from coreeval.schema import BadRow
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.benchmarks.files import ObjectRow
+
+DATE = "date"
+"""The column that a frame's index of dates becomes."""
+
+
+@runtime_checkable
+class ArrowData(Protocol):
+    """A table that speaks the Arrow C interface: of pyarrow, pandas, polars, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow data."""
+        ...
+
+
+class Frame(Protocol):
+    """What is used of a pandas data frame."""
+
+    @property
+    def index(self) -> object:
+        """The labels of the rows."""
+        ...
+
+    def to_dict(self, orient: Literal["records"]) -> list[dict[str, object]]:
+        """Return the rows as dicts."""
+        ...
+
+    def convert_dtypes(self) -> "Frame":
+        """Return the frame with whole numbers as integers, where missing cells made them floats."""
+        ...
+
+    def reset_index(self, *, names: str) -> "Frame":
+        """Return the frame with its index as a column."""
+        ...
+
+
+Rows = Iterable[Mapping[str, object]] | ArrowData
+"""Rows: dicts, a data frame or an Arrow table."""
+PathLike = str | Path
+
+
+def is_path(given: object) -> TypeIs[PathLike]:
+    """Return whether a caller gave a path instead of rows."""
+    return isinstance(given, str | Path)
+
+
+def list_rows(given: Rows, where: str, *, index: str = "") -> list[dict[str, object]]:
+    """Return rows as dicts of plain Python values; missing cells are None.
+
+    Args:
+        given: The rows.
+        where: The argument, for errors.
+        index: The name of the column that an index of dates becomes; empty to drop the index.
+
+    Raises:
+        UsageError: these are not rows.
+    """
+    if isinstance(given, Mapping):
+        raise UsageError(
+            "a single dict is not rows", where=where, hint="give a list of dicts, or a data frame"
+        )
+    if _is_frame(given):
+        return _list_frame_rows(given, index)
+    if isinstance(given, ArrowData):
+        import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
+
+        return [_to_plain_row(row) for row in pa.table(given).to_pylist()]
+    try:
+        rows = list(given)
+    except TypeError:
+        rows = [given]  # type: ignore[list-item]  # what is wrong with it is said below
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise UsageError(
+                f"a row is a {type(row).__name__}, not a dict",
+                where=where,
+                hint="give a list of dicts, a data frame, an Arrow table or the path of a file",
+            )
+    return [_to_plain_row(row) for row in rows]
+
+
+def number_rows(rows: Iterable[dict[str, object]]) -> "Iterator[ObjectRow]":
+    """Yield rows with their numbers, from 1, in the form in which rows of files are read."""
+    from coreeval.evaluation.benchmarks.files import ObjectRow
+
+    for number, row in enumerate(rows, start=1):
+        yield ObjectRow(number, json.dumps(row, ensure_ascii=False, default=str), row)
+
+
+def to_date_text(value: object) -> object:
+    """Return a date as text, as files have it; anything else as it is."""
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if type(value).__module__.startswith("pandas") or isinstance(value, int):
+        return str(value)  # such as Period("2020Q1"), or a year
+    return value
+
+
+def to_plain(value: object) -> object:
+    """Return a value of a frame or an array as a plain Python one; None if it is missing."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else str(value.astype("datetime64[D]"))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and np.isnan(value):
+        return None
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "as_py"):  # a scalar of Arrow
+        value = value.as_py()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): each for key, each in _to_plain_row(value).items() if each is not None}
+    return [to_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _to_plain_row(row: Mapping[str, object]) -> dict[str, object]:
+    return {str(key): to_plain(value) for key, value in row.items()}
+
+
+def _is_frame(given: object) -> TypeIs[Frame]:
+    """Return whether this is a frame of pandas, which keeps mixed cells that Arrow cannot hold."""
+    return hasattr(given, "to_dict") and hasattr(given, "itertuples")
+
+
+def _list_frame_rows(frame: Frame, index: str) -> list[dict[str, object]]:
+    names = cast("Iterable[str]", frame)  # iterating over a frame yields its columns
+    if index and index not in list(names):
+        frame = frame.reset_index(names=index)
+    whole = frame.convert_dtypes()
+    return [_to_plain_row(row) for row in whole.to_dict("records")]
+
+
+_BAD_ROWS: dict[str, CellKind] = {
+    "source": "text", "row": "integer", "reason": "text", "text": "text",
+}  # fmt: skip
+
+
+def make_bad_table(rows: Iterable[BadRow]) -> Table:
+    """Return the rows that were left out, each with the reason."""
+    cells = ((row.file, row.line, row.reason, row.text) for row in rows)
+    return Table("bad rows", _BAD_ROWS, cells)
+
+
+def count_bad_rows(table: Table) -> list[str]:
+    """Return a clause with the number of bad rows and the first reason; nothing if there is none.
+
+    Args:
+        table: The bad rows.
+    """
+    if not len(table):
+        return []
+    what = "1 bad row is" if len(table) == 1 else f"{len(table)} bad rows are"
+    return [f"{what} left out, the first: row {table[0]['row']}: {table[0]['reason']}"]

@@ -1,0 +1,118 @@
+"""A series from values that a caller has, without a YAML file.
+
+What the caller does not say is inferred: the frequency from the dates, the sign and the decimals
+from the values, and the tolerance from the unit or from how much the values vary.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from statistics import median, pstdev
+from typing import Final
+
+from coreeval.evaluation.numleak.periods import Frequency, Period
+from coreeval.evaluation.numleak.series.definition import SeriesDefinition, SeriesSource, Unit
+
+TOLERANCE_SHARE: Final = 0.05
+"""The tolerance in standard deviations of the truth.
+
+NumLeak chose 25 basis points on the US market excess return, whose standard deviation is 5.3
+percentage points: about a twentieth.
+"""
+PLAIN_UNIT: Final = Unit(name="the file's unit", points_name="units of the file")
+_SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
+    "annual": re.compile(r"\d{4}"),
+    "quarterly": re.compile(r"\d{4}[- ]?[Qq][1-4]"),
+    "monthly": re.compile(r"\d{4}-?\d{2}(-?01)?"),
+    "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
+}
+"""Date formats by frequency; the first day of a month stands for the month."""
+
+
+_DAY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
+_STEPS: Final[tuple[tuple[int, Frequency], ...]] = (
+    (300, "annual"), (80, "quarterly"), (25, "monthly"), (5, "weekly"),
+)  # fmt: skip
+"""The fewest days between the days of two values, by frequency; fewer are daily."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSeries:
+    """What a caller says about a series."""
+
+    name: str
+    """Its name, from which the id is made."""
+    quantity: str = "value"
+    unit: Unit | str = PLAIN_UNIT
+    """The unit, or the name of a built-in one."""
+    tolerances: tuple[float, ...] = ()
+    """How near an answer must be, in the unit: the headline first. Only a series in percent has
+    tolerances of its own if these are empty; see `scale_tolerance`."""
+    source: str = "<values>"
+    """Where the values come from."""
+
+
+def define_series(
+    about: OwnSeries, values: Mapping[Period, float], frequency: Frequency
+) -> SeriesDefinition:
+    """Return the definition of a series.
+
+    Args:
+        about: What the caller says.
+        values: The values by date; at least one.
+        frequency: The frequency of the dates.
+
+    Raises:
+        pydantic.ValidationError: something that the caller says cannot be used.
+    """
+    return SeriesDefinition.model_validate(
+        {
+            "id": make_series_id(about.name),
+            "name": about.name,
+            "quantity": about.quantity,
+            "unit": about.unit,
+            "sign": "signed" if min(values.values()) < 0 else "positive",
+            "decimals": max(map(_count_decimals, values.values())),
+            "frequency": frequency,
+            "source": SeriesSource(path=about.source),
+            "release_lag_days": 0,
+            "tolerances": about.tolerances,
+        }
+    )
+
+
+def scale_tolerance(values: Mapping[Period, float]) -> float:
+    """Return a twentieth of the values' standard deviation; 0 if they hardly vary."""
+    return float(f"{TOLERANCE_SHARE * pstdev(values.values()):.2g}")
+
+
+def make_series_id(name: str) -> str:
+    """Return the id of a series by its name."""
+    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "series"
+
+
+def infer_frequency(texts: Sequence[str]) -> Frequency | None:
+    """Return the frequency that matches the format of most dates; None if there is none."""
+    there = {
+        frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
+        for frequency, shape in _SHAPES.items()
+    }
+    best = max(there, key=lambda frequency: there[frequency])
+    return best if there[best] else None
+
+
+def infer_step(texts: Sequence[str]) -> Frequency | None:
+    """Return the frequency of dates; if they are days, the one of the usual step between them."""
+    days = sorted({date.fromisoformat(text) for text in texts if _DAY.fullmatch(text)})
+    if 2 * len(days) <= len(set(texts)):
+        return infer_frequency(texts)
+    steps = [(after - before).days for before, after in pairwise(days)]
+    usual = median(steps) if steps else 0
+    return next((frequency for least, frequency in _STEPS if usual >= least), "daily")
+
+
+def _count_decimals(value: float) -> int:
+    """Return the number of digits after the decimal point, at most eight."""
+    return len(f"{value:.8f}".rstrip("0").partition(".")[2])

@@ -1,0 +1,108 @@
+"""The pace, the costs and the waits of a run in words, in a progress bar and in `status`."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from coreeval.tools.formatting import format_rate, format_span
+from coreeval.tools.terminal import one_line
+
+if TYPE_CHECKING:
+    from coreeval.tools.stores.heartbeat import (
+        CostForecast,
+        ProgressSnapshot,
+        Spend,
+        Wait,
+        WorkerSnapshot,
+    )
+
+REASON = 120
+"""Most characters shown of an endpoint's message."""
+WAITS = 3
+"""Most waits shown, one line each."""
+SILENT_S = 10.0
+"""The seconds since its last report after which a worker is called silent; it reports each second.
+"""
+_CAUSES: Mapping[str, str] = {
+    "budget": "{who}: {number} waiting for budget that calls in flight may free",
+    "throttled": "{who}: throttled by its endpoint, {number} waiting",
+    "resting": "{who}: {number} waiting to retry after a failure",
+    "news": "news: {number} looked for",
+    "turn": "{who}: {number} queued (limits of the endpoint or the config)",
+    "answer": "{who}: {number} sent, not answered yet",
+    "step": "the step {who}: {number} in it",
+}
+
+
+def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
+    """Yield rate and remaining time, requests in flight, and the slowest role."""
+    if pulse.per_minute is not None:
+        yield f"{format_rate(pulse.per_minute)}/min"
+    if pulse.left_s:
+        until = f" (until {pulse.ends_at[:16].replace('T', ' ')} UTC)" if pulse.ends_at else ""
+        yield f"{format_span(pulse.left_s)} left{until}"
+    if pulse.sent:
+        yield f"{pulse.sent} in flight"
+    if pulse.roles:
+        slowest = pulse.roles[0]
+        yield f"slowest: {slowest.role} {slowest.mean_s:.2g} s"
+
+
+def spend_parts(spend: "Spend") -> Iterator[str]:
+    """Yield what was spent, if anything was or may be."""
+    spent = spend.billed_usd + spend.reserved_usd
+    if spend.budget_usd is not None:
+        yield f"{spent:.4g} of {spend.budget_usd:.4g} USD"
+    elif spent:
+        yield f"{spent:.4g} USD"
+    if spend.unpriced:
+        yield f"{spend.unpriced} answers with unknown price"
+
+
+def forecast_parts(found: "CostForecast | None") -> Iterator[str]:
+    """Yield what the run will have spent at the end of its stage, and whether the budget lasts."""
+    if found is None:
+        return
+    ends = f"{found.low_usd:.4g} to {found.high_usd:.4g}"
+    more = {None: "", True: ", more than the budget", False: ", within the budget"}
+    yield f"{found.usd:.4g} USD at the end ({ends}{more[found.exceeds_budget]})"
+
+
+def format_idle_time(idle_s: float) -> str:
+    """Return that there is no progress, and for how long."""
+    return f"no progress for {format_span(idle_s)}"
+
+
+def wait_lines(waits: "tuple[Wait, ...]") -> list[str]:
+    """Return what the run is waiting for, the main reason first."""
+    return [_wait_line(wait) for wait in waits[:WAITS]]
+
+
+def worker_lines(workers: "tuple[WorkerSnapshot, ...]") -> list[str]:
+    """Return where each worker process stands."""
+    return [_worker_line(worker) for worker in workers]
+
+
+def _worker_line(worker: "WorkerSnapshot") -> str:
+    waits = f", {_wait_line(worker.waits[0])}" if worker.waits else ""
+    silent = f", silent for {format_span(worker.age_s)}" if worker.age_s >= SILENT_S else ""
+    return (
+        f"worker {worker.number + 1} (process {worker.pid} on {one_line(worker.host)}): "
+        f"{worker.ended} samples, {worker.per_second:.1f} calls/s, {worker.sent} in flight"
+        f"{waits}{silent}"
+    )
+
+
+def _wait_line(wait: "Wait") -> str:
+    what = _CAUSES[wait.cause].format(who=wait.who, number=wait.number)
+    reason = one_line(wait.reason)
+    said = f": {reason[:REASON]}" if reason else ""
+    return f"{what}, the longest for {format_span(wait.seconds)}{said}"
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return counts as part of a line, with rejections combined and zero counts left out."""
+    rejected = sum(count for name, count in counts.items() if name.startswith("rejected_"))
+    others = {name: count for name, count in counts.items() if not name.startswith("rejected_")}
+    accepted = others.pop("accepted", 0)
+    brief = {"accepted": accepted, "rejected": rejected, **dict(sorted(others.items()))}
+    return ", ".join(f"{name} {count}" for name, count in brief.items() if count)

@@ -1,0 +1,47 @@
+"""Lines on a terminal: texts of others move no cursor and imitate no line, paths are brief."""
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TextIO
+
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters that move the cursor, colour text, or reorder what a terminal shows."""
+
+
+def plain(text: str) -> str:
+    """Return the text without terminal control codes, because samples and news are untrusted."""
+    return _OBEYED.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, so that it cannot imitate a line of our own output."""
+    return " ".join(text.split())
+
+
+def note(text: str) -> None:
+    """Write a line to stderr: progress, warnings, errors."""
+    write_line(sys.stderr, plain(text))
+
+
+def write_line(stream: TextIO, text: str) -> None:
+    """Write a line to a stream in its encoding; what that lacks is written as an escape."""
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except BrokenPipeError:  # head or less has seen enough; the exit code still tells the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def brief(path: Path) -> Path:
+    """Return a path relative to the current folder if possible."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def command(name: str, *arguments: str | Path) -> str:
+    """Return a command line to copy; words in capitals are for the reader to fill in."""
+    words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
+    return shlex.join(["coreeval", name, *words])

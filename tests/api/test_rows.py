@@ -1,0 +1,92 @@
+"""Rows in memory: lists of dicts, frames and Arrow tables give the same plain values."""
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+
+from coreeval.api.rows import Rows, list_rows, to_date_text, to_plain
+from coreeval.errors import UsageError
+
+ROWS: list[dict[str, object]] = [
+    {"id": 1, "text": "a", "options": {"A": "x"}},
+    {"id": 2, "text": None, "options": {"A": "x", "B": "y"}},
+    {"id": None, "text": "c", "options": None},
+]
+MAKE: dict[str, Callable[[], Rows]] = {
+    "list": lambda: ROWS,
+    "generator": lambda: (row for row in ROWS),
+    "pandas": lambda: pd.DataFrame(ROWS),
+    "arrow": lambda: pa.Table.from_pylist(ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_all_kinds_of_rows_are_read_alike(kind: str) -> None:
+    found = list_rows(MAKE[kind](), "pairs")
+    assert found == ROWS
+    assert [type(row["id"]) for row in found] == [int, int, type(None)]
+
+
+def test_an_index_of_dates_becomes_a_column() -> None:
+    frame = pd.DataFrame({"value": [1.5]}, index=pd.to_datetime(["2020-03-01"]))
+    [row] = list_rows(frame, "values", index="date")
+    assert to_date_text(row["date"]) == "2020-03-01"
+    [plain] = list_rows(frame, "values")
+    assert plain == {"value": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (np.int64(3), 3),
+        (np.float64("nan"), None),
+        (float("nan"), None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (np.datetime64("2020-03-01"), "2020-03-01"),
+        (np.datetime64("NaT"), None),
+        (np.array(["a", "b"]), ["a", "b"]),
+        ({"A": np.str_("x"), "B": None}, {"A": "x"}),
+        (pa.scalar("x"), "x"),
+        ("nan", "nan"),
+        (True, True),
+    ],
+)
+def test_values_become_plain(given: object, plain: object) -> None:
+    found = to_plain(given)
+    assert found == plain
+    assert type(found) is type(plain)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (date(2020, 3, 5), "2020-03-05"),
+        (datetime(2020, 3, 5, 12), "2020-03-05"),
+        (pd.Timestamp("2020-03-05"), "2020-03-05"),
+        (pd.Period("2020Q1"), "2020Q1"),
+        (2020, "2020"),
+        ("March", "March"),
+    ],
+)
+def test_dates_become_texts(given: object, text: str) -> None:
+    assert to_date_text(given) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"id": 1}, "a single dict is not rows"),
+        ([1, 2], "a row is a int, not a dict"),
+        (7, "a row is a int, not a dict"),
+        ([{"id": 1}, None], "a row is a NoneType, not a dict"),
+    ],
+)
+def test_what_is_no_row_is_refused(given: Rows, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        list_rows(given, "pairs")
+    assert raised.value.where == "pairs" and "list of dicts" in raised.value.hint
