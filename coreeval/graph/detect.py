@@ -46,6 +46,7 @@ from coreeval.models import record_calls
 from coreeval.runs.manifest import Manifest
 from coreeval.tasks import kind_of
 from coreeval.tools.loops import run_coroutine
+from coreeval.tools.plugin_origin import PluginOrigin
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
@@ -113,8 +114,23 @@ def plan_detection(
             hint=f"add one: {command('evaluate', files.root)} --target provider:name",
         )
     return DetectionPlan(
-        detector=detector, files=files, manifest=manifest, setup=setup, targets=chosen
+        detector=detector,
+        files=files,
+        manifest=_name_plugin(manifest, detector),
+        setup=setup,
+        targets=chosen,
     )
+
+
+def _name_plugin(manifest: Manifest, detector: Detector) -> Manifest:
+    """Return a manifest that names the detector if it is a plugin, in place of other versions."""
+    if detector.plugin is None:
+        return manifest
+    origin = PluginOrigin.model_validate(detector.plugin["origin"])
+    others = (
+        each for each in manifest.plugins if (each.group, each.name) != (origin.group, origin.name)
+    )
+    return manifest.model_copy(update={"plugins": (*others, origin)})
 
 
 def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:

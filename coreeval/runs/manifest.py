@@ -16,6 +16,7 @@ from coreeval.evaluation.benchmarks.subset import Subset
 from coreeval.schema import Coverage, Outcome, Precision, Value, Window, ZonedTime
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import parse_json, write_json
+from coreeval.tools.plugin_origin import PluginOrigin
 from coreeval.tools.workspace import find_workspace, name_payer
 
 Status = Literal["running", "interrupted", "stopped", "waiting", "complete"]
@@ -187,6 +188,8 @@ class Manifest(Value):
     """Whether calls wait for batches."""
     evaluation: Evaluation | None = None
     """The questions to targets after the run; None if only the config states them."""
+    plugins: tuple[PluginOrigin, ...] = ()
+    """The plugins of the config and of detectors, each with its package and version."""
     parent: FollowedRelease | None = None
     """The release that the run follows; None if every sample is made anew."""
     kept: int = 0
