@@ -113,24 +113,12 @@ def plan_detection(
             where="models.targets",
             hint=f"add one: {command('evaluate', files.root)} --target provider:name",
         )
+    if detector.plugin:
+        origin = PluginOrigin.model_validate(detector.plugin["origin"])
+        manifest = manifest.name_plugins([origin])
     return DetectionPlan(
-        detector=detector,
-        files=files,
-        manifest=_name_plugin(manifest, detector),
-        setup=setup,
-        targets=chosen,
+        detector=detector, files=files, manifest=manifest, setup=setup, targets=chosen
     )
-
-
-def _name_plugin(manifest: Manifest, detector: Detector) -> Manifest:
-    """Return a manifest that names the detector if it is a plugin, in place of other versions."""
-    if detector.plugin is None:
-        return manifest
-    origin = PluginOrigin.model_validate(detector.plugin["origin"])
-    others = (
-        each for each in manifest.plugins if (each.group, each.name) != (origin.group, origin.name)
-    )
-    return manifest.model_copy(update={"plugins": (*others, origin)})
 
 
 def run_detector(plan: DetectionPlan, *, around: RunHooks = DEFAULT_HOOKS) -> Detection:

@@ -331,10 +331,12 @@ def check_reachable(
 
     Raises:
         UntrustedEndpoint: a variable would be sent to an endpoint that was not approved.
+        UnallowedPlugin: nobody has agreed to run a plugin that the config names.
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not respond.
         ConfigError: a provider does not exist, or the budget cannot be kept.
     """
+    permit_plugins(config, workspace)
     record = TrustRecord(workspace)
     trusted, env = record.endpoints(), os.environ
     if untrusted == "refuse":

@@ -4,9 +4,10 @@
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -196,6 +197,11 @@ class Manifest(Value):
     """Number of samples kept from the parent, all of them accepted."""
     cassette: str = ""
     """Digest of the cassette that the run replays; empty if the run made its own requests."""
+
+    def name_plugins(self, used: Iterable[PluginOrigin]) -> Self:
+        """Return a manifest that names these plugins too, in place of other versions of them."""
+        named = {(each.group, each.name): each for each in (*self.plugins, *used)}
+        return self.model_copy(update={"plugins": tuple(named.values())})
 
     @property
     def payer(self) -> str:

@@ -162,6 +162,22 @@ def test_a_resumed_run_refuses_another_version(shell: Shell, site: Site, project
     assert shell("resume", RUN, "--keep").code == 0
 
 
+def test_a_target_that_a_person_adds_needs_no_option(
+    shell: Shell, site: Site, project: Path
+) -> None:
+    assert shell("refresh", shell.config(), "--run-dir", RUN, "--limit", "3").code == 0
+    adding = shell("evaluate", RUN, "--target", "plugin:my_plugins:Agreeing")
+    assert adding.code == 0, adding.err
+    manifest = json.loads((shell.folder / RUN / "manifest.json").read_text())
+    assert [each["name"] for each in manifest["plugins"]] == ["my_plugins:Agreeing"]
+    site.forget()
+    assert "too_few" in shell("detect", "plugin:familiar", RUN).out
+    site.forget()
+    assert shell("resume", RUN).code == 0
+    manifest = json.loads((shell.folder / RUN / "manifest.json").read_text())
+    assert [each["group"] for each in manifest["plugins"]] == ["targets", "detectors"]
+
+
 def test_the_template_package(shell: Shell, site: Site) -> None:
     site.install(TEMPLATE)
     _write_data(shell.folder / "data", "blocks", "{label}\n{text}", "\n\n")
